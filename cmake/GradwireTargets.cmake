@@ -1,0 +1,59 @@
+# How every target of the project is built, and the three functions the folders call.
+include(GoogleTest)
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(gradwire_flags INTERFACE)
+target_compile_options(gradwire_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+if(GRADWIRE_SANITIZE)
+  target_compile_options(gradwire_flags INTERFACE -fsanitize=${GRADWIRE_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(gradwire_flags INTERFACE -fsanitize=${GRADWIRE_SANITIZE})
+endif()
+
+# gradwire_layer(NAME SOURCES ... HEADERS ... USES layers-and-libraries ...)
+# One folder of src/ as the library gradwire::NAME. Its headers are installed, and each must compile alone.
+function(gradwire_layer name)
+  cmake_parse_arguments(arg "" "" "SOURCES;HEADERS;USES;PRIVATE" ${ARGN})
+  add_library(gradwire_${name} STATIC ${arg_SOURCES})
+  add_library(gradwire::${name} ALIAS gradwire_${name})
+  target_sources(gradwire_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${arg_HEADERS})
+  set_target_properties(gradwire_${name} PROPERTIES
+    EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON VERIFY_INTERFACE_HEADER_SETS ON)
+  target_link_libraries(gradwire_${name} PUBLIC ${arg_USES} PRIVATE $<BUILD_INTERFACE:gradwire_flags> ${arg_PRIVATE})
+  install(TARGETS gradwire_${name} EXPORT GradwireTargets ARCHIVE FILE_SET HEADERS DESTINATION include/gradwire)
+endfunction()
+
+# gradwire_test(NAME SOURCES ... USES ... [LABELS ...] [TIMEOUT s])
+# A GoogleTest program; each of its tests is a test of ctest. The label `fast` is for those that end in milliseconds.
+function(gradwire_test name)
+  if(NOT GRADWIRE_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;USES;LABELS" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  if(NOT arg_LABELS)
+    set(arg_LABELS fast)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_USES} gradwire_flags GTest::gtest GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${name} TEST_PREFIX "${name}: " DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+endfunction()
+
+# gradwire_benchmark(NAME SOURCES ... USES ...): a Google Benchmark program, built with the tests, run by hand.
+function(gradwire_benchmark name)
+  if(NOT GRADWIRE_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "" "SOURCES;USES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_USES} gradwire_flags benchmark::benchmark)
+endfunction()

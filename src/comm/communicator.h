@@ -1,0 +1,78 @@
+// The collectives of a group of ranks, whatever moves the bytes: our own schedules, NCCL, Gloo or MPI.
+//
+// Every rank makes the same calls in the same order. start() returns at once and the call proceeds in the
+// background, in call order; its memory must stay put until the Work is done. run() is start() and wait() in
+// one, without their cost. Any thread may call, one at a time decides the order. After an exception the
+// communicator is broken and every later call throws the same error.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/collective.h"
+#include "comm/memory.h"
+
+namespace gradwire {
+
+// A collective as data. Bytes per rank, with n ranks:
+//   all_reduce, reduce   in and out of equal size; out == in is in place; reduce writes out on the root alone
+//   reduce_scatter       in has n times out's bytes; rank r gets the r-th part
+//   all_gather           out has n times in's bytes; in place when in is this rank's part of out
+//   broadcast            the root's `out` goes to everyone's `out`; `in` is not used
+//   all_to_all           in and out of equal size, n parts each; the r-th part of in goes to rank r; not in
+//   place barrier              neither
+struct Call {
+  Collective kind = Collective::barrier;
+  std::span<const std::byte> in;
+  std::span<std::byte> out;
+  DType dtype = DType::u8;
+  Reduction reduction = Reduction::sum;
+  Rank root = 0;
+  std::uint32_t tag = 0;  // the caller's mark: ranks that present different tags get a Mismatch
+  void* stream =
+      nullptr;  // NCCL alone: the cudaStream_t on which `in` becomes ready; null is the default stream
+};
+
+Call all_reduce(std::span<std::byte> data, DType, Reduction = Reduction::sum);
+Call reduce_scatter(std::span<const std::byte> in, std::span<std::byte> out, DType,
+                    Reduction = Reduction::sum);
+Call all_gather(std::span<const std::byte> in, std::span<std::byte> out, DType);
+Call broadcast(std::span<std::byte> data, DType, Rank root);
+Call reduce(std::span<std::byte> data, DType, Reduction, Rank root);
+Call all_to_all(std::span<const std::byte> in, std::span<std::byte> out, DType);
+Call barrier();
+
+// Throws ConfigError where a call contradicts itself (sizes, root, a part of an element); returns its
+// signature.
+Signature check_call(const Call&, int world, std::uint64_t sequence);
+
+class Work {
+ public:
+  virtual ~Work() = default;  // an unfinished call goes on; only its result can't be asked for any more
+  virtual bool done() = 0;    // true also when it failed
+  virtual void wait() = 0;    // throws what went wrong
+};
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual Rank rank() const = 0;
+  virtual int size() const = 0;
+  virtual std::string name() const = 0;  // "shm", "tcp", "shm+gloo"
+  virtual std::unique_ptr<Work> start(const Call&) = 0;
+  virtual void run(const Call&) = 0;
+  // Memory this communicator moves without staging: buckets should live here. Zeroed, resident, aligned to a
+  // page.
+  virtual Memory allocate(std::size_t bytes) = 0;
+};
+
+template <typename T>
+std::span<std::byte> bytes_of(std::span<T> values) {
+  return std::as_writable_bytes(values);
+}
+
+}  // namespace gradwire

@@ -1,0 +1,28 @@
+// A block of memory a communicator gave out, released with its last owner. A resource; moved, not copied.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace gradwire {
+
+class Memory {
+ public:
+  Memory() = default;
+  Memory(std::span<std::byte> bytes, std::shared_ptr<void> owner) : bytes_(bytes), owner_(std::move(owner)) {}
+  std::span<std::byte> bytes() const { return bytes_; }
+  template <typename T>
+  std::span<T> as() const {
+    return {reinterpret_cast<T*>(bytes_.data()), bytes_.size() / sizeof(T)};
+  }
+
+ private:
+  std::span<std::byte> bytes_;
+  std::shared_ptr<void> owner_;
+};
+
+// Ordinary memory, page-aligned, resident, in large pages where the system gives them.
+Memory allocate_private(std::size_t bytes);
+
+}  // namespace gradwire

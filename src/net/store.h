@@ -1,0 +1,25 @@
+// A small key-value store that all ranks of a job see: how they find each other before any transport exists.
+// Thread-safe. Keys and values are bytes; a key is written once in practice, and readers wait for it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/deadline.h"
+
+namespace gradwire {
+
+class Store {
+ public:
+  virtual ~Store() = default;
+  virtual void set(std::string_view key, std::string_view value) = 0;
+  // Waits until the key exists. Throws Timeout naming the key.
+  virtual std::string get(std::string_view key, Deadline) = 0;
+  // Adds to the integer under the key (0 when absent) and returns the sum.
+  virtual std::int64_t add(std::string_view key, std::int64_t amount) = 0;
+  // The key's value if it exists now, empty otherwise.
+  virtual std::string find(std::string_view key) = 0;
+};
+
+}  // namespace gradwire
