@@ -1,0 +1,175 @@
+#include "comm/queued.h"
+
+#include <atomic>
+#include <deque>
+#include <exception>
+#include <thread>
+
+#include "base/error.h"
+#include "base/mutex.h"
+
+namespace gradwire {
+namespace {
+
+// A call between start() and its end. `error` is written before `done` and read after it.
+struct Item {
+  Call call;
+  Signature signature;
+  std::exception_ptr error;
+  std::atomic<bool> done = false;
+};
+
+}  // namespace
+
+// Lock order: runner_ before queue_mutex_. Whoever holds runner_ may execute calls.
+class Queued::State {
+ public:
+  explicit State(std::unique_ptr<Collectives> collectives) : collectives_(std::move(collectives)) {}
+
+  Collectives& collectives() { return *collectives_; }
+
+  // True when the call ran here and now: nothing is queued or running.
+  bool run_at_once(const Call& call, const Signature& signature) {
+    if (unfinished_.load(std::memory_order_acquire) != 0 || !runner_.try_lock()) return false;
+    const Lock lock(runner_, std::adopt_lock);
+    if (unfinished_.load(std::memory_order_acquire) != 0) return false;
+    execute(call, signature);
+    return true;
+  }
+
+  void enqueue(std::shared_ptr<Item> item) {
+    const Lock lock(queue_mutex_);
+    unfinished_.fetch_add(1, std::memory_order_release);
+    queue_.push_back(std::move(item));
+    if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+    arrived_.notify_one();
+  }
+
+  void wait(Item& item) {
+    while (!item.done.load(std::memory_order_acquire)) {
+      const Lock lock(runner_);
+      if (!item.done.load(std::memory_order_acquire)) run_next();
+    }
+    if (item.error) std::rethrow_exception(item.error);
+  }
+
+  void stop() {
+    {
+      const Lock lock(queue_mutex_);
+      stopping_ = true;
+      arrived_.notify_one();
+    }
+    if (unfinished_.load() != 0) collectives_->cancel();
+    if (thread_.joinable()) thread_.join();
+    const Lock lock(runner_);
+    fail(std::make_exception_ptr(Cancelled("the communicator was destroyed before this call ended")));
+    while (run_next()) {
+    }
+  }
+
+ private:
+  void work() {
+    while (wait_for_work()) {
+      const Lock lock(runner_);
+      run_next();
+    }
+  }
+
+  bool wait_for_work() {
+    const Lock lock(queue_mutex_);
+    while (queue_.empty() && !stopping_) arrived_.wait(queue_mutex_);
+    return !stopping_;
+  }
+
+  // Runs the oldest call of the queue; false when there is none.
+  bool run_next() REQUIRES(runner_) {
+    const std::shared_ptr<Item> item = take();
+    if (!item) return false;
+    try {
+      execute(item->call, item->signature);
+    } catch (...) {
+      item->error = std::current_exception();
+    }
+    item->done.store(true, std::memory_order_release);
+    unfinished_.fetch_sub(1, std::memory_order_release);
+    return true;
+  }
+
+  std::shared_ptr<Item> take() {
+    const Lock lock(queue_mutex_);
+    if (queue_.empty()) return nullptr;
+    auto item = std::move(queue_.front());
+    queue_.pop_front();
+    return item;
+  }
+
+  void execute(const Call& call, Signature signature) REQUIRES(runner_) {
+    if (broken_) std::rethrow_exception(broken_);
+    signature.sequence = sequence_++;
+    try {
+      collectives_->run(call, signature);
+    } catch (...) {
+      fail(std::current_exception());
+      throw;
+    }
+  }
+
+  void fail(std::exception_ptr error) REQUIRES(runner_) {
+    if (!broken_) broken_ = error;
+  }
+
+  const std::unique_ptr<Collectives> collectives_;
+  std::atomic<int> unfinished_ = 0;  // calls queued or running that came through the queue
+
+  Mutex runner_;
+  std::uint64_t sequence_ GUARDED_BY(runner_) = 0;
+  std::exception_ptr broken_ GUARDED_BY(runner_);
+
+  Mutex queue_mutex_;
+  Condition arrived_;
+  std::deque<std::shared_ptr<Item>> queue_ GUARDED_BY(queue_mutex_);
+  bool stopping_ GUARDED_BY(queue_mutex_) = false;
+  std::thread thread_;  // started by the first enqueue, joined by stop
+};
+
+namespace {
+
+template <typename State>
+class QueuedWork final : public Work {
+ public:
+  QueuedWork(std::shared_ptr<State> state, std::shared_ptr<Item> item)
+      : state_(std::move(state)), item_(std::move(item)) {}
+  bool done() override { return item_->done.load(std::memory_order_acquire); }
+  void wait() override { state_->wait(*item_); }
+
+ private:
+  std::shared_ptr<State> state_;
+  std::shared_ptr<Item> item_;
+};
+
+}  // namespace
+
+Queued::Queued(std::unique_ptr<Collectives> collectives)
+    : state_(std::make_shared<State>(std::move(collectives))) {}
+
+Queued::~Queued() { state_->stop(); }
+
+Rank Queued::rank() const { return state_->collectives().rank(); }
+int Queued::size() const { return state_->collectives().size(); }
+std::string Queued::name() const { return state_->collectives().name(); }
+Memory Queued::allocate(std::size_t bytes) { return state_->collectives().allocate(bytes); }
+
+std::unique_ptr<Work> Queued::start(const Call& call) {
+  auto item = std::make_shared<Item>();
+  item->call = call;
+  item->signature = check_call(call, size(), 0);
+  state_->enqueue(item);
+  return std::make_unique<QueuedWork<State>>(state_, std::move(item));
+}
+
+void Queued::run(const Call& call) {
+  const Signature signature = check_call(call, state_->collectives().size(), 0);
+  if (!state_->run_at_once(call, signature)) start(call)->wait();
+}
+
+}  // namespace gradwire
