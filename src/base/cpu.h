@@ -1,0 +1,18 @@
+// What the processor offers to code that waits or divides work. Functions of no state.
+#pragma once
+
+namespace gradwire {
+
+// The cores this process may run on (its affinity mask), at least 1.
+int usable_cores();
+
+// Tells the core that this is a waiting loop: a few tens of nanoseconds in which its twin may run faster.
+inline void cpu_pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield" ::: "memory");
+#endif
+}
+
+}  // namespace gradwire

@@ -1,0 +1,36 @@
+#include "net/shm/peer_watch.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/error.h"
+
+namespace gradwire {
+
+PeerWatch::PeerWatch(std::span<const pid_t> processes) {
+  for (std::size_t rank = 0; rank < processes.size(); ++rank) {
+    const pid_t process = processes[rank];
+    Fd descriptor;
+    if (process != 0 && process != getpid()) {
+      descriptor.reset(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+      if (!descriptor && errno == ESRCH)
+        throw PeerLost(
+            static_cast<Rank>(rank),
+            fmt::format("rank {} (process {}) has ended, or is in another pid namespace", rank, process));
+      if (!descriptor) throw_system_error(fmt::format("pidfd_open of rank {} (process {})", rank, process));
+    }
+    polled_.push_back({descriptor.get(), POLLIN, 0});
+    processes_.push_back(std::move(descriptor));
+  }
+}
+
+std::optional<Rank> PeerWatch::find_dead() {
+  if (poll(polled_.data(), polled_.size(), 0) <= 0) return std::nullopt;
+  for (std::size_t rank = 0; rank < polled_.size(); ++rank)
+    if (polled_[rank].revents != 0) return static_cast<Rank>(rank);
+  return std::nullopt;
+}
+
+}  // namespace gradwire

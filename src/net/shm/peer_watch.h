@@ -1,0 +1,36 @@
+// Notices that the process of a peer on this host has ended, however it ended.
+//
+// Holds a process descriptor for each peer, which the kernel never gives to another process. Open the watch
+// first and the peers' segments after it: a segment that opens proves that the descriptor is the right
+// process. Peers that are threads of this process are never found dead. Belongs to one thread at a time.
+#pragma once
+
+#include <poll.h>
+#include <sys/types.h>
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/units.h"
+
+namespace gradwire {
+
+class PeerWatch {
+ public:
+  PeerWatch() = default;  // watches nobody
+  // processes[r] is rank r's; 0 for a rank that is not to be watched. Throws PeerLost when one is gone
+  // already.
+  explicit PeerWatch(std::span<const pid_t> processes);
+
+  // A rank whose process has ended, if any. One system call; meant for every few hundred microseconds of
+  // waiting.
+  std::optional<Rank> find_dead();
+
+ private:
+  std::vector<Fd> processes_;
+  std::vector<pollfd> polled_;  // by rank; poll passes over the negative ones
+};
+
+}  // namespace gradwire
