@@ -12,7 +12,6 @@
 
 #include <fmt/format.h>
 
-#include <source_location>
 #include <stdexcept>
 #include <string>
 
@@ -60,10 +59,11 @@ class Timeout : public TransportError {
 };
 
 // A bug in Gradwire if false: throws Error with the place and the reason.
-inline void check(bool condition, const char* reason,
-                  std::source_location where = std::source_location::current()) {
+// (The builtins stand in for std::source_location, which clang 14 does not have.)
+inline void check(bool condition, const char* reason, const char* file = __builtin_FILE(),
+                  int line = __builtin_LINE()) {
   if (!condition) [[unlikely]]
-    throw Error(fmt::format("bug in gradwire at {}:{}: {}", where.file_name(), where.line(), reason));
+    throw Error(fmt::format("bug in gradwire at {}:{}: {}", file, line, reason));
 }
 
 // The error of a failed system call: "open /dev/shm/x: Permission denied". Reads errno.
