@@ -1,5 +1,8 @@
 // A small key-value store that all ranks of a job see: how they find each other before any transport exists.
 // Thread-safe. Keys and values are bytes; a key is written once in practice, and readers wait for it.
+//
+// Two families of keys have a meaning of their own: "lost/<rank>" exists once that rank's connection to the
+// store has ended without a goodbye, "left/<rank>" once it has said goodbye (see rendezvous.h).
 #pragma once
 
 #include <cstdint>
@@ -7,6 +10,7 @@
 #include <string_view>
 
 #include "base/deadline.h"
+#include "base/units.h"
 
 namespace gradwire {
 
@@ -21,5 +25,12 @@ class Store {
   // The key's value if it exists now, empty otherwise.
   virtual std::string find(std::string_view key) = 0;
 };
+
+// get() of a key that `writer` is to write: throws PeerLost soon after that rank is lost, instead of waiting
+// for the deadline, and a Timeout that names the rank.
+std::string get_from(Store& store, Rank writer, std::string_view key, Deadline deadline);
+
+// What add() means: the integer in `value` plus `amount`. Throws Error naming the key when it is no integer.
+std::int64_t sum_of_value(std::string_view key, std::string_view value, std::int64_t amount);
 
 }  // namespace gradwire
