@@ -33,4 +33,9 @@ std::optional<Rank> PeerWatch::find_dead() {
   return std::nullopt;
 }
 
+bool PeerWatch::is_dead(Rank peer) const {
+  pollfd one = polled_[static_cast<std::size_t>(peer)];
+  return one.fd >= 0 && poll(&one, 1, 0) > 0;
+}
+
 }  // namespace gradwire

@@ -27,6 +27,7 @@ class PeerWatch {
   // A rank whose process has ended, if any. One system call; meant for every few hundred microseconds of
   // waiting.
   std::optional<Rank> find_dead();
+  bool is_dead(Rank peer) const;
 
  private:
   std::vector<Fd> processes_;

@@ -1,0 +1,138 @@
+#include "comm/shm/group.h"
+
+#include <new>
+#include <optional>
+
+#include "base/error.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t round_up(std::size_t value, std::size_t step) { return (value + step - 1) / step * step; }
+
+// Room for two windows of every rank's part and two windows of results, see staged.cpp.
+std::size_t stage_bytes(int ranks) {
+  const std::size_t window = round_up(kStageBytes / static_cast<std::size_t>(ranks), kLine);
+  return 2 * (static_cast<std::size_t>(ranks) + 1) * window;
+}
+
+// Blocks lie an odd number of pages apart: equal offsets in two of them then never share their low address bits.
+std::size_t block_spacing(int ranks) {
+  constexpr std::size_t kPage = 4096;
+  return round_up(sizeof(Block) + stage_bytes(ranks), 2 * kPage) + kPage;
+}
+
+Segment share_segment(const World& world, Deadline deadline) {
+  const std::string key = world.name + "/shm/segment";
+  const std::size_t bytes = sizeof(Header) + static_cast<std::size_t>(world.size) * block_spacing(world.size);
+  if (world.rank != 0) return Segment::open(SegmentName::parse(world.store->get(key, deadline)), 0);
+  Segment segment = Segment::create(bytes, 0);
+  world.store->set(key, segment.name().text());
+  return segment;
+}
+
+PeerWatch watch_peers(const World& world, Deadline deadline) {
+  const auto key = [&](Rank rank) { return fmt::format("{}/shm/pid/{}", world.name, rank); };
+  world.store->set(key(world.rank), std::to_string(::getpid()));
+  std::vector<pid_t> processes(world.size, 0);
+  for (Rank rank = 0; rank < world.size; ++rank)
+    if (rank != world.rank) processes[rank] = std::stoi(world.store->get(key(rank), deadline));
+  return PeerWatch(processes);
+}
+
+}  // namespace
+
+// What a wait needs once it lasts; the deadline starts at the first look, so that short waits read no clock.
+struct Group::Wait {
+  std::optional<Deadline> deadline;
+};
+
+Group::Group(const World& world)
+    : rank_(world.rank), timeout_(world.timeout), backoff_(world.size) {
+  const Deadline deadline = Deadline::after(world.timeout);
+  watch_ = watch_peers(world, deadline);
+  segment_ = share_segment(world, deadline);
+  std::byte* const base = segment_.bytes().data();
+  header_ = reinterpret_cast<Header*>(base);
+  for (Rank rank = 0; rank < world.size; ++rank) {
+    std::byte* const place = base + sizeof(Header) + static_cast<std::size_t>(rank) * block_spacing(world.size);
+    blocks_.push_back(reinterpret_cast<Block*>(place));
+    stages_.emplace_back(place + sizeof(Block), stage_bytes(world.size));
+  }
+  mine().joined.store(true, std::memory_order_release);
+  await_each([](const Block& block) { return block.joined.load(std::memory_order_acquire); });
+}
+
+Group::~Group() { mine().left.store(true, std::memory_order_release); }
+
+void Group::arrive(const Signature& call) {
+  Mailbox& mailbox = next_mailbox();
+  mailbox.signature = call;
+  call_ = call;
+  ++round_;
+  mailbox.stamp.store(round_, std::memory_order_release);
+  const std::uint64_t round = round_;
+  await_each([round](const Block& block) {
+    return block.mailboxes[round & 1].stamp.load(std::memory_order_acquire) >= round;
+  });
+  check_signatures(call);
+}
+
+void Group::await_all(Counter Block::*counter, std::uint64_t value) {
+  await_each([counter, value](const Block& block) { return (block.*counter).load(std::memory_order_acquire) >= value; });
+}
+
+template <typename Reached>
+void Group::await_each(const Reached& reached) {
+  for (Rank peer = 0; peer < size(); ++peer)
+    if (peer != rank_) await(peer, reached);
+}
+
+template <typename Reached>
+void Group::await(Rank peer, const Reached& reached) {
+  Wait wait;
+  backoff_.wait([&] { return reached(block(peer)); }, [&] { give_up_if_hopeless(wait, reached); });
+}
+
+// Looks at all ranks, not only the one waited for. A rank that has died after it did its part is no reason to give up,
+// hence the second look at `reached` once it is known to be dead.
+template <typename Reached>
+void Group::give_up_if_hopeless(Wait& wait, const Reached& reached) {
+  if (cancelled_.load(std::memory_order_relaxed))
+    throw Cancelled(fmt::format("rank {} gave up {}: its communicator is being destroyed", rank_, while_in_call()));
+  check_signatures(call_);
+  if (const Rank lost = header_->lost_plus_one.load(std::memory_order_acquire) - 1; lost >= 0) throw_lost(lost);
+  std::vector<Rank> late;
+  for (Rank peer = 0; peer < size(); ++peer) {
+    if (peer == rank_ || reached(block(peer))) continue;
+    const bool gone = watch_.is_dead(peer) || block(peer).left.load(std::memory_order_acquire);
+    if (gone && !reached(block(peer))) throw_lost(peer);
+    late.push_back(peer);
+  }
+  if (!wait.deadline) wait.deadline = Deadline::after(timeout_);
+  if (!late.empty() && wait.deadline->passed())
+    throw Timeout(fmt::format("rank {} waited {} for rank{} {} {}", rank_, format_seconds(timeout_),
+                              late.size() > 1 ? "s" : "", fmt::join(late, ", "), while_in_call()));
+}
+
+void Group::throw_lost(Rank peer) const {
+  Rank nobody = 0;
+  header_->lost_plus_one.compare_exchange_strong(nobody, peer + 1);
+  const bool left = block(peer).left.load(std::memory_order_acquire);
+  throw PeerLost(peer, fmt::format("rank {} {} while rank {} waited {}", peer,
+                                   left ? "closed its communicator" : "died", rank_, while_in_call()));
+}
+
+void Group::check_signatures(const Signature& call) const {
+  for (Rank peer = 0; peer < size() && round_ > 0; ++peer) {
+    const Mailbox& theirs = block(peer).mailboxes[round_ & 1];
+    if (theirs.stamp.load(std::memory_order_acquire) == round_ && theirs.signature != call) [[unlikely]]
+      throw Mismatch(describe_mismatch(rank_, call, peer, theirs.signature));
+  }
+}
+
+std::string Group::while_in_call() const {
+  return round_ == 0 ? "to form the group" : fmt::format("in {}", describe(call_));
+}
+
+}  // namespace gradwire

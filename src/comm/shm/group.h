@@ -1,0 +1,72 @@
+// The ranks of one host as one of them sees them: announces calls, waits for the others, and notices that a wait is
+// hopeless. A call is a round: arrive() announces it and returns when every rank has announced the same; the counters
+// of Block order what follows. Belongs to one thread at a time, except cancel().
+//
+// No wait outlasts its timeout. A rank that dies is named to every waiting rank, also to those that wait for another.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+#include "comm/shm/control.h"
+#include "net/backoff.h"
+#include "net/shm/peer_watch.h"
+#include "net/world.h"
+
+namespace gradwire {
+
+class Group {
+ public:
+  explicit Group(const World& world);  // returns when all ranks are in; throws Timeout naming who is not
+  ~Group();
+
+  Rank rank() const { return rank_; }
+  int size() const { return static_cast<int>(blocks_.size()); }
+  Block& mine() { return *blocks_[rank_]; }
+  const Block& block(Rank rank) const { return *blocks_[rank]; }
+  // The part of the segment behind a rank's block: its own to write, for others to read.
+  std::span<std::byte> stage(Rank rank) const { return stages_[rank]; }
+
+  // Announces a call; the caller fills the payload before. arrive() throws Mismatch when ranks announce different ones.
+  std::byte* next_payload() { return next_mailbox().payload; }
+  void arrive(const Signature& call);
+  const std::byte* payload(Rank rank) const { return block(rank).mailboxes[round_ & 1].payload; }
+  std::uint64_t round() const { return round_; }
+
+  // Sets a counter of this rank's; waits until every rank's (or one's) has reached a value.
+  void post(Counter Block::*counter, std::uint64_t value) { (mine().*counter).store(value, std::memory_order_release); }
+  void await_all(Counter Block::*counter, std::uint64_t value);
+
+  void cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }
+
+ private:
+  struct Wait;
+  Mailbox& next_mailbox() { return mine().mailboxes[(round_ + 1) & 1]; }
+  template <typename Reached>
+  void await(Rank peer, const Reached& reached);
+  template <typename Reached>
+  void await_each(const Reached& reached);
+  template <typename Reached>
+  void give_up_if_hopeless(Wait& wait, const Reached& reached);
+  void check_signatures(const Signature& call) const;
+  [[noreturn]] void throw_lost(Rank peer) const;
+  std::string while_in_call() const;
+
+  const Rank rank_;
+  const Seconds timeout_;
+  const Backoff backoff_;
+  Segment segment_;
+  Header* header_ = nullptr;
+  std::vector<Block*> blocks_;
+  std::vector<std::span<std::byte>> stages_;
+  PeerWatch watch_;
+  std::uint64_t round_ = 0;
+  Signature call_;  // of the current round, for messages
+  std::atomic<bool> cancelled_ = false;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,141 @@
+#include "comm/shm/shm.h"
+
+#include <cstring>
+
+#include "base/error.h"
+#include "comm/kernels/kernels.h"
+#include "comm/shm/registry.h"
+#include "comm/shm/staged.h"
+
+namespace gradwire {
+namespace {
+
+void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes != 0 && to != from) std::memcpy(to, from, bytes);
+}
+
+std::span<const std::byte> contribution(const Call& call) {
+  return call.kind == Collective::broadcast ? std::span<const std::byte>(call.out) : call.in;
+}
+
+class Shm final : public Collectives {
+ public:
+  explicit Shm(const World& world)
+      : group_(std::make_shared<Group>(world)),
+        registry_(group_),
+        isa_(best_isa()),
+        staged_(*group_, isa_, windows_),
+        views_(world.size),
+        buffers_(world.size) {}
+
+  Rank rank() const override { return group_->rank(); }
+  int size() const override { return group_->size(); }
+  std::string name() const override { return "shm"; }
+  Memory allocate(std::size_t bytes) override { return registry_.allocate(bytes); }
+  void cancel() noexcept override { group_->cancel(); }
+
+  void run(const Call& call, const Signature& signature) override {
+    if (signature.bytes <= kInlineBytes) return run_small(call, signature);
+    const Place place = find_place(call);
+    if (place.region == 0) staged_.begin(call);
+    std::memcpy(group_->next_payload(), &place, sizeof place);
+    group_->arrive(signature);
+    if (map_all(contribution(call)))
+      run_shared(call);
+    else
+      run_staged(call, place);
+  }
+
+ private:
+  void run_small(const Call& call, const Signature& signature) {
+    const auto mine = contribution(call);
+    if (call.kind != Collective::broadcast || call.root == rank()) copy(group_->next_payload(), mine.data(), mine.size());
+    group_->arrive(signature);
+    for (Rank peer = 0; peer < size(); ++peer) views_[peer] = peer == rank() ? mine.data() : group_->payload(peer);
+    pull(call);
+  }
+
+  // Ranks write an all-reduce's result where they read the contribution, so it must be the same place on all.
+  Place find_place(const Call& call) const {
+    if (call.kind == Collective::all_reduce && call.in.data() != call.out.data()) return {};
+    return registry_.find(contribution(call));
+  }
+
+  // Everybody's contribution lies where this rank can read it.
+  void run_shared(const Call& call) {
+    if (call.kind == Collective::all_reduce)
+      combine_slice(call);
+    else
+      pull(call);
+    group_->post(&Block::finished, group_->round());
+    group_->await_all(&Block::finished, group_->round());
+  }
+
+  void run_staged(const Call& call, const Place& place) {
+    if (place.region != 0) staged_.begin(call);
+    staged_.run();
+  }
+
+  // Fills views_ with everybody's contribution; false unless all lie in communicator memory.
+  bool map_all(std::span<const std::byte> mine) {
+    for (Rank peer = 0; peer < size(); ++peer) {
+      Place place;
+      std::memcpy(&place, group_->payload(peer), sizeof place);
+      if (place.region == 0) return false;
+      // Only memory of the communicator's own is written through these, and that is writable.
+      buffers_[peer] = peer == rank() ? const_cast<std::byte*>(mine.data()) : registry_.map(peer, place);
+      views_[peer] = buffers_[peer];
+    }
+    return true;
+  }
+
+  void combine_slice(const Call& call) {
+    const std::size_t ranks = static_cast<std::size_t>(size()), total = call.in.size();
+    const std::size_t part = ((total + ranks - 1) / ranks + kLine - 1) / kLine * kLine;
+    const std::size_t first = std::min(total, static_cast<std::size_t>(rank()) * part);
+    for (auto& view : views_) view += first;
+    for (auto& buffer : buffers_) buffer += first;
+    combine(isa_, call.dtype, call.reduction, views_, buffers_, std::min(part, total - first));
+  }
+
+  // This rank's output from everybody's contribution.
+  void pull(const Call& call) {
+    const std::size_t ranks = static_cast<std::size_t>(size()), me = static_cast<std::size_t>(rank());
+    const std::size_t part = call.kind == Collective::all_gather ? call.in.size() : call.out.size() / ranks;
+    std::byte* const out = call.out.data();
+    switch (call.kind) {
+      case Collective::reduce:
+        if (call.root != rank()) return;
+        [[fallthrough]];
+      case Collective::all_reduce:
+        return combine(isa_, call.dtype, call.reduction, views_, {&out, 1}, call.out.size());
+      case Collective::reduce_scatter:
+        for (auto& view : views_) view += me * call.out.size();
+        return combine(isa_, call.dtype, call.reduction, views_, {&out, 1}, call.out.size());
+      case Collective::broadcast:
+        return copy(out, views_[call.root], call.out.size());
+      case Collective::all_gather:
+        for (std::size_t peer = 0; peer < ranks; ++peer) copy(out + peer * part, views_[peer], part);
+        return;
+      case Collective::all_to_all:
+        for (std::size_t peer = 0; peer < ranks; ++peer) copy(out + peer * part, views_[peer] + me * part, part);
+        return;
+      case Collective::barrier:
+        return;
+    }
+  }
+
+  const std::shared_ptr<Group> group_;
+  Registry registry_;
+  const Isa isa_;
+  std::uint64_t windows_ = 0;
+  Staged staged_;
+  std::vector<const std::byte*> views_;
+  std::vector<std::byte*> buffers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Collectives> make_shm(const World& world) { return std::make_unique<Shm>(world); }
+
+}  // namespace gradwire

@@ -1,0 +1,143 @@
+// A call divides its logical buffer into a slice per rank, the one that rank finishes, and every slice into windows.
+// For each window j a rank
+//   stages  its contribution to everybody else's slice into its own stage,            and posts `staged`;
+//   owns    its slice's window: combines all contributions, leaves the result staged, and posts `owned`;
+//   takes   the other slices' results out of their owners' stages.
+// Stages hold two windows. A rank stages j+1 before it waits for anybody's j, so that nobody waits while it copies.
+// Why two are enough: staging j+1 overwrites what others read when they owned j-1, and all `owned` j-1 were awaited;
+// owning j overwrites what others took of j-2, and everybody had taken it before posting `staged` j.
+#include "comm/shm/staged.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gradwire {
+namespace {
+
+std::size_t round_up(std::size_t value, std::size_t step) { return (value + step - 1) / step * step; }
+
+bool reduces(Collective kind) {
+  return kind == Collective::all_reduce || kind == Collective::reduce || kind == Collective::reduce_scatter;
+}
+
+bool receives_all(const Call& call, Rank rank) {
+  return call.kind == Collective::all_reduce || call.kind == Collective::all_gather ||
+         call.kind == Collective::broadcast || (call.kind == Collective::reduce && call.root == rank);
+}
+
+void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes != 0 && to != from) std::memcpy(to, from, bytes);
+}
+
+}  // namespace
+
+Staged::Staged(Group& group, Isa isa, std::uint64_t& windows)
+    : group_(group),
+      isa_(isa),
+      windows_(windows),
+      window_bytes_(group.stage(0).size() / (2 * (static_cast<std::size_t>(group.size()) + 1))),
+      sources_(group.size()) {}
+
+void Staged::begin(const Call& call) {
+  call_ = call;
+  total_ = std::max(call.in.size(), call.out.size());
+  std::size_t longest = 0;
+  for (Rank rank = 0; rank < group_.size(); ++rank) longest = std::max(longest, slice(rank).bytes);
+  count_ = (longest + window_bytes_ - 1) / window_bytes_;
+  stage(0);
+}
+
+void Staged::run() {
+  for (std::uint64_t j = 0; j < count_; ++j) {
+    if (j + 1 < count_) stage(j + 1);
+    group_.await_all(&Block::staged, windows_ + j + 1);
+    own(j);
+    group_.await_all(&Block::owned, windows_ + j + 1);
+    take(j);
+  }
+  windows_ += count_;
+}
+
+Staged::Range Staged::slice(Rank owner) const {
+  if (call_.kind == Collective::broadcast) return owner == call_.root ? Range{0, total_} : Range{total_, 0};
+  const std::size_t ranks = static_cast<std::size_t>(group_.size());
+  const bool even = call_.kind != Collective::all_reduce && call_.kind != Collective::reduce;
+  const std::size_t part = even ? total_ / ranks : round_up((total_ + ranks - 1) / ranks, kLine);
+  const std::size_t first = std::min(total_, static_cast<std::size_t>(owner) * part);
+  return {first, std::min(part, total_ - first)};
+}
+
+Staged::Range Staged::window(Rank owner, std::uint64_t j) const {
+  const Range whole = slice(owner);
+  const std::size_t skip = std::min<std::size_t>(j * window_bytes_, whole.bytes);
+  return {whole.first + skip, std::min(window_bytes_, whole.bytes - skip)};
+}
+
+std::span<std::byte> Staged::part(Rank of, Rank to, std::uint64_t j) const {
+  const std::size_t parity = (windows_ + j) & 1, ranks = static_cast<std::size_t>(group_.size());
+  return group_.stage(of).subspan((parity * ranks + static_cast<std::size_t>(to)) * window_bytes_, window_bytes_);
+}
+
+std::span<std::byte> Staged::result(Rank of, std::uint64_t j) const {
+  const std::size_t parity = (windows_ + j) & 1, ranks = static_cast<std::size_t>(group_.size());
+  return group_.stage(of).subspan((2 * ranks + parity) * window_bytes_, window_bytes_);
+}
+
+void Staged::stage(std::uint64_t j) {
+  if (reduces(call_.kind) || call_.kind == Collective::all_to_all)
+    for (Rank to = 0; to < group_.size(); ++to) {
+      const Range range = window(to, j);
+      if (to != group_.rank()) copy(part(group_.rank(), to, j).data(), call_.in.data() + range.first, range.bytes);
+    }
+  group_.post(&Block::staged, windows_ + j + 1);
+}
+
+void Staged::own(std::uint64_t j) {
+  const Range range = window(group_.rank(), j);
+  if (call_.kind == Collective::all_to_all)
+    exchange(j);
+  else if (reduces(call_.kind))
+    combine_own(range, j);
+  else
+    spread_own(range, j);
+  group_.post(&Block::owned, windows_ + j + 1);
+}
+
+void Staged::combine_own(Range range, std::uint64_t j) {
+  const Rank me = group_.rank();
+  for (Rank from = 0; from < group_.size(); ++from)
+    sources_[from] = from == me ? call_.in.data() + range.first : part(from, me, j).data();
+  std::byte* destinations[2];
+  std::size_t count = 0;
+  if (call_.kind == Collective::reduce_scatter) destinations[count++] = call_.out.data() + range.first - slice(me).first;
+  if (receives_all(call_, me)) destinations[count++] = call_.out.data() + range.first;
+  if (call_.kind == Collective::all_reduce || count == 0) destinations[count++] = result(me, j).data();
+  combine(isa_, call_.dtype, call_.reduction, sources_, {destinations, count}, range.bytes);
+}
+
+void Staged::spread_own(Range range, std::uint64_t j) {
+  const std::byte* source = call_.kind == Collective::broadcast
+                                ? call_.out.data() + range.first
+                                : call_.in.data() + range.first - slice(group_.rank()).first;
+  copy(result(group_.rank(), j).data(), source, range.bytes);
+  copy(call_.out.data() + range.first, source, range.bytes);
+}
+
+void Staged::exchange(std::uint64_t j) {
+  const Rank me = group_.rank();
+  const Range mine = window(me, j);
+  for (Rank from = 0; from < group_.size(); ++from) {
+    const std::byte* source = from == me ? call_.in.data() + mine.first : part(from, me, j).data();
+    copy(call_.out.data() + window(from, j).first, source, mine.bytes);
+  }
+}
+
+void Staged::take(std::uint64_t j) {
+  if (!receives_all(call_, group_.rank())) return;
+  for (Rank owner = 0; owner < group_.size(); ++owner) {
+    const Range range = window(owner, j);
+    if (owner != group_.rank()) copy(call_.out.data() + range.first, result(owner, j).data(), range.bytes);
+  }
+}
+
+}  // namespace gradwire
