@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <span>
 
@@ -21,6 +22,11 @@ class Memory {
   std::span<std::byte> bytes_;
   std::shared_ptr<void> owner_;
 };
+
+// memcpy for a buffer that may be in place or empty.
+inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes != 0 && to != from) std::memcpy(to, from, bytes);
+}
 
 // Ordinary memory, page-aligned, resident, in large pages where the system gives them.
 Memory allocate_private(std::size_t bytes);

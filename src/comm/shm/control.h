@@ -1,5 +1,6 @@
-// The memory through which the ranks of a shm communicator speak: one Block a rank, written by that rank alone and read
-// by the others, and a Header for all. Plain data in a shared segment; group.h gives it meaning.
+// The memory through which the ranks of a shm communicator speak: one Block a rank, written by that rank
+// alone and read by the others, and a Header for all. Plain data in a shared segment; group.h gives it
+// meaning.
 #pragma once
 
 #include <atomic>
@@ -11,10 +12,10 @@
 
 namespace gradwire {
 
-inline constexpr std::size_t kLine = 64;             // what cores exchange
-inline constexpr std::size_t kInlineBytes = 4096;    // a contribution up to this travels in the mailbox itself
+inline constexpr std::size_t kLine = 64;           // what cores exchange
+inline constexpr std::size_t kInlineBytes = 4096;  // a contribution up to this travels in the mailbox itself
 inline constexpr std::size_t kStageBytes = 256 << 10;  // what a rank stages of its contribution at a time
-inline constexpr int kRegions = 512;                 // blocks of communicator memory a rank may hold at a time
+inline constexpr int kRegions = 512;  // blocks of communicator memory a rank may hold at a time
 
 using Counter = std::atomic<std::uint64_t>;
 static_assert(Counter::is_always_lock_free);
@@ -26,8 +27,9 @@ struct Place {
   SegmentName segment;
 };
 
-// A rank's announcement of a call. The stamp is the call's round; with the signature and the first 32 bytes of the
-// contribution it fills one line, so that a small all-reduce costs each pair of ranks one line's journey.
+// A rank's announcement of a call. The stamp is the call's round; with the signature and the first 32 bytes
+// of the contribution it fills one line, so that a small all-reduce costs each pair of ranks one line's
+// journey.
 struct alignas(kLine) Mailbox {
   Counter stamp;
   Signature signature;
@@ -35,16 +37,17 @@ struct alignas(kLine) Mailbox {
 };
 
 struct Block {
-  Mailbox mailboxes[2];  // rounds alternate: the other one may still be read by a slow rank
-  alignas(kLine) Counter staged;    // windows whose contribution of this rank is in its stage
-  alignas(kLine) Counter owned;     // windows this rank has finished its own slice of
-  alignas(kLine) Counter finished;  // rounds in which this rank no longer reads others' memory
+  Mailbox mailboxes[2];                   // rounds alternate: the other one may still be read by a slow rank
+  alignas(kLine) Counter staged;          // windows whose contribution of this rank is in its stage
+  alignas(kLine) Counter owned;           // windows this rank has finished its own slice of
+  alignas(kLine) Counter finished;        // rounds in which this rank no longer reads others' memory
   alignas(kLine) Counter live[kRegions];  // the regions in use; peers drop their mappings of the others
   alignas(kLine) std::atomic<bool> joined, left;
 };
 
 struct Header {
-  alignas(kLine) std::atomic<Rank> lost_plus_one;  // the first rank found dead, told by who found it; 0 while none is
+  alignas(kLine)
+      std::atomic<Rank> lost_plus_one;  // the first rank found dead, told by who found it; 0 while none is
 };
 
 }  // namespace gradwire

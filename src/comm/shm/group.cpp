@@ -8,7 +8,9 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t round_up(std::size_t value, std::size_t step) { return (value + step - 1) / step * step; }
+constexpr std::size_t round_up(std::size_t value, std::size_t step) {
+  return (value + step - 1) / step * step;
+}
 
 // Room for two windows of every rank's part and two windows of results, see staged.cpp.
 std::size_t stage_bytes(int ranks) {
@@ -16,7 +18,8 @@ std::size_t stage_bytes(int ranks) {
   return 2 * (static_cast<std::size_t>(ranks) + 1) * window;
 }
 
-// Blocks lie an odd number of pages apart: equal offsets in two of them then never share their low address bits.
+// Blocks lie an odd number of pages apart: equal offsets in two of them then never share their low address
+// bits.
 std::size_t block_spacing(int ranks) {
   constexpr std::size_t kPage = 4096;
   return round_up(sizeof(Block) + stage_bytes(ranks), 2 * kPage) + kPage;
@@ -47,15 +50,15 @@ struct Group::Wait {
   std::optional<Deadline> deadline;
 };
 
-Group::Group(const World& world)
-    : rank_(world.rank), timeout_(world.timeout), backoff_(world.size) {
+Group::Group(const World& world) : rank_(world.rank), timeout_(world.timeout), backoff_(world.size) {
   const Deadline deadline = Deadline::after(world.timeout);
   watch_ = watch_peers(world, deadline);
   segment_ = share_segment(world, deadline);
   std::byte* const base = segment_.bytes().data();
   header_ = reinterpret_cast<Header*>(base);
   for (Rank rank = 0; rank < world.size; ++rank) {
-    std::byte* const place = base + sizeof(Header) + static_cast<std::size_t>(rank) * block_spacing(world.size);
+    std::byte* const place =
+        base + sizeof(Header) + static_cast<std::size_t>(rank) * block_spacing(world.size);
     blocks_.push_back(reinterpret_cast<Block*>(place));
     stages_.emplace_back(place + sizeof(Block), stage_bytes(world.size));
   }
@@ -79,7 +82,9 @@ void Group::arrive(const Signature& call) {
 }
 
 void Group::await_all(Counter Block::*counter, std::uint64_t value) {
-  await_each([counter, value](const Block& block) { return (block.*counter).load(std::memory_order_acquire) >= value; });
+  await_each([counter, value](const Block& block) {
+    return (block.*counter).load(std::memory_order_acquire) >= value;
+  });
 }
 
 template <typename Reached>
@@ -94,14 +99,16 @@ void Group::await(Rank peer, const Reached& reached) {
   backoff_.wait([&] { return reached(block(peer)); }, [&] { give_up_if_hopeless(wait, reached); });
 }
 
-// Looks at all ranks, not only the one waited for. A rank that has died after it did its part is no reason to give up,
-// hence the second look at `reached` once it is known to be dead.
+// Looks at all ranks, not only the one waited for. A rank that has died after it did its part is no reason to
+// give up, hence the second look at `reached` once it is known to be dead.
 template <typename Reached>
 void Group::give_up_if_hopeless(Wait& wait, const Reached& reached) {
   if (cancelled_.load(std::memory_order_relaxed))
-    throw Cancelled(fmt::format("rank {} gave up {}: its communicator is being destroyed", rank_, while_in_call()));
+    throw Cancelled(
+        fmt::format("rank {} gave up {}: its communicator is being destroyed", rank_, while_in_call()));
   check_signatures(call_);
-  if (const Rank lost = header_->lost_plus_one.load(std::memory_order_acquire) - 1; lost >= 0) throw_lost(lost);
+  if (const Rank lost = header_->lost_plus_one.load(std::memory_order_acquire) - 1; lost >= 0)
+    throw_lost(lost);
   std::vector<Rank> late;
   for (Rank peer = 0; peer < size(); ++peer) {
     if (peer == rank_ || reached(block(peer))) continue;

@@ -1,8 +1,9 @@
-// The ranks of one host as one of them sees them: announces calls, waits for the others, and notices that a wait is
-// hopeless. A call is a round: arrive() announces it and returns when every rank has announced the same; the counters
-// of Block order what follows. Belongs to one thread at a time, except cancel().
+// The ranks of one host as one of them sees them: announces calls, waits for the others, and notices that a
+// wait is hopeless. A call is a round: arrive() announces it and returns when every rank has announced the
+// same; the counters of Block order what follows. Belongs to one thread at a time, except cancel().
 //
-// No wait outlasts its timeout. A rank that dies is named to every waiting rank, also to those that wait for another.
+// No wait outlasts its timeout. A rank that dies is named to every waiting rank, also to those that wait for
+// another.
 #pragma once
 
 #include <atomic>
@@ -31,14 +32,17 @@ class Group {
   // The part of the segment behind a rank's block: its own to write, for others to read.
   std::span<std::byte> stage(Rank rank) const { return stages_[rank]; }
 
-  // Announces a call; the caller fills the payload before. arrive() throws Mismatch when ranks announce different ones.
+  // Announces a call; the caller fills the payload before. arrive() throws Mismatch when ranks announce
+  // different ones.
   std::byte* next_payload() { return next_mailbox().payload; }
   void arrive(const Signature& call);
   const std::byte* payload(Rank rank) const { return block(rank).mailboxes[round_ & 1].payload; }
   std::uint64_t round() const { return round_; }
 
   // Sets a counter of this rank's; waits until every rank's (or one's) has reached a value.
-  void post(Counter Block::*counter, std::uint64_t value) { (mine().*counter).store(value, std::memory_order_release); }
+  void post(Counter Block::*counter, std::uint64_t value) {
+    (mine().*counter).store(value, std::memory_order_release);
+  }
   void await_all(Counter Block::*counter, std::uint64_t value);
 
   void cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }

@@ -43,9 +43,12 @@ class Registry::Owned {
 
   int free_slot() const REQUIRES(mutex_) {
     const auto& live = group_->mine().live;
-    const auto* slot = std::find_if(std::begin(live), std::end(live), [](const Counter& c) { return c.load() == 0; });
+    const auto* slot =
+        std::find_if(std::begin(live), std::end(live), [](const Counter& c) { return c.load() == 0; });
     if (slot == std::end(live))
-      throw ConfigError(fmt::format("a rank can hold {} blocks of communicator memory at a time; allocate fewer, larger ones", kRegions));
+      throw ConfigError(fmt::format(
+          "a rank can hold {} blocks of communicator memory at a time; allocate fewer, larger ones",
+          kRegions));
     return static_cast<int>(slot - std::begin(live));
   }
 
@@ -62,7 +65,8 @@ Memory Registry::allocate(std::size_t bytes) {
   Segment segment = Segment::create(std::max<std::size_t>(bytes, 1), group_->rank());
   const std::span<std::byte> memory = segment.bytes().first(bytes);
   const std::uint64_t region = owned_->add(std::move(segment));
-  return {memory, std::shared_ptr<void>(memory.data(), [owned = owned_, region](void*) { owned->remove(region); })};
+  return {memory,
+          std::shared_ptr<void>(memory.data(), [owned = owned_, region](void*) { owned->remove(region); })};
 }
 
 Place Registry::find(std::span<const std::byte> bytes) const { return owned_->find(bytes); }
@@ -80,7 +84,8 @@ std::byte* Registry::map(Rank owner, const Place& place) {
 void Registry::drop_dead_mappings(Rank owner) {
   const auto& live = group_->block(owner).live;
   std::erase_if(mapped_[owner], [&](const auto& mapping) {
-    return std::none_of(std::begin(live), std::end(live), [&](const Counter& c) { return c.load() == mapping.first; });
+    return std::none_of(std::begin(live), std::end(live),
+                        [&](const Counter& c) { return c.load() == mapping.first; });
   });
 }
 

@@ -1,7 +1,7 @@
 // Communicator memory: blocks this rank gave out, and the peers' blocks it has mapped.
 //
-// allocate() may be called from any thread; the rest belongs to the thread that runs the communicator. A block ends
-// with its last owner; peers drop their mapping of it when they next map a new one.
+// allocate() may be called from any thread; the rest belongs to the thread that runs the communicator. A
+// block ends with its last owner; peers drop their mapping of it when they next map a new one.
 #pragma once
 
 #include <map>

@@ -10,10 +10,6 @@
 namespace gradwire {
 namespace {
 
-void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
-  if (bytes != 0 && to != from) std::memcpy(to, from, bytes);
-}
-
 std::span<const std::byte> contribution(const Call& call) {
   return call.kind == Collective::broadcast ? std::span<const std::byte>(call.out) : call.in;
 }
@@ -49,9 +45,11 @@ class Shm final : public Collectives {
  private:
   void run_small(const Call& call, const Signature& signature) {
     const auto mine = contribution(call);
-    if (call.kind != Collective::broadcast || call.root == rank()) copy(group_->next_payload(), mine.data(), mine.size());
+    if (call.kind != Collective::broadcast || call.root == rank())
+      copy_bytes(group_->next_payload(), mine.data(), mine.size());
     group_->arrive(signature);
-    for (Rank peer = 0; peer < size(); ++peer) views_[peer] = peer == rank() ? mine.data() : group_->payload(peer);
+    for (Rank peer = 0; peer < size(); ++peer)
+      views_[peer] = peer == rank() ? mine.data() : group_->payload(peer);
     pull(call);
   }
 
@@ -113,12 +111,13 @@ class Shm final : public Collectives {
         for (auto& view : views_) view += me * call.out.size();
         return combine(isa_, call.dtype, call.reduction, views_, {&out, 1}, call.out.size());
       case Collective::broadcast:
-        return copy(out, views_[call.root], call.out.size());
+        return copy_bytes(out, views_[call.root], call.out.size());
       case Collective::all_gather:
-        for (std::size_t peer = 0; peer < ranks; ++peer) copy(out + peer * part, views_[peer], part);
+        for (std::size_t peer = 0; peer < ranks; ++peer) copy_bytes(out + peer * part, views_[peer], part);
         return;
       case Collective::all_to_all:
-        for (std::size_t peer = 0; peer < ranks; ++peer) copy(out + peer * part, views_[peer] + me * part, part);
+        for (std::size_t peer = 0; peer < ranks; ++peer)
+          copy_bytes(out + peer * part, views_[peer] + me * part, part);
         return;
       case Collective::barrier:
         return;

@@ -1,16 +1,15 @@
-// A call divides its logical buffer into a slice per rank, the one that rank finishes, and every slice into windows.
-// For each window j a rank
+// A call divides its logical buffer into a slice per rank, the one that rank finishes, and every slice into
+// windows. For each window j a rank
 //   stages  its contribution to everybody else's slice into its own stage,            and posts `staged`;
 //   owns    its slice's window: combines all contributions, leaves the result staged, and posts `owned`;
 //   takes   the other slices' results out of their owners' stages.
-// Stages hold two windows. A rank stages j+1 before it waits for anybody's j, so that nobody waits while it copies.
-// Why two are enough: staging j+1 overwrites what others read when they owned j-1, and all `owned` j-1 were awaited;
-// owning j overwrites what others took of j-2, and everybody had taken it before posting `staged` j.
+// Stages hold two windows. A rank stages j+1 before it waits for anybody's j, so that nobody waits while it
+// copies. Why two are enough: staging j+1 overwrites what others read when they owned j-1, and all `owned`
+// j-1 were awaited; owning j overwrites what others took of j-2, and everybody had taken it before posting
+// `staged` j.
 #include "comm/shm/staged.h"
 
 #include <algorithm>
-#include <cstring>
-
 namespace gradwire {
 namespace {
 
@@ -23,10 +22,6 @@ bool reduces(Collective kind) {
 bool receives_all(const Call& call, Rank rank) {
   return call.kind == Collective::all_reduce || call.kind == Collective::all_gather ||
          call.kind == Collective::broadcast || (call.kind == Collective::reduce && call.root == rank);
-}
-
-void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
-  if (bytes != 0 && to != from) std::memcpy(to, from, bytes);
 }
 
 }  // namespace
@@ -75,7 +70,8 @@ Staged::Range Staged::window(Rank owner, std::uint64_t j) const {
 
 std::span<std::byte> Staged::part(Rank of, Rank to, std::uint64_t j) const {
   const std::size_t parity = (windows_ + j) & 1, ranks = static_cast<std::size_t>(group_.size());
-  return group_.stage(of).subspan((parity * ranks + static_cast<std::size_t>(to)) * window_bytes_, window_bytes_);
+  return group_.stage(of).subspan((parity * ranks + static_cast<std::size_t>(to)) * window_bytes_,
+                                  window_bytes_);
 }
 
 std::span<std::byte> Staged::result(Rank of, std::uint64_t j) const {
@@ -87,7 +83,8 @@ void Staged::stage(std::uint64_t j) {
   if (reduces(call_.kind) || call_.kind == Collective::all_to_all)
     for (Rank to = 0; to < group_.size(); ++to) {
       const Range range = window(to, j);
-      if (to != group_.rank()) copy(part(group_.rank(), to, j).data(), call_.in.data() + range.first, range.bytes);
+      if (to != group_.rank())
+        copy_bytes(part(group_.rank(), to, j).data(), call_.in.data() + range.first, range.bytes);
     }
   group_.post(&Block::staged, windows_ + j + 1);
 }
@@ -109,7 +106,8 @@ void Staged::combine_own(Range range, std::uint64_t j) {
     sources_[from] = from == me ? call_.in.data() + range.first : part(from, me, j).data();
   std::byte* destinations[2];
   std::size_t count = 0;
-  if (call_.kind == Collective::reduce_scatter) destinations[count++] = call_.out.data() + range.first - slice(me).first;
+  if (call_.kind == Collective::reduce_scatter)
+    destinations[count++] = call_.out.data() + range.first - slice(me).first;
   if (receives_all(call_, me)) destinations[count++] = call_.out.data() + range.first;
   if (call_.kind == Collective::all_reduce || count == 0) destinations[count++] = result(me, j).data();
   combine(isa_, call_.dtype, call_.reduction, sources_, {destinations, count}, range.bytes);
@@ -119,8 +117,8 @@ void Staged::spread_own(Range range, std::uint64_t j) {
   const std::byte* source = call_.kind == Collective::broadcast
                                 ? call_.out.data() + range.first
                                 : call_.in.data() + range.first - slice(group_.rank()).first;
-  copy(result(group_.rank(), j).data(), source, range.bytes);
-  copy(call_.out.data() + range.first, source, range.bytes);
+  copy_bytes(result(group_.rank(), j).data(), source, range.bytes);
+  copy_bytes(call_.out.data() + range.first, source, range.bytes);
 }
 
 void Staged::exchange(std::uint64_t j) {
@@ -128,7 +126,7 @@ void Staged::exchange(std::uint64_t j) {
   const Range mine = window(me, j);
   for (Rank from = 0; from < group_.size(); ++from) {
     const std::byte* source = from == me ? call_.in.data() + mine.first : part(from, me, j).data();
-    copy(call_.out.data() + window(from, j).first, source, mine.bytes);
+    copy_bytes(call_.out.data() + window(from, j).first, source, mine.bytes);
   }
 }
 
@@ -136,7 +134,8 @@ void Staged::take(std::uint64_t j) {
   if (!receives_all(call_, group_.rank())) return;
   for (Rank owner = 0; owner < group_.size(); ++owner) {
     const Range range = window(owner, j);
-    if (owner != group_.rank()) copy(call_.out.data() + range.first, result(owner, j).data(), range.bytes);
+    if (owner != group_.rank())
+      copy_bytes(call_.out.data() + range.first, result(owner, j).data(), range.bytes);
   }
 }
 

@@ -1,5 +1,5 @@
-// Collectives on memory the other ranks can't see: contributions and results pass through each rank's stage, a window
-// at a time. Part of the shm backend.
+// Collectives on memory the other ranks can't see: contributions and results pass through each rank's stage,
+// a window at a time. Part of the shm backend.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace gradwire {
 
-// Runs the call of the group's current round. `windows` counts the windows of the communicator's life; all ranks
-// agree on it. A call whose input is ordinary memory may stage its first window before arrive(), saving a wait.
+// Runs the call of the group's current round. `windows` counts the windows of the communicator's life; all
+// ranks agree on it. A call whose input is ordinary memory may stage its first window before arrive(), saving
+// a wait.
 class Staged {
  public:
   Staged(Group& group, Isa isa, std::uint64_t& windows);
@@ -22,8 +23,8 @@ class Staged {
   struct Range {
     std::size_t first = 0, bytes = 0;
   };
-  Range slice(Rank owner) const;                     // of the logical buffer: what `owner` finishes
-  Range window(Rank owner, std::uint64_t j) const;   // of that slice, the j-th window
+  Range slice(Rank owner) const;                    // of the logical buffer: what `owner` finishes
+  Range window(Rank owner, std::uint64_t j) const;  // of that slice, the j-th window
   std::span<std::byte> part(Rank of, Rank to, std::uint64_t j) const;
   std::span<std::byte> result(Rank of, std::uint64_t j) const;
 
