@@ -38,4 +38,9 @@ bool PeerWatch::is_dead(Rank peer) const {
   return one.fd >= 0 && poll(&one, 1, 0) > 0;
 }
 
+void PeerWatch::forget(Rank peer) {
+  polled_[static_cast<std::size_t>(peer)].fd = -1;
+  processes_[static_cast<std::size_t>(peer)].reset();
+}
+
 }  // namespace gradwire

@@ -28,6 +28,7 @@ class PeerWatch {
   // waiting.
   std::optional<Rank> find_dead();
   bool is_dead(Rank peer) const;
+  void forget(Rank peer);  // it may end from now on
 
  private:
   std::vector<Fd> processes_;

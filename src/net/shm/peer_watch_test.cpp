@@ -44,6 +44,15 @@ TEST(PeerWatch, names_the_rank_whose_process_was_killed_even_before_its_parent_k
   EXPECT_EQ(watch.find_dead(), 2);
 }
 
+TEST(PeerWatch, forgets_a_rank_that_may_end) {
+  const pid_t child = start_sleeper();
+  PeerWatch watch(std::array<pid_t, 2>{getpid(), child});
+  watch.forget(1);
+  kill_without_reaping(child);
+  EXPECT_FALSE(watch.find_dead());
+  waitpid(child, nullptr, 0);
+}
+
 TEST(PeerWatch, refuses_a_process_that_is_gone) {
   const pid_t child = start_sleeper();
   kill(child, SIGKILL);
