@@ -1,6 +1,13 @@
 // What the processor offers to code that waits or divides work. Functions of no state.
 #pragma once
 
+// On one function: may use AVX2, for code that runs only where it is known to be there.
+#if defined(__x86_64__)
+#define GRADWIRE_TARGET_AVX2 __attribute__((target("avx2")))
+#else
+#define GRADWIRE_TARGET_AVX2
+#endif
+
 namespace gradwire {
 
 // The cores this process may run on (its affinity mask), at least 1.

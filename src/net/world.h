@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/units.h"
 #include "net/store.h"
@@ -16,15 +17,28 @@ struct World {
   int local_rank = 0;  // among the ranks on this host
   int local_size = 1;
   std::string secret;  // what ranks prove to each other; never sent
-  std::string
-      interface;  // where transports listen: an interface's name, an address or a CIDR; empty: loopback
+  // Where transports listen: an interface's name, an address or a CIDR; loopback when empty.
+  std::string interface;
   Seconds timeout = 300;         // of every wait, unless a call says otherwise
   std::shared_ptr<Store> store;  // one that all ranks of this world see
 
   // Distinguishes the communicators built on one world; the same on every rank because they are built in one
   // order.
   std::string name = "world";
+
+  // In a world made of some ranks of another: the number each has there, by which errors name it.
+  std::vector<Rank> members;
+  Rank global(Rank member) const {
+    return members.empty() ? member : members[static_cast<std::size_t>(member)];
+  }
 };
+
+// The world of some of its ranks, in that order, as one of them sees it; all of them call it with the same
+// list and name.
+World subset(const World& world, const std::vector<Rank>& members, const std::string& name);
+
+// The host of every rank, numbered from 0 in the order of their first rank. All ranks call it.
+std::vector<int> hosts_of(const World& world);
 
 // Ranks with the same text share memory: boot id and network namespace, or $GRADWIRE_HOST where that is set.
 std::string host_identity();

@@ -50,7 +50,7 @@ struct Group::Wait {
   std::optional<Deadline> deadline;
 };
 
-Group::Group(const World& world) : rank_(world.rank), timeout_(world.timeout), backoff_(world.size) {
+Group::Group(const World& world) : world_(world), rank_(world.rank), backoff_(world.size) {
   const Deadline deadline = Deadline::after(world.timeout);
   watch_ = watch_peers(world, deadline);
   segment_ = share_segment(world, deadline);
@@ -105,7 +105,7 @@ template <typename Reached>
 void Group::give_up_if_hopeless(Wait& wait, const Reached& reached) {
   if (cancelled_.load(std::memory_order_relaxed))
     throw Cancelled(
-        fmt::format("rank {} gave up {}: its communicator is being destroyed", rank_, while_in_call()));
+        fmt::format("rank {} gave up {}: its communicator is being destroyed", me(), while_in_call()));
   check_signatures(call_);
   if (const Rank lost = header_->lost_plus_one.load(std::memory_order_acquire) - 1; lost >= 0)
     throw_lost(lost);
@@ -114,11 +114,11 @@ void Group::give_up_if_hopeless(Wait& wait, const Reached& reached) {
     if (peer == rank_ || reached(block(peer))) continue;
     const bool gone = watch_.is_dead(peer) || block(peer).left.load(std::memory_order_acquire);
     if (gone && !reached(block(peer))) throw_lost(peer);
-    late.push_back(peer);
+    late.push_back(world_.global(peer));
   }
-  if (!wait.deadline) wait.deadline = Deadline::after(timeout_);
+  if (!wait.deadline) wait.deadline = Deadline::after(world_.timeout);
   if (!late.empty() && wait.deadline->passed())
-    throw Timeout(fmt::format("rank {} waited {} for rank{} {} {}", rank_, format_seconds(timeout_),
+    throw Timeout(fmt::format("rank {} waited {} for rank{} {} {}", me(), format_seconds(world_.timeout),
                               late.size() > 1 ? "s" : "", fmt::join(late, ", "), while_in_call()));
 }
 
@@ -126,15 +126,16 @@ void Group::throw_lost(Rank peer) const {
   Rank nobody = 0;
   header_->lost_plus_one.compare_exchange_strong(nobody, peer + 1);
   const bool left = block(peer).left.load(std::memory_order_acquire);
-  throw PeerLost(peer, fmt::format("rank {} {} while rank {} waited {}", peer,
-                                   left ? "closed its communicator" : "died", rank_, while_in_call()));
+  const Rank name = world_.global(peer);
+  throw PeerLost(name, fmt::format("rank {} {} while rank {} waited {}", name,
+                                   left ? "closed its communicator" : "died", me(), while_in_call()));
 }
 
 void Group::check_signatures(const Signature& call) const {
   for (Rank peer = 0; peer < size() && round_ > 0; ++peer) {
     const Mailbox& theirs = block(peer).mailboxes[round_ & 1];
     if (theirs.stamp.load(std::memory_order_acquire) == round_ && theirs.signature != call) [[unlikely]]
-      throw Mismatch(describe_mismatch(rank_, call, peer, theirs.signature));
+      throw Mismatch(describe_mismatch(me(), call, world_.global(peer), theirs.signature));
   }
 }
 

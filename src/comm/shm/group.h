@@ -58,10 +58,11 @@ class Group {
   void give_up_if_hopeless(Wait& wait, const Reached& reached);
   void check_signatures(const Signature& call) const;
   [[noreturn]] void throw_lost(Rank peer) const;
+  Rank me() const { return world_.global(rank_); }  // in messages
   std::string while_in_call() const;
 
+  const World world_;
   const Rank rank_;
-  const Seconds timeout_;
   const Backoff backoff_;
   Segment segment_;
   Header* header_ = nullptr;

@@ -1,0 +1,20 @@
+// The results of a benchmark as people and programs read them.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/bench/measure.h"
+
+namespace gradwire {
+
+std::string bench_table(const BenchOptions&,
+                        const Measurement&);  // as nccl-tests prints it, a line per backend and size
+std::string bench_chart(const BenchOptions&, const Measurement&);  // bus bandwidth over size
+nlohmann::json bench_json(const BenchOptions&, const Measurement&);
+
+// `subject` against the fastest of the other backends and against the limit, by size: medians of each round's
+// ratio.
+std::string bench_versus(const BenchOptions&, const Measurement&, const std::string& subject);
+
+}  // namespace gradwire

@@ -1,0 +1,157 @@
+#include "comm/hierarchical/hierarchical.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/error.h"
+#include "comm/kernels/kernels.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kSmall =
+    32 << 10;  // up to here a leader's two extra copies cost less than lanes' waits
+constexpr std::size_t kPiece =
+    4 << 20;  // of a large buffer: the network moves one while memory combines the next
+
+// Who is where, from the host of every rank.
+struct Layout {
+  std::vector<std::vector<Rank>> hosts;
+  int my_host = 0, my_place = 0;
+  bool even = true;
+
+  Layout(const std::vector<int>& host_of, Rank me) {
+    for (Rank rank = 0; rank < static_cast<Rank>(host_of.size()); ++rank) {
+      const auto host = static_cast<std::size_t>(host_of[rank]);
+      if (host >= hosts.size()) hosts.resize(host + 1);
+      if (rank == me) my_host = host_of[rank], my_place = static_cast<int>(hosts[host].size());
+      hosts[host].push_back(rank);
+    }
+    for (const auto& host : hosts) even = even && host.size() == hosts[0].size();
+  }
+
+  std::vector<Rank> lane(int place) const {
+    std::vector<Rank> members;
+    for (const auto& host : hosts) members.push_back(host[place]);
+    return members;
+  }
+};
+
+class Hierarchical final : public Collectives {
+ public:
+  Hierarchical(const World& world, const CommunicatorFactory& inside, const CommunicatorFactory& across)
+      : world_(world), layout_(hosts_of(world), world.rank) {
+    inside_ = inside(subset(world, layout_.hosts[layout_.my_host], fmt::format("host-{}", layout_.my_host)));
+    if (layout_.even || layout_.my_place == 0)
+      lane_ = across(subset(world, layout_.lane(layout_.my_place), fmt::format("lane-{}", layout_.my_place)));
+    flat_ = across(subset(world, everybody(), "flat"));
+    for (auto& part : parts_) part = inside_->allocate(kPiece);
+  }
+
+  Rank rank() const override { return world_.rank; }
+  int size() const override { return world_.size; }
+  std::string name() const override { return inside_->name() + "+" + flat_->name(); }
+  Memory allocate(std::size_t bytes) override { return inside_->allocate(bytes); }
+  void cancel() noexcept override {}
+
+  void run(const Call& call, const Signature&) override {
+    switch (call.kind) {
+      case Collective::all_reduce:
+        return all_reduce_everywhere(call);
+      case Collective::broadcast:
+        return broadcast_everywhere(call);
+      case Collective::reduce:
+      case Collective::reduce_scatter:
+      case Collective::all_gather:
+      case Collective::all_to_all:
+      case Collective::barrier:
+        return flat_->run(call);
+    }
+  }
+
+ private:
+  std::vector<Rank> everybody() const {
+    std::vector<Rank> ranks(world_.size);
+    for (Rank rank = 0; rank < world_.size; ++rank) ranks[rank] = rank;
+    return ranks;
+  }
+
+  bool leads() const { return layout_.my_place == 0; }
+
+  void all_reduce_everywhere(const Call& call) {
+    copy_bytes(call.out.data(), call.in.data(), call.in.size());
+    Call in_place = call;
+    in_place.in = call.out;
+    if (call.reduction == Reduction::avg) in_place.reduction = Reduction::sum;
+    const std::size_t unit = size_of(call.dtype) * layout_.hosts[0].size();
+    const std::size_t in_lanes = layout_.even && call.out.size() > kSmall ? call.out.size() / unit * unit : 0;
+    reduce_in_lanes(in_place, in_lanes);
+    reduce_by_leaders(in_place, in_lanes);
+    if (call.reduction == Reduction::avg) divide(isa_, call.dtype, world_.size, call.out);
+  }
+
+  // The first `bytes` of a buffer, piece by piece; two pieces are under way at any time.
+  void reduce_in_lanes(const Call& call, std::size_t bytes) {
+    const std::size_t ranks = layout_.hosts[0].size(), unit = size_of(call.dtype) * ranks;
+    const std::size_t step = kPiece / unit * unit;
+    std::array<std::unique_ptr<Work>, 2> crossing;
+    for (std::size_t piece = 0; piece * step < bytes + step; ++piece) {
+      if (piece * step < bytes) {
+        const auto data = call.out.subspan(piece * step, std::min(step, bytes - piece * step));
+        const auto part = parts_[piece % 2].bytes().first(data.size() / ranks);
+        inside_->run(tagged(reduce_scatter(data, part, call.dtype, call.reduction), call));
+        crossing[piece % 2] = lane_->start(tagged(all_reduce(part, call.dtype, call.reduction), call));
+      }
+      if (piece == 0) continue;
+      const std::size_t before = (piece - 1) * step;
+      const auto data = call.out.subspan(before, std::min(step, bytes - before));
+      crossing[(piece - 1) % 2]->wait();
+      inside_->run(tagged(
+          all_gather(parts_[(piece - 1) % 2].bytes().first(data.size() / ranks), data, call.dtype), call));
+    }
+  }
+
+  void reduce_by_leaders(const Call& call, std::size_t from) {
+    const auto data = call.out.subspan(from);
+    if (data.empty() && from != 0) return;
+    inside_->run(tagged(reduce(data, call.dtype, call.reduction, 0), call));
+    if (leads()) lane_->run(tagged(all_reduce(data, call.dtype, call.reduction), call));
+    inside_->run(tagged(broadcast(data, call.dtype, 0), call));
+  }
+
+  void broadcast_everywhere(const Call& call) {
+    const auto& home = host_of(call.root);
+    const int host = static_cast<int>(&home - layout_.hosts.data());
+    const Rank place = static_cast<Rank>(std::find(home.begin(), home.end(), call.root) - home.begin());
+    if (host == layout_.my_host) inside_->run(tagged(broadcast(call.out, call.dtype, place), call));
+    if (leads()) lane_->run(tagged(broadcast(call.out, call.dtype, host), call));
+    if (host != layout_.my_host) inside_->run(tagged(broadcast(call.out, call.dtype, 0), call));
+  }
+
+  const std::vector<Rank>& host_of(Rank rank) const {
+    return *std::find_if(layout_.hosts.begin(), layout_.hosts.end(), [rank](const auto& ranks) {
+      return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+    });
+  }
+
+  static Call tagged(Call part, const Call& whole) {
+    part.tag = whole.tag;
+    return part;
+  }
+
+  const World world_;
+  const Layout layout_;
+  const Isa isa_ = best_isa();
+  std::unique_ptr<Communicator> inside_, lane_, flat_;
+  std::array<Memory, 2> parts_;  // this rank's share of two pieces, in memory that its host sees
+};
+
+}  // namespace
+
+std::unique_ptr<Collectives> make_hierarchical(const World& world, const CommunicatorFactory& inside,
+                                               const CommunicatorFactory& across) {
+  return std::make_unique<Hierarchical>(world, inside, across);
+}
+
+}  // namespace gradwire

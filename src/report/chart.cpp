@@ -1,0 +1,77 @@
+#include "report/chart.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace gradwire {
+namespace {
+
+constexpr std::string_view kMarks = "*o+x#@%&$~";
+constexpr int kMargin = 10;  // for the labels of the y axis
+
+// A logarithmic axis of `cells` characters; a range of one value sits in the middle.
+struct Axis {
+  double low, high;
+  int cells;
+
+  int cell(double value) const {
+    if (high <= low) return cells / 2;
+    const double share = std::log(value / low) / std::log(high / low);
+    return std::clamp(static_cast<int>(std::lround(share * (cells - 1))), 0, cells - 1);
+  }
+  double value(int index) const {
+    return cells < 2 ? low : low * std::pow(high / low, index / (cells - 1.0));
+  }
+};
+
+Axis make_axis(const std::vector<Series>& series, int cells,
+               double (*get)(const std::pair<double, double>&)) {
+  Axis axis{INFINITY, 0, cells};
+  for (const auto& one : series)
+    for (const auto& point : one.points)
+      if (point.first > 0 && point.second > 0) {
+        axis.low = std::min(axis.low, get(point));
+        axis.high = std::max(axis.high, get(point));
+      }
+  return axis;
+}
+
+std::vector<std::string> plot(const std::vector<Series>& series, const Axis& x, const Axis& y) {
+  std::vector<std::string> rows(y.cells, std::string(x.cells, ' '));
+  for (std::size_t i = series.size(); i-- > 0;)
+    for (const auto& [px, py] : series[i].points)
+      if (px > 0 && py > 0) rows[y.cells - 1 - y.cell(py)][x.cell(px)] = kMarks[i % kMarks.size()];
+  return rows;
+}
+
+std::string plain_number(double value) { return fmt::format("{:.3g}", value); }
+
+}  // namespace
+
+std::string draw_chart(const std::vector<Series>& series, const ChartOptions& options) {
+  const Axis x = make_axis(series, options.width - kMargin - 2, [](const auto& p) { return p.first; });
+  const Axis y = make_axis(series, options.height - 4, [](const auto& p) { return p.second; });
+  if (x.high <= 0) return {};
+  const auto format_x = options.format_x ? options.format_x : plain_number;
+  const auto format_y = options.format_y ? options.format_y : plain_number;
+
+  std::string text = options.title + "\n";
+  const auto rows = plot(series, x, y);
+  for (int row = 0; row < y.cells; ++row) {
+    const bool labelled = row == 0 || row == y.cells - 1 || row == y.cells / 2;
+    text +=
+        fmt::format("{:>{}} |{}\n", labelled ? format_y(y.value(y.cells - 1 - row)) : "", kMargin, rows[row]);
+  }
+  text += fmt::format("{:>{}} +{:-<{}}\n", "", kMargin, "", x.cells);
+  const std::string last = format_x(x.high);
+  text += fmt::format("{:>{}}{:<{}}{}\n", "", kMargin + 2, format_x(x.low),
+                      x.cells - static_cast<int>(last.size()), last);
+  std::string legend;
+  for (std::size_t i = 0; i < series.size(); ++i)
+    legend += fmt::format("  {} {}", kMarks[i % kMarks.size()], series[i].name);
+  return text + fmt::format("{:>{}}{}\n", "", kMargin, legend);
+}
+
+}  // namespace gradwire
