@@ -1,0 +1,24 @@
+// Communicators by name: what `--backend` takes.
+//
+//   shm              ranks of one host, shared memory
+//   tcp              our own schedules over TCP
+//   gloo[:ALGORITHM] libgloo; ring (its default), bcube, halving_doubling, ring_chunked
+//   mpi              MPI, in a program started by mpirun
+//   nccl[:DEVICE]    NCCL on that CUDA device, by default the one of this rank's number on its host
+//   shm+X            shm inside each host and X (tcp, gloo) between hosts
+//   auto             shm on one host, shm+tcp on several, tcp where every host has one rank
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "net/world.h"
+
+namespace gradwire {
+
+// All ranks of the world call it with the same name. Throws ConfigError for a name that is none of these.
+std::unique_ptr<Communicator> make_communicator(const World& world, const std::string& backend = "auto");
+
+}  // namespace gradwire
