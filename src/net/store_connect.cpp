@@ -86,7 +86,8 @@ Fd connect_to_store(const TcpStore::Options& options, Deadline deadline) {
       return connect_once(options, attempt);
     } catch (const TransportError& error) {
       if (deadline.remaining() <= pause)
-        throw Timeout(fmt::format("the store at {} could not be reached in time: {}", options.server.text(),
+        throw Timeout(fmt::format("the store at {}{} could not be reached in time: {}", options.server.text(),
+                                  options.host < 0 ? "" : fmt::format(", hosted by rank {},", options.host),
                                   error.what()));
     }
     std::this_thread::sleep_for(std::chrono::duration<double>(pause));

@@ -5,8 +5,8 @@
 // when its proof is wrong, when its time for the handshake is over, or when too many other strangers came
 // after it. The thread never waits for a client: one that doesn't read its replies is closed too.
 //
-// When a client that introduced itself as rank r is gone, "lost/<r>" is set in its space, unless "left/<r>"
-// was set before.
+// When the last client that introduced itself as rank r is gone, "lost/<r>" is set in its space, unless
+// "left/<r>" was set before.
 #pragma once
 
 #include <atomic>

@@ -183,9 +183,14 @@ void StoreService::close(Id id) {
   table_.forget(id);
   if (!accepting_) watch(EPOLL_CTL_ADD, listener_.get(), kListener, EPOLLIN);
   accepting_ = true;
-  if (!connection.mapped().member || who.rank < 0) return;
+  if (!connection.mapped().member || who.rank < 0 || is_here(who)) return;
   if (table_.has(who.space, fmt::format("left/{}", who.rank))) return;
   answer(table_.set(who.space, fmt::format("lost/{}", who.rank), "its connection to the store is closed"));
+}
+
+bool StoreService::is_here(const Introduction& who) const {
+  return std::any_of(connections_.begin(), connections_.end(),
+                     [&](const auto& entry) { return entry.second.member && entry.second.who == who; });
 }
 
 void StoreService::expire_strangers() {

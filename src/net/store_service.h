@@ -57,6 +57,7 @@ class StoreService {
   void doom(Connection& connection);
   void close_doomed();
   void close(Id id);
+  bool is_here(const Introduction& who) const;
   void expire_strangers();
   bool drop_oldest_stranger();
   int milliseconds_until_next_expiry() const;

@@ -57,6 +57,7 @@ struct Greeting {
 struct Introduction {
   Rank rank = -1;
   std::string space;
+  bool operator==(const Introduction&) const = default;
 };
 
 struct Claim {
