@@ -38,13 +38,13 @@ ShmWire::~ShmWire() {
 
 std::size_t ShmWire::write(Rank to, std::span<const std::byte> head, std::span<const std::byte> body) {
   const std::size_t moved = peers_[to]->to.write(head, body);
-  if (moved == 0) peers_[to]->starved_to = true;
+  peers_[to]->starved_to = moved == 0;
   return moved;
 }
 
 std::size_t ShmWire::read(Rank from, std::span<std::byte> head, std::span<std::byte> body) {
   const std::size_t moved = peers_[from]->from.read(head, body);
-  if (moved == 0) peers_[from]->starved_from = true;
+  peers_[from]->starved_from = moved == 0;
   return moved;
 }
 
