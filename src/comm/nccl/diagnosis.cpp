@@ -1,0 +1,74 @@
+#include "comm/nccl/diagnosis.h"
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace gradwire {
+namespace {
+
+constexpr Seconds kMoment = 1;  // for the others to notice too
+
+std::string what_failed(const Failure& failure) {
+  return failure.call ? describe(*failure.call) : "making or finishing the nccl communicator";
+}
+
+std::exception_ptr peer_lost(const Failure& failure, Rank peer, const Roster& roster) {
+  return std::make_exception_ptr(
+      PeerLost(peer, fmt::format("{} is gone; rank {} was in {}", roster.describe(peer), failure.rank,
+                                 what_failed(failure))));
+}
+
+std::exception_ptr plain(const Failure& failure, const std::string& others) {
+  const auto text =
+      fmt::format("rank {} in {}: {}{}", failure.rank, what_failed(failure), failure.symptom, others);
+  if (failure.timed_out) return std::make_exception_ptr(Timeout(text));
+  return std::make_exception_ptr(TransportError(text));
+}
+
+std::string list(const std::vector<std::string>& ranks) {
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", join(ranks, ", "));
+}
+
+// "; in this call too: rank 1; nothing heard from rank 2"
+std::string tell_others(const Failure& failure, const Roster::Stuck& stuck) {
+  std::vector<std::string> here, elsewhere, silent;
+  for (std::size_t rank = 0; rank < stuck.size(); ++rank) {
+    if (static_cast<Rank>(rank) == failure.rank) continue;
+    if (!stuck[rank])
+      silent.push_back(std::to_string(rank));
+    else if (*stuck[rank] == *failure.call)
+      here.push_back(std::to_string(rank));
+    else
+      elsewhere.push_back(fmt::format("rank {} is in {}", rank, describe(*stuck[rank])));
+  }
+  std::string text;
+  if (!here.empty()) text += fmt::format("; in this call too: {}", list(here));
+  if (!elsewhere.empty()) text += fmt::format("; but {}", join(elsewhere, ", "));
+  if (!silent.empty()) text += fmt::format("; waited for {}, from which nothing is heard", list(silent));
+  return text;
+}
+
+std::exception_ptr ask_others(const Failure& failure, Roster& roster) {
+  const auto stuck = roster.compare_stuck(failure.call.value_or(Signature{}), Deadline::after(kMoment));
+  if (const auto ended = roster.find_ended()) return peer_lost(failure, *ended, roster);
+  if (const auto lost = roster.find_lost()) return peer_lost(failure, *lost, roster);
+  if (!failure.call) return plain(failure, "");
+  for (std::size_t rank = 0; rank < stuck.size(); ++rank)
+    if (stuck[rank] && stuck[rank]->sequence == failure.call->sequence && *stuck[rank] != *failure.call)
+      return std::make_exception_ptr(
+          Mismatch(describe_mismatch(failure.rank, *failure.call, static_cast<Rank>(rank), *stuck[rank])));
+  return plain(failure, tell_others(failure, stuck));
+}
+
+}  // namespace
+
+std::exception_ptr diagnose(const Failure& failure, Roster& roster) {
+  if (const auto ended = roster.find_ended()) return peer_lost(failure, *ended, roster);
+  try {
+    return ask_others(failure, roster);
+  } catch (const Error&) {  // the store may have gone with the rank that kept it
+    return plain(failure, "");
+  }
+}
+
+}  // namespace gradwire

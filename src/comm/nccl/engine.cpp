@@ -1,0 +1,173 @@
+#include "comm/nccl/engine.h"
+
+#include <cstring>
+
+#include "base/error.h"
+#include "comm/nccl/diagnosis.h"
+#include "comm/nccl/enqueue.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kBarrierBytes = 4;
+
+// A rank may end well and at once when its own part of a call is done: so long may the rest still take.
+constexpr Seconds kLastBytes = 0.5;
+
+bool is_error(ncclResult_t result) { return result != ncclSuccess && result != ncclInProgress; }
+
+class EventWork final : public NcclWork {
+ public:
+  EventWork(std::shared_ptr<Engine> engine, const Signature& call, Event end)
+      : engine_(std::move(engine)), call_(call), end_(std::move(end)) {}
+
+  bool done() override { return ended_ || end_.reached() || engine_->in_trouble(); }
+
+  void wait() override {
+    if (ended_) return;
+    engine_->await(call_, [this] { return end_.reached(); });
+    ended_ = true;
+  }
+
+  void wait_on(void* stream) override {
+    engine_->throw_if_broken();
+    const OnDevice current(engine_->device());
+    check_cuda(cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), end_.get(), 0), "cudaStreamWaitEvent");
+  }
+
+ private:
+  const std::shared_ptr<Engine> engine_;
+  const Signature call_;
+  const Event end_;
+  bool ended_ = false;  // seen by wait(): what happens later changes nothing for this call
+};
+
+}  // namespace
+
+Engine::Engine(const World& world, int device, bool check_calls, std::unique_ptr<Roster> roster)
+    : world_(world),
+      device_(device),
+      check_calls_(check_calls),
+      backoff_(world.local_size),
+      roster_(std::move(roster)),
+      scratch_(allocate_on(device, kBarrierBytes, Deadline::after(world.timeout))) {}
+
+void Engine::connect() {
+  ncclUniqueId id{};
+  if (world_.rank == 0) {
+    const ncclResult_t made = ncclGetUniqueId(&id);
+    if (made != ncclSuccess)
+      throw TransportError(fmt::format("rank 0: ncclGetUniqueId: {}", handle_.explain(made)));
+  }
+  const std::string text = roster_->share("id", {id.internal, sizeof id.internal});
+  check(text.size() == sizeof id.internal, "NCCL's unique id in the store is cut short");
+  std::memcpy(id.internal, text.data(), text.size());
+  settle(std::nullopt, handle_.begin(world_.size, id, world_.rank));
+}
+
+std::unique_ptr<NcclWork> Engine::start(const Call& call) {
+  const Lock lock(order_);
+  throw_if_broken();
+  if (finished_) throw ConfigError(fmt::format("{} after finish()", name_of(call.kind)));
+  const Signature signature = check_call(call, world_.size, sequence_);
+  require_placement(call, signature);
+  ++sequence_;
+  try {
+    if (check_calls_) roster_->check_same_call(signature);
+    const OnDevice current(device_);
+    ready_.record(static_cast<cudaStream_t>(call.stream));
+    check_cuda(cudaStreamWaitEvent(stream_.get(), ready_.get(), 0), "cudaStreamWaitEvent");
+    return launch(call, signature);
+  } catch (...) {
+    break_with(std::current_exception());
+    throw;
+  }
+}
+
+// The end is recorded when NCCL has put the call on the stream, not before: see settle().
+std::unique_ptr<NcclWork> Engine::launch(const Call& call, const Signature& signature) {
+  Call real = call;
+  if (call.kind == Collective::barrier) real = all_reduce(scratch_.bytes(), DType::i32);
+  if (!real.in.empty() || !real.out.empty())
+    settle(signature, handle_.call([&](ncclComm_t communicator) {
+      return enqueue(real, communicator, world_.size, stream_.get());
+    }));
+  Event end;
+  end.record(stream_.get());
+  return std::make_unique<EventWork>(shared_from_this(), signature, std::move(end));
+}
+
+void Engine::require_placement(const Call& call, const Signature& signature) const {
+  const auto require = [&](const char* name, std::span<const std::byte> memory) {
+    if (const auto problem = find_memory_problem(memory, device_))
+      throw ConfigError(
+          fmt::format("rank {}, {}: `{}` is {}", world_.rank, describe(signature), name, *problem));
+  };
+  if (call.kind != Collective::broadcast) require("in", call.in);
+  require("out", call.out);
+}
+
+// NCCL goes on with a call in the background; until it is done neither NCCL nor the stream may be used.
+void Engine::settle(const std::optional<Signature>& call, ncclResult_t returned) {
+  if (is_error(returned)) {
+    throw_if_broken();
+    fail(call, false, fmt::format("NCCL says: {}", handle_.explain(returned)));
+  }
+  await(call, [this] { return handle_.state() != ncclInProgress; });
+  const ncclResult_t state = handle_.state();
+  if (is_error(state)) fail(call, false, fmt::format("NCCL says: {}", handle_.explain(state)));
+}
+
+void Engine::await(const std::optional<Signature>& call, const std::function<bool()>& ready) {
+  const Deadline deadline = Deadline::after(world_.timeout);
+  std::optional<Deadline> last_bytes;
+  backoff_.wait(ready, [&] {
+    throw_if_broken();
+    const ncclResult_t state = handle_.state();
+    if (is_error(state)) fail(call, false, fmt::format("NCCL says: {}", handle_.explain(state)));
+    if (!last_bytes && roster_->find_ended()) last_bytes = Deadline::after(kLastBytes);
+    if (last_bytes && last_bytes->passed()) fail(call, false, "a rank has ended");
+    if (deadline.passed()) fail(call, true, fmt::format("waited {}", format_seconds(world_.timeout)));
+  });
+  throw_if_broken();
+}
+
+bool Engine::in_trouble() { return broken() || is_error(handle_.state()) || roster_->find_ended(); }
+
+std::exception_ptr Engine::broken() {
+  const Lock lock(state_);
+  return broken_;
+}
+
+void Engine::throw_if_broken() {
+  if (const auto error = broken()) std::rethrow_exception(error);
+}
+
+void Engine::fail(const std::optional<Signature>& call, bool timed_out, const std::string& symptom) {
+  break_with(diagnose({world_.rank, call, timed_out, symptom}, *roster_));
+  std::rethrow_exception(broken());
+}
+
+void Engine::break_with(std::exception_ptr error) noexcept {
+  {
+    const Lock lock(state_);
+    if (!broken_) broken_ = std::move(error);
+  }
+  const OnDevice current(device_);
+  handle_.abort();
+}
+
+void Engine::finish() {
+  const Lock lock(order_);
+  throw_if_broken();
+  if (std::exchange(finished_, true)) return;
+  settle(std::nullopt, handle_.call(ncclCommFinalize));
+  const OnDevice current(device_);
+  handle_.destroy();
+}
+
+void Engine::give_up() noexcept {
+  break_with(std::make_exception_ptr(Cancelled("the communicator was destroyed before this call ended")));
+}
+
+}  // namespace gradwire

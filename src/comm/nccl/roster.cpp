@@ -1,0 +1,178 @@
+#include "comm/nccl/roster.h"
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <map>
+#include <thread>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/text.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenLooks(10);
+
+// Kernels before 5.3 have no process descriptors; then NCCL and the store alone tell of lost ranks.
+bool can_watch_processes() {
+  return static_cast<bool>(Fd(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0))));
+}
+
+PeerWatch watch(const std::vector<RankCard>& cards, const RankCard& mine) {
+  std::vector<pid_t> processes;
+  const bool possible = can_watch_processes();
+  for (const auto& card : cards) {
+    const bool near = card.host == mine.host && card.process_space == mine.process_space;
+    processes.push_back(possible && near ? card.process : 0);
+  }
+  return PeerWatch(processes);
+}
+
+std::string to_text(const Signature& call) { return {reinterpret_cast<const char*>(&call), sizeof call}; }
+
+std::optional<Signature> find_signature(std::string_view text) {
+  Signature call;
+  if (text.size() != sizeof call) return std::nullopt;
+  std::memcpy(&call, text.data(), sizeof call);
+  return call;
+}
+
+}  // namespace
+
+RankCard describe_this_process() {
+  struct stat space {};
+  if (::stat("/proc/self/ns/pid", &space) != 0) throw_system_error("stat /proc/self/ns/pid");
+  RankCard card;
+  card.host = host_identity();
+  card.process_space = std::to_string(space.st_ino);
+  card.process = getpid();
+  return card;
+}
+
+// One line a field, the problem last: it may have several.
+std::string encode(const RankCard& card) {
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", card.host, card.process_space, card.process, card.device,
+                     card.gpu, card.problem);
+}
+
+RankCard decode(std::string_view text) {
+  const auto lines = split(text, '\n');
+  check(lines.size() >= 6, "a rank's card in the store is cut short");
+  RankCard card;
+  card.host = lines[0];
+  card.process_space = lines[1];
+  card.process = find_integer<pid_t>(lines[2]).value_or(0);
+  card.device = find_integer<int>(lines[3]).value_or(0);
+  card.gpu = lines[4];
+  card.problem = text.substr(static_cast<std::size_t>(lines[5].data() - text.data()));
+  return card;
+}
+
+void check_placement(const std::vector<RankCard>& cards) {
+  for (std::size_t rank = 0; rank < cards.size(); ++rank)
+    if (!cards[rank].problem.empty())
+      throw ConfigError(fmt::format("rank {} can't use NCCL: {}", rank, cards[rank].problem));
+  std::map<std::pair<std::string, std::string>, std::size_t> taken;
+  for (std::size_t rank = 0; rank < cards.size(); ++rank) {
+    const auto& card = cards[rank];
+    const auto [first, is_new] = taken.try_emplace({card.host, card.gpu}, rank);
+    if (is_new) continue;
+    throw ConfigError(fmt::format(
+        "ranks {} and {} are both on the GPU at {} (GPU {} and GPU {} of their processes), but NCCL needs "
+        "one "
+        "for each rank: write make_nccl(world), which takes GPU world.local_rank, or start at most as many "
+        "ranks as there are GPUs",
+        first->second, rank, card.gpu, cards[first->second].device, card.device));
+  }
+}
+
+Roster::Roster(const World& world, const RankCard& mine) : world_(world), cards_(gather(mine)) {
+  check_placement(cards_);
+  const Lock lock(mutex_);
+  watch_ = watch(cards_, mine);
+}
+
+std::string Roster::key(std::string_view what, Rank rank) const {
+  return fmt::format("nccl/{}/{}/{}", world_.name, what, rank);
+}
+
+std::vector<RankCard> Roster::gather(const RankCard& mine) {
+  if (world_.size == 1) return {mine};
+  if (!world_.store) throw ConfigError("a world of several ranks needs a store to make an nccl communicator");
+  world_.store->set(key("card", world_.rank), encode(mine));
+  const Deadline deadline = Deadline::after(world_.timeout);
+  std::vector<RankCard> cards;
+  try {
+    for (Rank rank = 0; rank < world_.size; ++rank)
+      cards.push_back(decode(get_from(*world_.store, rank, key("card", rank), deadline)));
+  } catch (const Timeout&) {  // it knows of one rank; all that are missing help more
+    throw Timeout(fmt::format("rank {} waited {} for the nccl communicator '{}': {}", world_.rank,
+                              format_seconds(world_.timeout), world_.name, missing_ranks("card")));
+  }
+  return cards;
+}
+
+std::string Roster::missing_ranks(std::string_view what) const {
+  std::vector<std::string> missing;
+  for (Rank rank = 0; rank < world_.size; ++rank)
+    if (world_.store->find(key(what, rank)).empty()) missing.push_back(std::to_string(rank));
+  return fmt::format("{} of {} ranks came; not yet: rank{} {}",
+                     world_.size - static_cast<int>(missing.size()), world_.size,
+                     missing.size() == 1 ? "" : "s", join(missing, ", "));
+}
+
+std::string Roster::share(std::string_view what, const std::string& text_of_rank_0) {
+  if (world_.size == 1) return text_of_rank_0;
+  if (world_.rank == 0) world_.store->set(key(what, 0), text_of_rank_0);
+  return get_from(*world_.store, 0, key(what, 0), Deadline::after(world_.timeout));
+}
+
+std::optional<Rank> Roster::find_ended() {
+  const Lock lock(mutex_);
+  return watch_.find_dead();
+}
+
+std::optional<Rank> Roster::find_lost() {
+  for (Rank rank = 0; rank < world_.size; ++rank)
+    if (rank != world_.rank && !world_.store->find(fmt::format("lost/{}", rank)).empty()) return rank;
+  return std::nullopt;
+}
+
+void Roster::check_same_call(const Signature& call) {
+  if (world_.size == 1) return;
+  const auto what = fmt::format("call {}", call.sequence);
+  world_.store->set(key(what, world_.rank), to_text(call));
+  const Deadline deadline = Deadline::after(world_.timeout);
+  for (Rank rank = 0; rank < world_.size; ++rank) {
+    const auto theirs = find_signature(get_from(*world_.store, rank, key(what, rank), deadline));
+    if (theirs && *theirs != call) throw Mismatch(describe_mismatch(world_.rank, call, rank, *theirs));
+  }
+}
+
+Roster::Stuck Roster::compare_stuck(const Signature& call, Deadline moment) {
+  Stuck stuck(static_cast<std::size_t>(world_.size));
+  stuck[static_cast<std::size_t>(world_.rank)] = call;
+  if (world_.size == 1) return stuck;
+  world_.store->set(key("stuck", world_.rank), to_text(call));
+  for (;;) {
+    bool complete = true;
+    for (Rank rank = 0; rank < world_.size; ++rank) {
+      auto& word = stuck[static_cast<std::size_t>(rank)];
+      if (!word) word = find_signature(world_.store->find(key("stuck", rank)));
+      complete = complete && word.has_value();
+    }
+    if (complete || moment.passed() || find_ended() || find_lost()) return stuck;
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
+std::string Roster::describe(Rank rank) const {
+  const auto& card = cards_[static_cast<std::size_t>(rank)];
+  return fmt::format("rank {} (process {}, GPU {} at {})", rank, card.process, card.device, card.gpu);
+}
+
+}  // namespace gradwire
