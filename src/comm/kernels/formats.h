@@ -9,86 +9,118 @@
 namespace gradwire {
 namespace {
 
-// A format has `Value`, the lanes that are computed with; `kBytes`, what they take in memory; load and store.
+// A format has `Value`, the lanes that are computed with; `Stored`, the same as memory holds them; the ways
+// between the two, of which pack is done once for all destinations.
 template <typename T, int Count>
 struct IntegerFormat {
   using Value = Lanes<T, Count>;
-  static constexpr int kBytes = Count * sizeof(T);
-  static Value load(const std::byte* from) { return load_lanes<Value>(from); }
-  static void store(Value value, std::byte* to) { store_lanes(value, to); }
+  using Stored = Value;
+  static Value unpack(Stored stored) { return stored; }
+  static Stored pack(Value value) { return value; }
 };
 
 template <typename V>
 V with_one_nan(V value) {
-  using T = std::remove_cvref_t<decltype(value[0])>;
-  const V nan = V{} + static_cast<T>(__builtin_nan(""));
+  const V nan = V{} + static_cast<Element<V>>(__builtin_nan(""));
   return value == value ? value : nan;
 }
 
 template <typename T, int Count>
-struct FloatFormat : IntegerFormat<T, Count> {
+struct FloatFormat {
   using Value = Lanes<T, Count>;
-  static void store(Value value, std::byte* to) { store_lanes(with_one_nan(value), to); }
+  using Stored = Value;
+  static Value unpack(Stored stored) { return stored; }
+  static Stored pack(Value value) { return with_one_nan(value); }
 };
 
 template <int Count>
 struct HalfFormat {
   using Value = Lanes<float, Count>;
-  using Halves = Lanes<std::uint16_t, Count>;
-  static constexpr int kBytes = Count * 2;
-  static Value load(const std::byte* from) { return HalfConversion<Count>::widen(load_lanes<Halves>(from)); }
-  static void store(Value value, std::byte* to) {
-    store_lanes(HalfConversion<Count>::narrow(with_one_nan(value)), to);
-  }
+  using Stored = Lanes<std::uint16_t, Count>;
+  static Value unpack(Stored stored) { return HalfConversion<Count>::widen(stored); }
+  static Stored pack(Value value) { return HalfConversion<Count>::narrow(with_one_nan(value)); }
+};
+
+// A bfloat16 is the upper half of a float32. Rounds to nearest even; may carry to infinity, as it should.
+template <typename V>
+BitsOf<V> rounded_to_brain(V value) {
+  const auto bits = bits_as<BitsOf<V>>(with_one_nan(value));
+  return bits + 0x7fff + (bits >> 16 & 1);
+}
+
+// Two vectors of floats: the elements with even and with odd numbers, which sit in the lower and upper halves
+// of the words of memory. So nothing moves from lane to lane.
+template <typename V>
+struct Pair {
+  V even, odd;
 };
 
 template <int Count>
 struct BrainFormat {
-  using Value = Lanes<float, Count>;
-  using Words = Lanes<std::uint32_t, Count>;
-  using Halves = Lanes<std::uint16_t, Count>;
-  static constexpr int kBytes = Count * 2;
-  static Value load(const std::byte* from) {
-    return bits_as<Value>(__builtin_convertvector(load_lanes<Halves>(from), Words) << 16);
+  using Value = Pair<Lanes<float, Count / 2>>;
+  using Stored = Lanes<std::uint32_t, Count / 2>;
+  static Value unpack(Stored stored) {
+    return {bits_as<Lanes<float, Count / 2>>(stored << 16),
+            bits_as<Lanes<float, Count / 2>>(stored & 0xffff0000)};
   }
-  static void store(Value value, std::byte* to) {
-    const Words word = bits_as<Words>(with_one_nan(value));
-    const Words rounded = (word + 0x7fff + (word >> 16 & 1)) >> 16;  // to nearest even; may carry to infinity
-    store_lanes(__builtin_convertvector(rounded, Halves), to);
+  static Stored pack(Value value) {
+    return rounded_to_brain(value.even) >> 16 | (rounded_to_brain(value.odd) & 0xffff0000);
   }
 };
 
+template <>
+struct BrainFormat<1> {
+  using Value = float;
+  using Stored = std::uint16_t;
+  static Value unpack(Stored stored) { return bits_as<float>(static_cast<std::uint32_t>(stored) << 16); }
+  static Stored pack(Value value) { return static_cast<std::uint16_t>(rounded_to_brain(value) >> 16); }
+};
+
+// Operations see vectors, never pairs of them.
+template <typename Operation, typename V>
+V apply(V a, V b) {
+  return Operation::apply(a, b);
+}
+template <typename Operation, typename V>
+Pair<V> apply(Pair<V> a, Pair<V> b) {
+  return {Operation::apply(a.even, b.even), Operation::apply(a.odd, b.odd)};
+}
+template <typename Finish, typename V>
+V finished(Finish finish, V total) {
+  return finish(total);
+}
+template <typename Finish, typename V>
+Pair<V> finished(Finish finish, Pair<V> total) {
+  return {finish(total.even), finish(total.odd)};
+}
+
+// Small integers grow when they are added one by one, hence the casts.
 struct Sum {
   template <typename V>
   static V apply(V a, V b) {
-    return a + b;
+    return static_cast<V>(a + b);
   }
 };
 
 struct Product {
   template <typename V>
   static V apply(V a, V b) {
-    return a * b;
+    return static_cast<V>(a * b);
   }
 };
 
-// Where a equals b they are the same bits or two zeros, of which `tie` picks one by its sign. With a NaN the
-// sum is a NaN.
-template <typename V, typename Bits>
-V ordered(V a, V b, V nearer, Bits tie) {
-  const V result = a == b ? bits_as<V>(tie) : nearer;
-  return (a == a) & (b == b) ? result : a + b;
-}
-
+// The smaller (or larger) of each pair. Floats that are equal are the same bits or two zeros, of which the
+// sign decides; with a NaN the sum is a NaN.
 template <bool kLess>
 struct Extreme {
   template <typename V>
   static V apply(V a, V b) {
     const V nearer = kLess ? (a < b ? a : b) : (a > b ? a : b);
-    if constexpr (std::is_floating_point_v<std::remove_cvref_t<decltype(a[0])>>) {
-      using Bits = decltype(a < b);
-      const auto bits_a = bits_as<Bits>(a), bits_b = bits_as<Bits>(b);
-      return ordered(a, b, nearer, kLess ? bits_a | bits_b : bits_a & bits_b);
+    if constexpr (std::is_floating_point_v<Element<V>>) {
+      const auto bits_a = bits_as<BitsOf<V>>(a), bits_b = bits_as<BitsOf<V>>(b);
+      const V tie = bits_as<V>(kLess ? bits_a | bits_b : bits_a & bits_b);
+      const V ordered = a == b ? tie : nearer;
+      return ((a == a) & (b == b)) ? ordered : a + b;
     } else {
       return nearer;
     }
@@ -128,8 +160,10 @@ struct DivideInteger {
   std::int64_t divisor;
   template <typename V>
   V operator()(V total) const {
-    for (unsigned i = 0; i < sizeof(V) / sizeof(T); ++i)
-      total[i] = static_cast<std::make_unsigned_t<T>>(static_cast<T>(total[i]) / divisor);
+    T elements[sizeof(V) / sizeof(T)];
+    __builtin_memcpy(elements, &total, sizeof total);
+    for (T& element : elements) element = static_cast<T>(element / divisor);
+    __builtin_memcpy(&total, elements, sizeof total);
     return total;
   }
 };

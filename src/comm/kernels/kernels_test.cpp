@@ -11,6 +11,9 @@
 #include "comm/kernels/reference.h"
 
 namespace gradwire {
+
+void PrintTo(DType dtype, std::ostream* out) { *out << name_of(dtype); }
+
 namespace {
 
 std::vector<Isa> isas_here() {

@@ -41,33 +41,47 @@ struct View {
         bytes(job.bytes) {}
 };
 
-// Goes on from byte `at` as long as whole steps of kUnroll vectors are left; returns where it stopped.
+// Goes on from byte `at` to `end` as long as whole steps of kUnroll vectors are left; returns where it
+// stopped.
 template <typename Format, typename Operation, int kUnroll, typename View, typename Finish>
-std::size_t pass(const View& view, std::size_t at, Finish finish) {
-  constexpr std::size_t kStep = kUnroll * Format::kBytes;
-  for (; view.bytes - at >= kStep; at += kStep) {
+std::size_t pass(const View& view, std::size_t at, std::size_t end, Finish finish) {
+  using Stored = typename Format::Stored;
+  constexpr std::size_t kBytes = sizeof(Stored), kStep = kUnroll * kBytes;
+  for (; end - at >= kStep; at += kStep) {
     typename Format::Value total[kUnroll];
-    for (int i = 0; i < kUnroll; ++i) total[i] = Format::load(view.sources.at[0] + at + i * Format::kBytes);
-    for (std::size_t source = 1; source < view.sources.size(); ++source)
+    const std::byte* first = view.sources.at[0] + at;
+    for (int i = 0; i < kUnroll; ++i) total[i] = Format::unpack(load_lanes<Stored>(first + i * kBytes));
+    for (std::size_t s = 1; s < view.sources.size(); ++s) {
+      const std::byte* source = view.sources.at[s] + at;
       for (int i = 0; i < kUnroll; ++i)
-        total[i] =
-            Operation::apply(total[i], Format::load(view.sources.at[source] + at + i * Format::kBytes));
-    for (int i = 0; i < kUnroll; ++i) total[i] = finish(total[i]);
-    for (std::size_t destination = 0; destination < view.destinations.size(); ++destination)
-      for (int i = 0; i < kUnroll; ++i)
-        Format::store(total[i], view.destinations.at[destination] + at + i * Format::kBytes);
+        total[i] = apply<Operation>(total[i], Format::unpack(load_lanes<Stored>(source + i * kBytes)));
+    }
+    Stored packed[kUnroll];
+    for (int i = 0; i < kUnroll; ++i) packed[i] = Format::pack(finished(finish, total[i]));
+    for (std::size_t d = 0; d < view.destinations.size(); ++d) {
+      std::byte* destination = view.destinations.at[d] + at;
+      for (int i = 0; i < kUnroll; ++i) store_lanes(packed[i], destination + i * kBytes);
+    }
   }
   return at;
+}
+
+// How many bytes until the first source is aligned for whole vectors, where that is worth their time: memory
+// from malloc begins 16 bytes into a page, and every second vector would straddle two lines of the cache.
+template <typename View>
+std::size_t unaligned_bytes(const View& view) {
+  if (view.bytes < 4096) return 0;
+  return -reinterpret_cast<std::uintptr_t>(view.sources.at[0]) % kLaneBytes;
 }
 
 template <typename Kind, typename Operation, typename View, typename Finish>
 void run(const View& view, Finish finish) {
   using Wide = typename Kind::template Format<Kind::kLanes>;
   using Single = typename Kind::template Format<1>;
-  constexpr int kUnroll = Wide::kBytes >= 32 ? 4 : 8;
-  std::size_t at = pass<Wide, Operation, kUnroll>(view, 0, finish);
-  at = pass<Wide, Operation, 1>(view, at, finish);
-  pass<Single, Operation, 1>(view, at, finish);
+  std::size_t at = pass<Single, Operation, 1>(view, 0, unaligned_bytes(view), finish);
+  at = pass<Wide, Operation, 4>(view, at, view.bytes, finish);
+  at = pass<Wide, Operation, 1>(view, at, view.bytes, finish);
+  pass<Single, Operation, 1>(view, at, view.bytes, finish);
 }
 
 // The shapes worth code of their own: dst = dst + src, and both ranks of two getting the sum.
@@ -96,12 +110,18 @@ struct FloatKind {
   static constexpr int kLanes = kLaneBytes / sizeof(T);
 };
 
-template <template <int> typename F>
-struct Float16Kind {
+struct HalfKind {
   using Compute = float;
   template <int Count>
-  using Format = F<Count>;
+  using Format = HalfFormat<Count>;
   static constexpr int kLanes = kLaneBytes / sizeof(float);
+};
+
+struct BrainKind {
+  using Compute = float;
+  template <int Count>
+  using Format = BrainFormat<Count>;
+  static constexpr int kLanes = kLaneBytes / 2;
 };
 
 template <typename Kind, typename Operation>
@@ -168,8 +188,8 @@ constexpr KernelVariant all_kernels() {
   KernelVariant variant{};
   fill_floats<FloatKind<float>>(variant, DType::f32);
   fill_floats<FloatKind<double>>(variant, DType::f64);
-  fill_floats<Float16Kind<HalfFormat>>(variant, DType::f16);
-  fill_floats<Float16Kind<BrainFormat>>(variant, DType::bf16);
+  fill_floats<HalfKind>(variant, DType::f16);
+  fill_floats<BrainKind>(variant, DType::bf16);
   fill_integers<std::int8_t>(variant, DType::i8);
   fill_integers<std::uint8_t>(variant, DType::u8);
   fill_integers<std::int32_t>(variant, DType::i32);
