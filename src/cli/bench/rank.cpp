@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <memory>
-#include <optional>
 
 #include "base/error.h"
 #include "cli/bench/limit.h"
@@ -60,14 +59,14 @@ class BenchRank {
   void prepare(const SampleRequest& request) {
     if (workload_ && prepared_bytes_ == request.bytes) return;
     workload_.reset();
-    workload_.emplace(*communicator_, request, communicator_memory_);
+    workload_ = std::make_unique<Workload>(*communicator_, request, communicator_memory_);
     prepared_bytes_ = request.bytes;
   }
 
   const World world_;
   bool communicator_memory_ = true;
   std::unique_ptr<Communicator> communicator_;
-  std::optional<Workload> workload_;
+  std::unique_ptr<Workload> workload_;
   Bytes prepared_bytes_ = 0;
 };
 

@@ -1,0 +1,142 @@
+#include "cli/bench/bench_verb.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/bench/print.h"
+#include "cli/bench/rank.h"
+#include "cli/progress.h"
+#include "net/rendezvous.h"
+
+namespace gradwire {
+namespace {
+
+constexpr const char* kExample = R"(
+Contestants are sampled in turn, round by round, so that what disturbs the machine meets all of them; time is the
+median of the rounds, min the fastest. Backends:
+  shm tcp gloo[:ALGORITHM] mpi[:VARIANT] mpich[:VARIANT] nccl shm+tcp shm+gloo auto
+  NAME:user   the same on ordinary memory, which shm must stage
+  peers       Open MPI, MPICH and Gloo with every setting they are known to be fast with
+
+Example:
+  gradwire bench all_reduce -n 2 --backend shm,tcp,gloo,mpi --sizes 4,64K,1M --limit --versus shm
+)";
+
+struct Flags {
+  std::string collective, backends = "shm,tcp", sizes = "4,1K,64K,1M,16M", dtype = "f32", reduction = "sum";
+  std::string versus, interface, sample_time = "10ms", timeout = "60s";
+  int ranks = 2, rounds = 7, calls = 0;
+  bool limit = false, json = false, no_plot = false;
+};
+
+// The settings peers.md's measurements found to win at one size or another.
+const std::vector<std::string> kPeers = {
+    "mpi",          "mpi:malloc", "mpi:nocma",  "mpi:segring",           "mpich",
+    "mpich:malloc", "gloo",       "gloo:bcube", "gloo:halving_doubling", "gloo:ring_chunked"};
+
+std::vector<std::string> contestant_names(const Flags& flags) {
+  std::vector<std::string> names;
+  for (const auto part : split(flags.backends, ',')) {
+    if (part == "peers")
+      names.insert(names.end(), kPeers.begin(), kPeers.end());
+    else
+      names.emplace_back(trim(part));
+  }
+  if (flags.limit) names.emplace_back("limit");
+  if (!flags.versus.empty() && std::find(names.begin(), names.end(), flags.versus) == names.end())
+    throw ConfigError(fmt::format("--versus {}: it is not one of the backends measured ({})", flags.versus,
+                                  join(names, ", ")));
+  return names;
+}
+
+BenchOptions bench_options(const Flags& flags) {
+  if (flags.ranks < 1 || flags.rounds < 1) throw ConfigError("-n and --rounds must be at least 1");
+  return {.collective = parse_collective(flags.collective),
+          .dtype = parse_dtype(flags.dtype),
+          .reduction = parse_reduction(flags.reduction),
+          .ranks = flags.ranks,
+          .sizes = parse_sizes(flags.sizes),
+          .rounds = flags.rounds,
+          .calls = flags.calls,
+          .sample_time = parse_seconds(flags.sample_time)};
+}
+
+// Peers that are not installed are left out and said; a backend the user named must be there.
+std::vector<std::unique_ptr<Contestant>> start_contestants(const Flags& flags) {
+  const ContestantOptions options{
+      .ranks = flags.ranks, .timeout = parse_seconds(flags.timeout), .interface = flags.interface};
+  const bool all_peers = flags.backends.find("peers") != std::string::npos;
+  std::vector<std::unique_ptr<Contestant>> contestants;
+  for (const auto& name : contestant_names(flags)) {
+    try {
+      contestants.push_back(start_contestant(name, options));
+    } catch (const ConfigError& error) {
+      const bool optional = all_peers && std::find(kPeers.begin(), kPeers.end(), name) != kPeers.end();
+      if (!optional) throw;
+      fmt::print(stderr, "gradwire bench: without {}: {}\n", name, error.what());
+    }
+  }
+  return contestants;
+}
+
+int run_bench(const Flags& flags) {
+  const BenchOptions options = bench_options(flags);
+  const auto contestants = start_contestants(flags);
+  ProgressBar bar(!flags.json);
+  const Measurement measurement =
+      measure(options, contestants, [&](double share, const std::string& doing) { bar.show(share, doing); });
+  bar.clear();
+  if (flags.json) {
+    fmt::print("{}\n", bench_json(options, measurement).dump(2));
+  } else {
+    fmt::print("{}", bench_table(options, measurement));
+    if (!flags.no_plot) fmt::print("\n{}", bench_chart(options, measurement));
+    if (!flags.versus.empty()) fmt::print("\n{}", bench_versus(options, measurement, flags.versus));
+  }
+  std::uint64_t wrong = 0;
+  for (const Row& row : measurement.rows) wrong += row.wrong;
+  return wrong == 0 ? 0 : 1;
+}
+
+void add_rank_verb(CLI::App& app, int& exit_code) {
+  auto* verb = app.add_subcommand("bench-rank", "a rank process of `bench`")->group("");
+  auto contestant = std::make_shared<std::string>();
+  verb->add_option("contestant", *contestant)->required();
+  verb->callback([contestant, &exit_code] { exit_code = run_bench_rank(join("env://"), *contestant); });
+}
+
+}  // namespace
+
+void add_bench_verb(CLI::App& app, int& exit_code) {
+  auto* verb = app.add_subcommand("bench", "measure collectives on this machine, backends side by side");
+  auto flags = std::make_shared<Flags>();
+  verb->add_option("collective", flags->collective,
+                   "all_reduce, reduce_scatter, all_gather, broadcast, reduce, all_to_all or barrier")
+      ->required();
+  verb->add_option("-n,--ranks", flags->ranks, "rank processes of each contestant")->capture_default_str();
+  verb->add_option("-b,--backend", flags->backends, "who takes part, comma-separated")->capture_default_str();
+  verb->add_option("-s,--sizes", flags->sizes, "bytes: a list, or FIRST:LAST[:FACTOR]")
+      ->capture_default_str();
+  verb->add_option("-d,--dtype", flags->dtype, "f16 bf16 f32 f64 i8 u8 i32 i64")->capture_default_str();
+  verb->add_option("-o,--op", flags->reduction, "sum avg min max product")->capture_default_str();
+  verb->add_option("-r,--rounds", flags->rounds, "samples of each contestant at each size")
+      ->capture_default_str();
+  verb->add_option("--sample-time", flags->sample_time, "how long a sample lasts")->capture_default_str();
+  verb->add_option("-i,--iters", flags->calls, "calls a sample, instead of a time");
+  verb->add_option("--timeout", flags->timeout, "give up on a wait after this long")->capture_default_str();
+  verb->add_option("--interface", flags->interface,
+                   "where network backends listen: a name, an address or a CIDR");
+  verb->add_flag("--limit", flags->limit, "also measure the machine's own limit (all_reduce, f32, sum)");
+  verb->add_option("--versus", flags->versus, "compare this backend with the fastest other at each size");
+  verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
+  verb->add_flag("--no-plot", flags->no_plot, "leave out the plot");
+  verb->footer(kExample);
+  verb->callback([flags, &exit_code] { exit_code = run_bench(*flags); });
+  add_rank_verb(app, exit_code);
+}
+
+}  // namespace gradwire

@@ -1,0 +1,25 @@
+// How MPI contestants are started: the arguments before the program, and the environment that makes a
+// variant.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace gradwire {
+
+struct MpiLaunch {
+  std::vector<std::string> command;  // mpirun and its options
+  std::map<std::string, std::string> environment;
+  std::string program;  // "gradwire", or the one linked with MPICH: beside this one
+};
+
+// `name` is mpi or mpich, with a variant behind a colon:
+//   malloc    keeps temporaries mapped between calls, which defaults return to the system every time
+//   nocma     (Open MPI) malloc, and copies through shared memory instead of the kernel's cross-memory attach
+//   segring   (Open MPI) malloc, and the segmented ring of 256 KiB segments
+// Throws ConfigError when that MPI or variant is not there.
+MpiLaunch mpi_launch(const std::string& name, int ranks);
+bool is_mpi(const std::string& name);
+
+}  // namespace gradwire

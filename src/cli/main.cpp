@@ -1,0 +1,42 @@
+// The gradwire command: each verb is a file or folder of its own. Only here are errors turned into exit
+// codes: 0 success, 1 the job failed, 2 bad usage or bad input.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "base/error.h"
+#include "cli/bench/bench_verb.h"
+#include "cli/run_verb.h"
+
+namespace {
+
+int usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const int code = app.exit(error);  // prints help for --help, one line otherwise
+  return code == 0 ? 0 : 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("gradwire: does a faster link make my DistributedDataParallel training faster?");
+  app.name("gradwire");
+  app.set_version_flag("--version", GRADWIRE_VERSION);
+  app.require_subcommand(1);
+  app.footer("Each verb has --help with an example.");
+  int exit_code = 0;
+  gradwire::add_bench_verb(app, exit_code);
+  gradwire::add_run_verb(app, exit_code);
+  try {
+    app.parse(argc, argv);
+    return exit_code;
+  } catch (const CLI::ParseError& error) {
+    return usage_error(app, error);
+  } catch (const gradwire::ConfigError& error) {
+    fmt::print(stderr, "gradwire: {}\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "gradwire: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,34 @@
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace gradwire {
+
+ProgressBar::ProgressBar(bool wanted) : visible_(wanted && ::isatty(STDERR_FILENO) != 0) {}
+
+ProgressBar::~ProgressBar() { clear(); }
+
+void ProgressBar::show(double share, const std::string& doing) {
+  constexpr int kWidth = 24;
+  const auto now = Clock::now();
+  if (!visible_ || (drawn_ && now - last_ < std::chrono::milliseconds(100))) return;
+  const int done = static_cast<int>(std::clamp(share, 0.0, 1.0) * kWidth);
+  fmt::print(stderr, "\r[{:#<{}}{:.<{}}] {:3.0f} %  {:<44.44}", "", done, "", kWidth - done, share * 100,
+             doing);
+  std::fflush(stderr);
+  drawn_ = true;
+  last_ = now;
+}
+
+void ProgressBar::clear() {
+  if (!drawn_) return;
+  fmt::print(stderr, "\r{:78}\r", "");
+  std::fflush(stderr);
+  drawn_ = false;
+}
+
+}  // namespace gradwire

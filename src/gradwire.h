@@ -1,0 +1,8 @@
+// All that a program using Gradwire needs: start or join a world of ranks, make a communicator, call
+// collectives.
+#pragma once
+
+#include "comm/communicator.h"
+#include "comm/make.h"
+#include "launch/spawn.h"
+#include "net/rendezvous.h"
