@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/secret.h"
 #include "net/store_memory.h"
-#include "support/outcome.h"
 #include "support/run_ranks.h"
 
 namespace gradwire {
@@ -58,7 +57,8 @@ std::vector<Outcome> run_threads(int ranks, const RankFunction& function, const 
   std::vector<std::thread> threads;
   for (Rank rank = 0; rank < ranks; ++rank) {
     world.rank = world.local_rank = rank;
-    threads.emplace_back([&results, &function, world] { results.tell(run_one(function, world)); });
+    threads.emplace_back(
+        [&results, &function, world] { results.tell(run_guarded(world.rank, [&] { function(world); })); });
   }
   auto outcomes = results.wait(Deadline::after(options.deadline));
   for (auto& thread : threads) thread.join();

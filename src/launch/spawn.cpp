@@ -1,0 +1,112 @@
+#include "launch/spawn.h"
+
+#include <poll.h>
+
+#include <cerrno>
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "base/secret.h"
+#include "launch/forked_rank.h"
+#include "net/address_socket.h"
+#include "net/rendezvous.h"
+#include "net/store_server.h"
+
+namespace gradwire {
+namespace {
+
+using Ranks = std::vector<std::unique_ptr<ForkedRank>>;
+
+// Forgets the ranks that have ended and returns what became of them. Waits until there is one.
+std::vector<Outcome> take_ended(Ranks& ranks, Deadline deadline) {
+  std::vector<pollfd> descriptors;
+  for (const auto& rank : ranks) descriptors.push_back({rank->descriptor(), POLLIN, 0});
+  if (::poll(descriptors.data(), descriptors.size(), deadline.remaining_ms()) < 0 && errno != EINTR)
+    throw_system_error("poll");
+  std::vector<Outcome> ended;
+  std::erase_if(ranks, [&](const auto& rank) {
+    const auto outcome = rank->find_outcome();
+    if (outcome) ended.push_back(*outcome);
+    return outcome.has_value();
+  });
+  return ended;
+}
+
+// A rank that lost a peer is not where the trouble began, even if it is the first to end.
+bool is_a_consequence(const Outcome& outcome) { return outcome.error == "PeerLost"; }
+
+void note_failures(const std::vector<Outcome>& ended, std::optional<Outcome>& first) {
+  for (const auto& outcome : ended)
+    if (!outcome.ok() && (!first || (is_a_consequence(*first) && !is_a_consequence(outcome))))
+      first = outcome;
+}
+
+std::optional<Outcome> wait_for_failure(Ranks& ranks) {
+  constexpr Seconds kForTheCauseToShow = 1;
+  std::optional<Outcome> failure;
+  while (!ranks.empty() && !failure) note_failures(take_ended(ranks, Deadline::after(3600)), failure);
+  const auto deadline = Deadline::after(kForTheCauseToShow);
+  while (failure && is_a_consequence(*failure) && !ranks.empty() && !deadline.passed())
+    note_failures(take_ended(ranks, deadline), failure);
+  return failure;
+}
+
+void end_all(Ranks& ranks, Seconds grace) {
+  for (const auto& rank : ranks) rank->signal(SIGTERM);
+  const auto deadline = Deadline::after(grace);
+  while (!ranks.empty() && !deadline.passed()) take_ended(ranks, deadline);
+  ranks.clear();
+}
+
+// What a child does: its own place in the world, without its parent's listener.
+Outcome run_rank(const std::function<void(const World&)>& function, const JoinOptions& options, Rank rank) {
+  return run_guarded(rank, [&] {
+    const auto world = join("env://", options);
+    function(world);
+    leave(world);
+  });
+}
+
+JoinOptions options_of(Rank rank, int ranks, const SocketAddress& store, const std::string& secret) {
+  JoinOptions options;
+  options.environment["RANK"] = options.environment["LOCAL_RANK"] = std::to_string(rank);
+  options.environment["WORLD_SIZE"] = options.environment["LOCAL_WORLD_SIZE"] = std::to_string(ranks);
+  options.environment["GRADWIRE_STORE"] = store.text();
+  options.environment["GRADWIRE_SECRET"] = secret;
+  return options;
+}
+
+Ranks fork_all(int count, const std::function<void(const World&)>& function, Fd& listener,
+               const std::string& secret, Seconds timeout) {
+  const auto store = local_address(listener.get());
+  Ranks ranks;
+  for (Rank rank = 0; rank < count; ++rank) {
+    auto options = options_of(rank, count, store, secret);
+    options.timeout = timeout;
+    ranks.push_back(std::make_unique<ForkedRank>(rank, [&] {
+      listener.reset();
+      return run_rank(function, options, rank);
+    }));
+  }
+  return ranks;
+}
+
+}  // namespace
+
+void spawn(int ranks, const std::function<void(const World&)>& function, const SpawnOptions& options) {
+  if (ranks < 1) throw ConfigError(fmt::format("can't spawn {} ranks: write 1 or more", ranks));
+  const auto secret = make_secret();
+  Fd listener = listen_at(SocketAddress::loopback());
+  // The server's thread comes after the forks, its socket before them: no rank finds the door closed.
+  Ranks running = fork_all(ranks, function, listener, secret, options.timeout);
+  const StoreServer server(std::move(listener), secret);
+  const auto failure = wait_for_failure(running);
+  if (!failure) return;
+  end_all(running, options.grace);
+  throw Error(fmt::format("of {} ranks, {}", ranks, describe(*failure)));
+}
+
+}  // namespace gradwire

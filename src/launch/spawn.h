@@ -1,0 +1,24 @@
+// Runs a function as the ranks of a world, each in a process of its own on this host.
+//
+//   gradwire::spawn(2, [](const gradwire::World& world) { train(world); });
+//
+// Call it from a process with one thread, before anything made others; it hosts the store the ranks meet in
+// and returns when all have ended well. When one fails the others are told to end (SIGTERM, and after the
+// grace time SIGKILL), and an Error names the rank that failed first and how. Nothing is left running in any
+// case.
+#pragma once
+
+#include <functional>
+
+#include "net/world.h"
+
+namespace gradwire {
+
+struct SpawnOptions {
+  Seconds timeout = 300;  // World::timeout of each rank
+  Seconds grace = 5;      // from SIGTERM to SIGKILL
+};
+
+void spawn(int ranks, const std::function<void(const World&)>& function, const SpawnOptions& options = {});
+
+}  // namespace gradwire
