@@ -15,7 +15,7 @@ namespace {
 
 std::unique_ptr<Collectives> make_collectives(const World& world, const std::string& backend) {
   if (backend == "shm") return make_shm(world);
-  if (backend == "tcp") return make_scheduled(make_tcp_transport(world, {}), {});
+  if (backend == "tcp") return make_scheduled(make_tcp_transport(world), {.name = "tcp", .timeout = world.timeout});
   throw ConfigError(fmt::format("'{}' is not a backend", backend));
 }
 
