@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "net/host_share.h"
 
 namespace gradwire {
 namespace {
@@ -50,7 +51,8 @@ struct Group::Wait {
   std::optional<Deadline> deadline;
 };
 
-Group::Group(const World& world) : world_(world), rank_(world.rank), backoff_(world.size) {
+Group::Group(const World& world)
+    : world_(world), rank_(world.rank), backoff_(backoff_for(world, Deadline::after(world.timeout))) {
   const Deadline deadline = Deadline::after(world.timeout);
   watch_ = watch_peers(world, deadline);
   segment_ = share_segment(world, deadline);

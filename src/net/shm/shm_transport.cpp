@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "net/exchange.h"
+#include "net/host_share.h"
 #include "net/message_transport.h"
 #include "net/shm/shm_wire.h"
 
@@ -19,7 +20,8 @@ std::size_t ring_bytes(int ranks, const ShmOptions& options) {
 }
 
 // Watch first, open second: see PeerWatch.
-std::unique_ptr<Wire> connect(const World& world, Segment mine, const std::vector<std::string>& published) {
+std::unique_ptr<Wire> connect(const World& world, Segment mine, const std::vector<std::string>& published,
+                              const Backoff& backoff) {
   std::vector<SegmentName> names;
   std::vector<pid_t> processes;
   for (const auto& text : published) {
@@ -30,7 +32,7 @@ std::unique_ptr<Wire> connect(const World& world, Segment mine, const std::vecto
   std::vector<Segment> segments;
   for (Rank other = 0; other < world.size; ++other)
     segments.push_back(other == world.rank ? std::move(mine) : Segment::open(names[other], other));
-  return std::make_unique<ShmWire>(world.rank, std::move(segments), std::move(watch), Backoff(world.size));
+  return std::make_unique<ShmWire>(world.rank, std::move(segments), std::move(watch), backoff);
 }
 
 }  // namespace
@@ -42,10 +44,11 @@ std::unique_ptr<Transport> make_shm_transport(const World& world, const ShmOptio
     mine = Segment::create(ShmWire::layout_bytes(world.size, ring_bytes(world.size, options)), world.rank);
     return mine.name().text();
   });
+  const Backoff backoff = backoff_for(world, deadline);
   std::unique_ptr<Wire> wire;
   // Nobody leaves before everybody has opened what the others own.
   exchange(world, "access to shared memory", deadline, [&] {
-    wire = connect(world, std::move(mine), published);
+    wire = connect(world, std::move(mine), published, backoff);
     return std::string();
   });
   return std::make_unique<MessageTransport>(world.rank, world.size, std::move(wire));

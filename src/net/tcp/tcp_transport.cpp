@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "net/address_socket.h"
-#include "net/backoff.h"
+#include "net/host_share.h"
 #include "net/message_transport.h"
 #include "net/tcp/tcp_wire.h"
 
@@ -51,10 +51,11 @@ void tune(const std::vector<Lanes>& mesh, const TcpOptions& options) {
 
 std::unique_ptr<Transport> make_tcp_transport(const World& world, const TcpOptions& options) {
   check_options(options);
-  auto mesh = connect_mesh(world, options.sockets + 1, Deadline::after(world.timeout));
+  const Deadline deadline = Deadline::after(world.timeout);
+  auto mesh = connect_mesh(world, options.sockets + 1, deadline);
   tune(mesh, options);
   auto wire =
-      std::make_unique<TcpWire>(world.rank, std::move(mesh), options, Backoff(world.local_size).spins());
+      std::make_unique<TcpWire>(world.rank, std::move(mesh), options, backoff_for(world, deadline).spins());
   return std::make_unique<MessageTransport>(world.rank, world.size, std::move(wire));
 }
 
