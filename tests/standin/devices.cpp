@@ -66,6 +66,8 @@ bool use_current_device() {
   return true;
 }
 
+void leave_current_device() { used_devices() &= ~(std::uint64_t{1} << t_device); }
+
 std::optional<Place> find_place(const void* pointer) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   const std::lock_guard lock(memory().mutex);

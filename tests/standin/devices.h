@@ -19,6 +19,7 @@ cudaError_t fail(cudaError_t error);
 int device_count();
 int current_device();
 bool use_current_device();  // from now on the process uses it; false where there is none
+void leave_current_device();
 
 struct Place {
   int device;

@@ -1,6 +1,6 @@
 // One NCCL operation of the stand-in as data, and how it is carried out: an exchange of messages with every
 // other rank, then the reduction, in rank order and so with the same bits everywhere. All ranks send each
-// other at least a header, so that ranks that are not in the same operation find out.
+// other at least a header, so that of ranks that are not in the same operation at least one finds out.
 #pragma once
 
 #include <optional>

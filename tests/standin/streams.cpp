@@ -168,6 +168,7 @@ cudaError_t cudaDeviceSynchronize() {
 cudaError_t cudaDeviceReset() {
   wait_for_device(current_device());
   handles().forget_streams_of(current_device());
+  leave_current_device();
   return cudaSuccess;
 }
 

@@ -49,7 +49,8 @@ std::string tell_others(const Failure& failure, const Roster::Stuck& stuck) {
 }
 
 std::exception_ptr ask_others(const Failure& failure, Roster& roster) {
-  const auto stuck = roster.compare_stuck(failure.call.value_or(Signature{}), Deadline::after(kMoment));
+  const auto stuck = roster.compare_stuck(failure.call.value_or(Signature{}),
+                                          {failure.timed_out, failure.symptom}, Deadline::after(kMoment));
   if (const auto ended = roster.find_ended()) return peer_lost(failure, *ended, roster);
   if (const auto lost = roster.find_lost()) return peer_lost(failure, *lost, roster);
   if (!failure.call) return plain(failure, "");
@@ -63,10 +64,10 @@ std::exception_ptr ask_others(const Failure& failure, Roster& roster) {
 }  // namespace
 
 std::exception_ptr diagnose(const Failure& failure, Roster& roster) {
-  if (const auto ended = roster.find_ended()) return peer_lost(failure, *ended, roster);
   try {
     return ask_others(failure, roster);
   } catch (const Error&) {  // the store may have gone with the rank that kept it
+    if (const auto ended = roster.find_ended()) return peer_lost(failure, *ended, roster);
     return plain(failure, "");
   }
 }

@@ -14,6 +14,9 @@ constexpr std::size_t kBarrierBytes = 4;
 // A rank may end well and at once when its own part of a call is done: so long may the rest still take.
 constexpr Seconds kLastBytes = 0.5;
 
+// How long the failure of another rank may stay unnoticed: NCCL does not always tell.
+constexpr Seconds kAskStoreEvery = 0.25;
+
 bool is_error(ncclResult_t result) { return result != ncclSuccess && result != ncclInProgress; }
 
 class EventWork final : public NcclWork {
@@ -120,6 +123,7 @@ void Engine::settle(const std::optional<Signature>& call, ncclResult_t returned)
 
 void Engine::await(const std::optional<Signature>& call, const std::function<bool()>& ready) {
   const Deadline deadline = Deadline::after(world_.timeout);
+  Deadline next_question = Deadline::after(kAskStoreEvery);
   std::optional<Deadline> last_bytes;
   backoff_.wait(ready, [&] {
     throw_if_broken();
@@ -128,6 +132,9 @@ void Engine::await(const std::optional<Signature>& call, const std::function<boo
     if (!last_bytes && roster_->find_ended()) last_bytes = Deadline::after(kLastBytes);
     if (last_bytes && last_bytes->passed()) fail(call, false, "a rank has ended");
     if (deadline.passed()) fail(call, true, fmt::format("waited {}", format_seconds(world_.timeout)));
+    if (!next_question.passed()) return;
+    if (const auto alarm = roster_->find_alarm()) fail(call, alarm->timed_out, alarm->text);
+    next_question = Deadline::after(kAskStoreEvery);
   });
   throw_if_broken();
 }

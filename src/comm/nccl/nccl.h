@@ -23,7 +23,7 @@
 namespace gradwire {
 
 struct NcclOptions {
-  std::optional<int> device;  // the GPU, as CUDA counts them in this process; unset: the rank's local_rank
+  std::optional<int> device = {};  // the GPU, as CUDA counts them in this process; unset: local_rank
   // NCCL hangs or gives wrong data when ranks disagree on a call. With this on, every call first compares its
   // signature with that of all ranks through the store and throws a Mismatch that shows both sides. It costs
   // some round trips to the store for every call, whose entries stay there: for finding mistakes, not for

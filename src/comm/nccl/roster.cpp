@@ -16,6 +16,7 @@ namespace gradwire {
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks(10);
+constexpr char kTimedOut = 'T', kFailed = 'F';  // what the text of an alarm begins with
 
 // Kernels before 5.3 have no process descriptors; then NCCL and the store alone tell of lost ranks.
 bool can_watch_processes() {
@@ -153,10 +154,24 @@ void Roster::check_same_call(const Signature& call) {
   }
 }
 
-Roster::Stuck Roster::compare_stuck(const Signature& call, Deadline moment) {
+std::optional<Roster::Alarm> Roster::find_alarm() {
+  if (world_.size == 1) return std::nullopt;
+  try {
+    const auto text = world_.store->find(key("alarm", 0));
+    if (text.empty()) return std::nullopt;
+    return Alarm{text[0] == kTimedOut, text.substr(1)};
+  } catch (const Error&) {  // whoever kept the store may have ended well, and the call may still do
+    return std::nullopt;
+  }
+}
+
+Roster::Stuck Roster::compare_stuck(const Signature& call, const Alarm& alarm, Deadline moment) {
   Stuck stuck(static_cast<std::size_t>(world_.size));
   stuck[static_cast<std::size_t>(world_.rank)] = call;
   if (world_.size == 1) return stuck;
+  if (!find_alarm())
+    world_.store->set(key("alarm", 0), fmt::format("{}rank {}: {}", alarm.timed_out ? kTimedOut : kFailed,
+                                                   world_.rank, alarm.text));
   world_.store->set(key("stuck", world_.rank), to_text(call));
   for (;;) {
     bool complete = true;

@@ -51,10 +51,17 @@ class Roster {
   // Waits for everybody's signature of the call. Throws Mismatch, Timeout, PeerLost.
   void check_same_call(const Signature& call);
 
-  // Tells the others that this rank is stuck in a call and gives them a moment to tell the same.
-  // stuck[r] is what rank r is stuck in, nothing where it did not say. Ends early once a rank is lost.
+  // What the first rank that failed had to say, if one did. A store that is out of reach says nothing.
+  struct Alarm {
+    bool timed_out = false;
+    std::string text;
+  };
+  std::optional<Alarm> find_alarm();
+
+  // Raises the alarm, tells the others that this rank is stuck in a call and gives them a moment to tell the
+  // same. stuck[r] is what rank r is stuck in, nothing where it did not say. Ends early once a rank is lost.
   using Stuck = std::vector<std::optional<Signature>>;
-  Stuck compare_stuck(const Signature& call, Deadline moment);
+  Stuck compare_stuck(const Signature& call, const Alarm& alarm, Deadline moment);
 
   std::string describe(Rank rank) const;  // "rank 1 (process 4242, GPU 1 at 0000:0B:00.0)"
 
