@@ -1,6 +1,7 @@
 #include "sched/hierarchical.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <vector>
 
@@ -10,93 +11,99 @@
 namespace gradwire {
 namespace {
 
-// Where a rank stands: who shares its host, how many rails there are, and who is on its own.
+// Where a rank stands. Rail i of a host is its i-th rank.
 struct Place {
-  std::vector<Rank> host;  // ranks of my host, the rails first
-  std::vector<Rank> rail;  // the ranks on my rail, one for each host
-  int rails = 0, hosts = 0;
-  int index = 0;  // mine in `host`
-  int stop = 0;   // mine in `rail`
+  std::vector<Rank> rails;   // of my host
+  std::vector<Rank> others;  // on my host, all but me
+  std::vector<Rank> circle;  // my rail on every host, if I am on one
+  int hosts = 0;
+  int index = 0;  // mine among the ranks of my host: that of my rail, if there are so many
+  int stop = 0;   // mine in `circle`
 
-  bool on_rail() const { return index < rails; }
+  bool on_rail() const { return index < static_cast<int>(rails.size()); }
 };
 
 Place place_of(Rank me, std::span<const int> hosts) {
   std::map<int, std::vector<Rank>> ranks;
   for (Rank rank = 0; rank < static_cast<Rank>(hosts.size()); ++rank) ranks[hosts[rank]].push_back(rank);
+  std::size_t rails = hosts.size();
+  for (const auto& [host, members] : ranks) rails = std::min(rails, members.size());
+
+  const auto mine = ranks.find(hosts[me]);
+  const std::vector<Rank>& members = mine->second;
   Place place;
-  place.host = ranks[hosts[me]];
+  place.rails.assign(members.begin(), members.begin() + static_cast<std::ptrdiff_t>(rails));
+  place.others = members;
+  std::erase(place.others, me);
   place.hosts = static_cast<int>(ranks.size());
-  place.rails = static_cast<int>(place.host.size());
-  place.index = static_cast<int>(std::ranges::find(place.host, me) - place.host.begin());
-  place.stop = static_cast<int>(std::distance(ranks.begin(), ranks.find(hosts[me])));
-  for (const auto& [host, members] : ranks)
-    place.rails = std::min(place.rails, static_cast<int>(members.size()));
+  place.index = static_cast<int>(std::ranges::find(members, me) - members.begin());
+  place.stop = static_cast<int>(std::distance(ranks.begin(), mine));
   if (place.on_rail())
-    for (const auto& [host, members] : ranks) place.rail.push_back(members[place.index]);
+    for (const auto& [host, those] : ranks) place.circle.push_back(those[place.index]);
   return place;
 }
 
 class Builder {
  public:
-  Builder(Rank me, std::span<const int> hosts, int cut) : me_(me), place_(place_of(me, hosts)) {
-    const int others = static_cast<int>(place_.host.size()) - 1;
-    ring_slots_ = in_flight(cut) * others * place_.hosts;
+  Builder(Rank me, std::span<const int> hosts, int cut)
+      : place_(place_of(me, hosts)), slots_(static_cast<int>(place_.others.size()) * place_.hosts) {
+    const int rails = static_cast<int>(place_.rails.size());
     part_.rank = me;
-    part_.shape = {{cut * place_.rails * place_.hosts, 0, ring_slots_ + in_flight(cut)}};
-    // A piece goes back to the hosts' other ranks only after the next block has been collected, because
-    // messages keep their order and what is ready should not wait behind what is still on the ring.
-    int previous = 0, previous_count = 0;
+    part_.shape = {{cut * rails * place_.hosts, 0, in_flight(cut) * (slots_ + 1)}};
+    // Messages keep their order, and the next block should not wait to be collected behind a result that is
+    // still going round: so results are handed out one block late.
+    int late = 0;
     for_each_block(cut, [&](int first, int count) {
-      for (int k = 0; k < count; ++k) collect(first + k, k * others * place_.hosts);
-      cross(first, count);
-      for (int k = 0; k < previous_count; ++k) hand_out(previous + k);
-      previous = first, previous_count = count;
+      for (int k = 0; k < count; ++k) collect(first + k, k * slots_);
+      cross(first, count, in_flight(cut) * slots_);
+      for (; late < first; ++late) hand_out(late);
     });
-    for (int k = 0; k < previous_count; ++k) hand_out(previous + k);
+    for (; late < cut; ++late) hand_out(late);
   }
 
   Part take() { return std::move(part_); }
 
  private:
-  // A rail's part of a piece: a chunk for each host, since it will go round a ring of hosts.
-  int chunk(int piece, int rail) const { return (piece * place_.rails + rail) * place_.hosts; }
+  // A rail's part of a piece has a chunk for each host, since it will go round a circle of hosts.
+  int chunk(int piece, int rail) const {
+    return (piece * static_cast<int>(place_.rails.size()) + rail) * place_.hosts;
+  }
   Slice of_rail(int piece, int rail) const { return out(chunk(piece, rail), place_.hosts); }
+  void add(const Step& step) { part_.program.push_back(step); }
+
+  template <typename F>
+  void for_each_other_rail(F visit) const {
+    for (int rail = 0; rail < static_cast<int>(place_.rails.size()); ++rail)
+      if (rail != place_.index) visit(place_.rails[rail], rail);
+  }
 
   void collect(int piece, int slot) {
-    for (int rail = 0; rail < place_.rails; ++rail)
-      if (rail != place_.index) add(Step::send(place_.host[rail], of_rail(piece, rail)));
+    for_each_other_rail([&](Rank rank, int rail) { add(Step::send(rank, of_rail(piece, rail))); });
     if (!place_.on_rail()) return;
-    const Rank last =
-        me_ == place_.host.back() && place_.host.size() > 1 ? place_.host.end()[-2] : place_.host.back();
-    for (const Rank rank : place_.host) {
-      if (rank == me_) continue;
+    for (const Rank rank : place_.others) {
       const Slice arriving = scratch(slot, chunk(piece, place_.index), place_.hosts);
+      const bool last = place_.hosts == 1 && rank == place_.others.back();
       add(Step::recv(rank, arriving));
-      add(Step::reduce(of_rail(piece, place_.index), arriving, place_.hosts == 1 && rank == last));
+      add(Step::reduce(of_rail(piece, place_.index), arriving, last));
       slot += place_.hosts;
     }
   }
 
-  void cross(int first, int count) {
+  void cross(int first, int count, int slot) {
     if (!place_.on_rail()) return;
-    append_ring_all_reduce(part_.program, {place_.rail, place_.stop},
-                           {chunk(first, place_.index), place_.rails * place_.hosts, count, ring_slots_});
+    const int stride = chunk(1, 0);
+    append_ring_all_reduce(part_.program, {place_.circle, place_.stop},
+                           {chunk(first, place_.index), stride, count, slot});
   }
 
   void hand_out(int piece) {
     if (place_.on_rail())
-      for (const Rank rank : place_.host)
-        if (rank != me_) add(Step::send(rank, of_rail(piece, place_.index)));
-    for (int rail = 0; rail < place_.rails; ++rail)
-      if (rail != place_.index) add(Step::recv(place_.host[rail], of_rail(piece, rail)));
+      for (const Rank rank : place_.others) add(Step::send(rank, of_rail(piece, place_.index)));
+    for_each_other_rail([&](Rank rank, int rail) { add(Step::recv(rank, of_rail(piece, rail))); });
   }
 
-  void add(const Step& step) { part_.program.push_back(step); }
-
-  const Rank me_;
   const Place place_;
-  int ring_slots_ = 0;
+  const int slots_;  // places in scratch for what one piece collects
   Part part_;
 };
 
