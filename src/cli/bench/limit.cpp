@@ -9,6 +9,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "net/host_share.h"
 #include "net/shm/segment.h"
 
 namespace gradwire {
@@ -20,7 +21,8 @@ struct alignas(64) Flag {
 
 class Limit final : public Collectives {
  public:
-  explicit Limit(const World& world) : world_(world), yields_(world.size > usable_cores()) {
+  explicit Limit(const World& world)
+      : world_(world), yields_(!backoff_for(world, Deadline::after(world.timeout)).spins()) {
     flag_segments_ = share("flags", sizeof(Flag));
     for (const auto& segment : flag_segments_)
       flags_.push_back(reinterpret_cast<Flag*>(segment->bytes().data()));

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 
+#include "base/cpu.h"
 #include "base/error.h"
 #include "cli/bench/limit.h"
 #include "cli/bench/workload.h"
@@ -15,9 +16,17 @@ namespace {
 constexpr std::string_view kUserMemory = ":user";
 constexpr Seconds kLongestRun = 24 * 3600;
 
+// As mpirun does by default. Not for libraries with threads of their own, which need the other cores.
+void bind_where_it_helps(const World& world, const std::string& contestant) {
+  const auto family = contestant.substr(0, contestant.find(':'));
+  const bool single_threaded = family == "shm" || family == "tcp" || family == "shm+tcp" || family == "limit";
+  if (single_threaded && world.local_size <= usable_cores()) bind_to_core(world.local_rank);
+}
+
 class BenchRank {
  public:
   BenchRank(const World& world, std::string contestant) : world_(world) {
+    bind_where_it_helps(world, contestant);
     if (contestant.ends_with(kUserMemory)) {
       communicator_memory_ = false;
       contestant.resize(contestant.size() - kUserMemory.size());

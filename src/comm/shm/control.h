@@ -12,8 +12,8 @@
 
 namespace gradwire {
 
-inline constexpr std::size_t kLine = 64;           // what cores exchange
-inline constexpr std::size_t kInlineBytes = 4096;  // a contribution up to this travels in the mailbox itself
+inline constexpr std::size_t kLine = 64;               // what cores exchange
+inline constexpr std::size_t kInlineBytes = 32 << 10;  // a contribution up to this may travel in the mailbox
 inline constexpr std::size_t kStageBytes = 256 << 10;  // what a rank stages of its contribution at a time
 inline constexpr int kRegions = 512;  // blocks of communicator memory a rank may hold at a time
 
@@ -27,14 +27,18 @@ struct Place {
   SegmentName segment;
 };
 
+inline constexpr std::size_t kDataOffset = 96;  // in a payload: behind a Place, where a line begins
+static_assert(sizeof(Place) <= kDataOffset);
+
 // A rank's announcement of a call. The stamp is the call's round; with the signature and the first 32 bytes
 // of the contribution it fills one line, so that a small all-reduce costs each pair of ranks one line's
 // journey.
 struct alignas(kLine) Mailbox {
   Counter stamp;
   Signature signature;
-  std::byte payload[kInlineBytes];
+  std::byte payload[kDataOffset + kInlineBytes];
 };
+static_assert((offsetof(Mailbox, payload) + kDataOffset) % kLine == 0);
 
 struct Block {
   Mailbox mailboxes[2];                   // rounds alternate: the other one may still be read by a slow rank

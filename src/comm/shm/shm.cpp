@@ -31,25 +31,40 @@ class Shm final : public Collectives {
   void cancel() noexcept override { group_->cancel(); }
 
   void run(const Call& call, const Signature& signature) override {
-    if (signature.bytes <= kInlineBytes) return run_small(call, signature);
+    if (signature.bytes <= kTinyBytes) return run_tiny(call, signature);
     const Place place = find_place(call);
-    if (place.region == 0) staged_.begin(call);
     std::memcpy(group_->next_payload(), &place, sizeof place);
+    const auto mine = contribution(call);
+    const bool small = mine.size() <= small_limit();
+    if (place.region == 0 && small)
+      copy_bytes(group_->next_payload() + kDataOffset, mine.data(), mine.size());
+    if (place.region == 0 && !small) staged_.begin(call);
     group_->arrive(signature);
-    if (map_all(contribution(call)))
-      run_shared(call);
-    else
-      run_staged(call, place);
+    const int shared = map_places(mine);
+    if (shared == size()) return run_shared(call);
+    if (shared == 0 && small) return pull_payloads(call, kDataOffset);
+    if (place.region != 0 || small) staged_.begin(call);
+    staged_.run();
   }
 
  private:
-  void run_small(const Call& call, const Signature& signature) {
+  static constexpr std::size_t kTinyBytes =
+      512;  // up to here a look at where buffers lie costs more than it saves
+
+  // Reading everybody's whole contribution is less work than two meetings, up to here.
+  std::size_t small_limit() const { return kInlineBytes * 2 / static_cast<std::size_t>(std::max(2, size())); }
+
+  void run_tiny(const Call& call, const Signature& signature) {
     const auto mine = contribution(call);
-    if (call.kind != Collective::broadcast || call.root == rank())
-      copy_bytes(group_->next_payload(), mine.data(), mine.size());
+    copy_bytes(group_->next_payload(), mine.data(), mine.size());
     group_->arrive(signature);
+    pull_payloads(call, 0);
+  }
+
+  void pull_payloads(const Call& call, std::size_t offset) {
+    const std::byte* const mine = contribution(call).data();
     for (Rank peer = 0; peer < size(); ++peer)
-      views_[peer] = peer == rank() ? mine.data() : group_->payload(peer);
+      views_[peer] = peer == rank() ? mine : group_->payload(peer) + offset;
     pull(call);
   }
 
@@ -69,22 +84,19 @@ class Shm final : public Collectives {
     group_->await_all(&Block::finished, group_->round());
   }
 
-  void run_staged(const Call& call, const Place& place) {
-    if (place.region != 0) staged_.begin(call);
-    staged_.run();
-  }
-
-  // Fills views_ with everybody's contribution; false unless all lie in communicator memory.
-  bool map_all(std::span<const std::byte> mine) {
+  // How many ranks' contributions lie in communicator memory; views_ and buffers_ point to those.
+  int map_places(std::span<const std::byte> mine) {
+    int shared = 0;
     for (Rank peer = 0; peer < size(); ++peer) {
       Place place;
       std::memcpy(&place, group_->payload(peer), sizeof place);
-      if (place.region == 0) return false;
+      if (place.region == 0) continue;
+      ++shared;
       // Only memory of the communicator's own is written through these, and that is writable.
       buffers_[peer] = peer == rank() ? const_cast<std::byte*>(mine.data()) : registry_.map(peer, place);
       views_[peer] = buffers_[peer];
     }
-    return true;
+    return shared;
   }
 
   void combine_slice(const Call& call) {

@@ -1,6 +1,6 @@
 // Collectives between the ranks of one host, through shared memory.
 //
-//   small    up to 4 KiB a rank: contributions travel in mailboxes; one line's journey between cores
+//   small    up to some KiB a rank: contributions travel in mailboxes; one line's journey between cores
 //   in place the buffer is communicator memory (allocate()) on every rank: each rank combines its slice of
 //   all
 //            buffers and writes it into all of them; nothing is copied
