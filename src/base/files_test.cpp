@@ -1,1 +1,136 @@
+#include "base/files.h"
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/deadline.h"
+#include "base/error.h"
+
+namespace gradwire {
+namespace {
+
+using testing::HasSubstr;
+
+std::string uniform(std::size_t size, char letter) { return std::string(size, letter); }
+
+bool is_whole(const std::string& content) {
+  return content.find_first_not_of(content.empty() ? ' ' : content[0]) == std::string::npos;
+}
+
+TEST(WriteFile, is_read_back_byte_for_byte) {
+  const TempDir directory;
+  std::string content = "line\n";
+  for (int i = 0; i < 200000; ++i) content += static_cast<char>(i * 31);
+  write_file(directory.path() / "file", content);
+  EXPECT_EQ(read_file(directory.path() / "file"), content);
+  write_file(directory.path() / "file", "");
+  EXPECT_EQ(read_file(directory.path() / "file"), "");
+}
+
+TEST(WriteFile, gives_the_file_the_mode_asked_for) {
+  const TempDir directory;
+  const auto path = directory.path() / "secret";
+  write_file(path, "x", 0600);
+  struct stat status {};
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+}
+
+TEST(WriteFile, leaves_nothing_but_the_file) {
+  const TempDir directory;
+  write_file(directory.path() / "file", "one");
+  write_file(directory.path() / "file", "two");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory.path()), {}), 1);
+}
+
+TEST(WriteFile, leaves_nothing_when_it_fails) {
+  const TempDir directory;
+  std::filesystem::create_directories(directory.path() / "taken" / "inside");
+  EXPECT_THROW(write_file(directory.path() / "taken", "x"), ConfigError);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory.path()), {}), 1);
+}
+
+TEST(WriteFile, is_never_seen_half_done_by_a_reader) {
+  const TempDir directory;
+  const auto path = directory.path() / "file";
+  write_file(path, uniform(300000, 'a'));
+  std::atomic<bool> done = false;
+  std::jthread writer([&] {
+    for (int i = 0; i < 100; ++i) write_file(path, uniform(300000, static_cast<char>('a' + i % 26)));
+    done = true;
+  });
+  int whole = 0, reads = 0;
+  while (!done) {
+    const std::string content = read_file(path);
+    whole += content.size() == 300000 && is_whole(content);
+    ++reads;
+  }
+  EXPECT_EQ(whole, reads);
+}
+
+TEST(WriteFile, leaves_the_old_file_or_the_new_one_when_the_writer_is_killed) {
+  const TempDir directory;
+  const auto path = directory.path() / "file";
+  for (int round = 0; round < 20; ++round) {
+    write_file(path, uniform(1000000, 'a'));
+    int started[2];
+    ASSERT_EQ(::pipe(started), 0);
+    const pid_t writer = ::fork();
+    ASSERT_GE(writer, 0);
+    if (writer == 0) {
+      if (::write(started[1], "x", 1) != 1) ::_exit(1);
+      for (char letter = 'b';; letter = letter == 'z' ? 'b' : static_cast<char>(letter + 1))
+        write_file(path, uniform(1000000, letter));
+    }
+    char byte = 0;
+    ASSERT_EQ(::read(started[0], &byte, 1), 1);
+    ::close(started[0]);
+    ::close(started[1]);
+    // Somewhere in the middle of some write: a little later each time.
+    const Deadline later = Deadline::after(0.0003 * round);
+    while (!later.passed()) std::this_thread::yield();
+    ::kill(writer, SIGKILL);
+    ASSERT_EQ(::waitpid(writer, nullptr, 0), writer);
+    const std::string content = read_file(path);
+    EXPECT_EQ(content.size(), 1000000u);
+    EXPECT_TRUE(is_whole(content));
+  }
+}
+
+TEST(ReadFile, names_the_path_and_the_reason_when_it_fails) {
+  const TempDir directory;
+  for (const auto& [path, reason] :
+       {std::pair{directory.path() / "missing", "No such file"}, {directory.path(), "Is a directory"}}) {
+    try {
+      read_file(path);
+      FAIL() << "nothing was thrown";
+    } catch (const ConfigError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(path.string()));
+      EXPECT_THAT(error.what(), HasSubstr(reason));
+    }
+  }
+}
+
+TEST(TempDir, is_private_and_disappears_with_everything_in_it) {
+  std::filesystem::path path;
+  {
+    const TempDir directory;
+    path = directory.path();
+    struct stat status {};
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0700u);
+    std::filesystem::create_directories(path / "a" / "b");
+    write_file(path / "a" / "b" / "file", "x");
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+}  // namespace
+}  // namespace gradwire

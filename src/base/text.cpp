@@ -21,9 +21,9 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator) {
   std::string all;
-  for (const auto& part : parts) {
-    if (!all.empty()) all += separator;
-    all += part;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) all += separator;
+    all += parts[i];
   }
   return all;
 }

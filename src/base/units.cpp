@@ -34,16 +34,24 @@ double byte_unit(std::string_view unit, std::string_view whole) {
   throw ConfigError(fmt::format("'{}' is not a number of bytes: write 65536, 64K, 1.5M or 2G", whole));
 }
 
+double parse_factor(std::string_view text) {
+  const auto [value, unit] = split_number(text, "a factor");
+  return unit.empty() ? value : 0;
+}
+
 std::vector<Bytes> size_range(std::string_view text) {
+  constexpr double kLeastFactor = 1.001;  // fewer than 50000 sizes, whatever the ends
   const auto parts = split(text, ':');
   const Bytes first = parse_bytes(parts[0]), last = parse_bytes(parts[1]);
-  const double factor = parts.size() > 2 ? split_number(parts[2], "a factor").first : 2;
-  if (parts.size() > 3 || first == 0 || last < first || factor <= 1)
+  const double factor = parts.size() > 2 ? parse_factor(parts[2]) : 2;
+  if (parts.size() > 3 || first == 0 || last < first || factor < kLeastFactor)
     throw ConfigError(fmt::format(
         "'{}' is not a range of sizes: write FIRST:LAST or FIRST:LAST:FACTOR, as in 8:1M:4", text));
   std::vector<Bytes> sizes;
-  for (double size = static_cast<double>(first); size <= static_cast<double>(last); size *= factor)
-    sizes.push_back(static_cast<Bytes>(size));
+  for (double size = static_cast<double>(first); size <= static_cast<double>(last); size *= factor) {
+    const auto whole = static_cast<Bytes>(size);
+    if (sizes.empty() || whole != sizes.back()) sizes.push_back(whole);
+  }
   return sizes;
 }
 
@@ -83,7 +91,8 @@ std::string format_bytes(Bytes bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   double value = static_cast<double>(bytes);
   int unit = 0;
-  while (value >= 1024 && unit < 4) value /= 1024, ++unit;
+  // From 1023.95 on it would be printed as 1024.0 of the smaller unit.
+  while (value >= (unit == 0 ? 1024 : 1023.95) && unit < 4) value /= 1024, ++unit;
   return value == std::floor(value) ? fmt::format("{:.0f} {}", value, kUnits[unit])
                                     : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
@@ -94,7 +103,9 @@ std::string format_seconds(Seconds time) {
                              : magnitude >= 1e-3 ? std::pair{1e3, "ms"}
                              : magnitude >= 1e-6 ? std::pair{1e6, "us"}
                                                  : std::pair{1e9, "ns"};
-  return fmt::format("{:.3g} {}", time * scale, unit);
+  // Three digits, but never 1e+03.
+  return magnitude * scale >= 999.5 ? fmt::format("{:.0f} {}", time * scale, unit)
+                                    : fmt::format("{:.3g} {}", time * scale, unit);
 }
 
 }  // namespace gradwire
