@@ -70,9 +70,10 @@ class Communicator {
   virtual Memory allocate(std::size_t bytes) = 0;
 };
 
-template <typename T>
-std::span<std::byte> bytes_of(std::span<T> values) {
-  return std::as_writable_bytes(values);
+// The bytes of a vector, an array or a span.
+template <typename Values>
+std::span<std::byte> bytes_of(Values&& values) {
+  return std::as_writable_bytes(std::span(values));
 }
 
 }  // namespace gradwire

@@ -1,0 +1,33 @@
+// MPI as the project uses it: initialised once, its errors as exceptions, our types and reductions as MPI's.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+#include <vector>
+
+#include "base/collective.h"
+
+namespace gradwire {
+
+void start_mpi();                                 // if it is not yet; ends with the process
+void check_mpi(int code, const char* operation);  // throws TransportError with MPI's words
+
+MPI_Datatype mpi_type(DType);
+
+// MPI's own operation where it does what ours does, else one made of our kernels: 16-bit floats, and the
+// minimum and maximum of floats, which MPI leaves open for NaN. `avg` is a sum.
+class MpiOperations {
+ public:
+  MpiOperations();
+  ~MpiOperations();
+  MpiOperations(const MpiOperations&) = delete;
+  MpiOperations& operator=(const MpiOperations&) = delete;
+  MPI_Op find(DType, Reduction) const;
+
+ private:
+  MPI_Op operations_[kDTypes][kReductions];
+  std::vector<MPI_Op> made_;
+};
+
+}  // namespace gradwire
