@@ -8,17 +8,17 @@ namespace {
 
 constexpr Seconds kMoment = 1;  // for the others to notice too
 
-std::string what_failed(const Failure& failure) {
+std::string what_failed(const FailedCall& failure) {
   return failure.call ? describe(*failure.call) : "making or finishing the nccl communicator";
 }
 
-std::exception_ptr peer_lost(const Failure& failure, Rank peer, const Roster& roster) {
+std::exception_ptr peer_lost(const FailedCall& failure, Rank peer, const Roster& roster) {
   return std::make_exception_ptr(
       PeerLost(peer, fmt::format("{} is gone; rank {} was in {}", roster.describe(peer), failure.rank,
                                  what_failed(failure))));
 }
 
-std::exception_ptr plain(const Failure& failure, const std::string& others) {
+std::exception_ptr plain(const FailedCall& failure, const std::string& others) {
   const auto text =
       fmt::format("rank {} in {}: {}{}", failure.rank, what_failed(failure), failure.symptom, others);
   if (failure.timed_out) return std::make_exception_ptr(Timeout(text));
@@ -30,7 +30,7 @@ std::string list(const std::vector<std::string>& ranks) {
 }
 
 // "; in this call too: rank 1; nothing heard from rank 2"
-std::string tell_others(const Failure& failure, const Roster::Stuck& stuck) {
+std::string tell_others(const FailedCall& failure, const Roster::Stuck& stuck) {
   std::vector<std::string> here, elsewhere, silent;
   for (std::size_t rank = 0; rank < stuck.size(); ++rank) {
     if (static_cast<Rank>(rank) == failure.rank) continue;
@@ -48,7 +48,7 @@ std::string tell_others(const Failure& failure, const Roster::Stuck& stuck) {
   return text;
 }
 
-std::exception_ptr ask_others(const Failure& failure, Roster& roster) {
+std::exception_ptr ask_others(const FailedCall& failure, Roster& roster) {
   const auto stuck = roster.compare_stuck(failure.call.value_or(Signature{}),
                                           {failure.timed_out, failure.symptom}, Deadline::after(kMoment));
   if (const auto ended = roster.find_ended()) return peer_lost(failure, *ended, roster);
@@ -63,7 +63,7 @@ std::exception_ptr ask_others(const Failure& failure, Roster& roster) {
 
 }  // namespace
 
-std::exception_ptr diagnose(const Failure& failure, Roster& roster) {
+std::exception_ptr diagnose(const FailedCall& failure, Roster& roster) {
   try {
     return ask_others(failure, roster);
   } catch (const Error&) {  // the store may have gone with the rank that kept it

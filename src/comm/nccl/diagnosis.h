@@ -11,7 +11,7 @@
 
 namespace gradwire {
 
-struct Failure {
+struct FailedCall {
   Rank rank = 0;                  // this one
   std::optional<Signature> call;  // nothing while the communicator is made or finished
   bool timed_out = false;
@@ -20,6 +20,6 @@ struct Failure {
 
 // PeerLost when a rank is gone, Mismatch when ranks are in different calls, else Timeout or TransportError
 // with who is in the call and who is silent.
-std::exception_ptr diagnose(const Failure& failure, Roster& roster);
+std::exception_ptr diagnose(const FailedCall& failure, Roster& roster);
 
 }  // namespace gradwire

@@ -21,7 +21,7 @@ bool is_error(ncclResult_t result) { return result != ncclSuccess && result != n
 
 class EventWork final : public NcclWork {
  public:
-  EventWork(std::shared_ptr<Engine> engine, const Signature& call, Event end)
+  EventWork(std::shared_ptr<NcclEngine> engine, const Signature& call, CudaEvent end)
       : engine_(std::move(engine)), call_(call), end_(std::move(end)) {}
 
   bool done() override { return ended_ || end_.reached() || engine_->in_trouble(); }
@@ -39,15 +39,15 @@ class EventWork final : public NcclWork {
   }
 
  private:
-  const std::shared_ptr<Engine> engine_;
+  const std::shared_ptr<NcclEngine> engine_;
   const Signature call_;
-  const Event end_;
+  const CudaEvent end_;
   bool ended_ = false;  // seen by wait(): what happens later changes nothing for this call
 };
 
 }  // namespace
 
-Engine::Engine(const World& world, int device, bool check_calls, std::unique_ptr<Roster> roster)
+NcclEngine::NcclEngine(const World& world, int device, bool check_calls, std::unique_ptr<Roster> roster)
     : world_(world),
       device_(device),
       check_calls_(check_calls),
@@ -55,7 +55,7 @@ Engine::Engine(const World& world, int device, bool check_calls, std::unique_ptr
       roster_(std::move(roster)),
       scratch_(allocate_on(device, kBarrierBytes, Deadline::after(world.timeout))) {}
 
-void Engine::connect() {
+void NcclEngine::connect() {
   ncclUniqueId id{};
   if (world_.rank == 0) {
     const ncclResult_t made = ncclGetUniqueId(&id);
@@ -68,7 +68,7 @@ void Engine::connect() {
   settle(std::nullopt, handle_.begin(world_.size, id, world_.rank));
 }
 
-std::unique_ptr<NcclWork> Engine::start(const Call& call) {
+std::unique_ptr<NcclWork> NcclEngine::start(const Call& call) {
   const Lock lock(order_);
   throw_if_broken();
   if (finished_) throw ConfigError(fmt::format("{} after finish()", name_of(call.kind)));
@@ -88,19 +88,19 @@ std::unique_ptr<NcclWork> Engine::start(const Call& call) {
 }
 
 // The end is recorded when NCCL has put the call on the stream, not before: see settle().
-std::unique_ptr<NcclWork> Engine::launch(const Call& call, const Signature& signature) {
+std::unique_ptr<NcclWork> NcclEngine::launch(const Call& call, const Signature& signature) {
   Call real = call;
   if (call.kind == Collective::barrier) real = all_reduce(scratch_.bytes(), DType::i32);
   if (!real.in.empty() || !real.out.empty())
     settle(signature, handle_.call([&](ncclComm_t communicator) {
       return enqueue(real, communicator, world_.size, stream_.get());
     }));
-  Event end;
+  CudaEvent end;
   end.record(stream_.get());
   return std::make_unique<EventWork>(shared_from_this(), signature, std::move(end));
 }
 
-void Engine::require_placement(const Call& call, const Signature& signature) const {
+void NcclEngine::require_placement(const Call& call, const Signature& signature) const {
   const auto require = [&](const char* name, std::span<const std::byte> memory) {
     if (const auto problem = find_memory_problem(memory, device_))
       throw ConfigError(
@@ -111,7 +111,7 @@ void Engine::require_placement(const Call& call, const Signature& signature) con
 }
 
 // NCCL goes on with a call in the background; until it is done neither NCCL nor the stream may be used.
-void Engine::settle(const std::optional<Signature>& call, ncclResult_t returned) {
+void NcclEngine::settle(const std::optional<Signature>& call, ncclResult_t returned) {
   if (is_error(returned)) {
     throw_if_broken();
     fail(call, false, fmt::format("NCCL says: {}", handle_.explain(returned)));
@@ -121,7 +121,7 @@ void Engine::settle(const std::optional<Signature>& call, ncclResult_t returned)
   if (is_error(state)) fail(call, false, fmt::format("NCCL says: {}", handle_.explain(state)));
 }
 
-void Engine::await(const std::optional<Signature>& call, const std::function<bool()>& ready) {
+void NcclEngine::await(const std::optional<Signature>& call, const std::function<bool()>& ready) {
   const Deadline deadline = Deadline::after(world_.timeout);
   Deadline next_question = Deadline::after(kAskStoreEvery);
   std::optional<Deadline> last_bytes;
@@ -139,23 +139,23 @@ void Engine::await(const std::optional<Signature>& call, const std::function<boo
   throw_if_broken();
 }
 
-bool Engine::in_trouble() { return broken() || is_error(handle_.state()) || roster_->find_ended(); }
+bool NcclEngine::in_trouble() { return broken() || is_error(handle_.state()) || roster_->find_ended(); }
 
-std::exception_ptr Engine::broken() {
+std::exception_ptr NcclEngine::broken() {
   const Lock lock(state_);
   return broken_;
 }
 
-void Engine::throw_if_broken() {
+void NcclEngine::throw_if_broken() {
   if (const auto error = broken()) std::rethrow_exception(error);
 }
 
-void Engine::fail(const std::optional<Signature>& call, bool timed_out, const std::string& symptom) {
+void NcclEngine::fail(const std::optional<Signature>& call, bool timed_out, const std::string& symptom) {
   break_with(diagnose({world_.rank, call, timed_out, symptom}, *roster_));
   std::rethrow_exception(broken());
 }
 
-void Engine::break_with(std::exception_ptr error) noexcept {
+void NcclEngine::break_with(std::exception_ptr error) noexcept {
   {
     const Lock lock(state_);
     if (!broken_) broken_ = std::move(error);
@@ -164,7 +164,7 @@ void Engine::break_with(std::exception_ptr error) noexcept {
   handle_.abort();
 }
 
-void Engine::finish() {
+void NcclEngine::finish() {
   const Lock lock(order_);
   throw_if_broken();
   if (std::exchange(finished_, true)) return;
@@ -173,7 +173,7 @@ void Engine::finish() {
   handle_.destroy();
 }
 
-void Engine::give_up() noexcept {
+void NcclEngine::give_up() noexcept {
   break_with(std::make_exception_ptr(Cancelled("the communicator was destroyed before this call ended")));
 }
 

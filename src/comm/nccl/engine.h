@@ -20,10 +20,10 @@
 
 namespace gradwire {
 
-class Engine : public std::enable_shared_from_this<Engine> {
+class NcclEngine : public std::enable_shared_from_this<NcclEngine> {
  public:
   // On the thread's current GPU, which is `device`.
-  Engine(const World& world, int device, bool check_calls, std::unique_ptr<Roster> roster);
+  NcclEngine(const World& world, int device, bool check_calls, std::unique_ptr<Roster> roster);
   void connect();
 
   const World& world() const { return world_; }
@@ -54,11 +54,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const Backoff backoff_;
   const std::unique_ptr<Roster> roster_;
 
-  const Stream stream_;   // where the collectives run
-  const Memory scratch_;  // what a barrier adds up
+  const CudaStream stream_;  // where the collectives run
+  const Memory scratch_;     // what a barrier adds up
 
   Mutex order_;
-  Event ready_ GUARDED_BY(order_);  // where the caller's stream was when it made the call
+  CudaEvent ready_ GUARDED_BY(order_);  // where the caller's stream was when it made the call
   std::uint64_t sequence_ GUARDED_BY(order_) = 0;
   bool finished_ GUARDED_BY(order_) = false;
 

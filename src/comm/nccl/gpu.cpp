@@ -43,8 +43,8 @@ std::shared_ptr<void> allocate_raw(int device, std::size_t bytes) {
 
 // On a stream of its own: the communicator's may be waiting for peers.
 void zero(void* pointer, std::size_t bytes, Deadline deadline) {
-  Stream stream;
-  Event done;
+  CudaStream stream;
+  CudaEvent done;
   check_cuda(cudaMemsetAsync(pointer, 0, bytes, stream.get()), "cudaMemsetAsync");
   done.record(stream.get());
   Backoff(1).wait([&] { return done.reached(); },
@@ -90,24 +90,26 @@ OnDevice::~OnDevice() {
   if (now != former_ && is_in_use(former_)) cudaSetDevice(former_);
 }
 
-Event::Event() {
+CudaEvent::CudaEvent() {
   check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreateWithFlags");
 }
-Event::~Event() {
+CudaEvent::~CudaEvent() {
   if (event_ != nullptr) cudaEventDestroy(event_);
 }
-void Event::record(cudaStream_t stream) { check_cuda(cudaEventRecord(event_, stream), "cudaEventRecord"); }
-bool Event::reached() const {
+void CudaEvent::record(cudaStream_t stream) {
+  check_cuda(cudaEventRecord(event_, stream), "cudaEventRecord");
+}
+bool CudaEvent::reached() const {
   const cudaError_t result = cudaEventQuery(event_);
   if (result == cudaErrorNotReady) return false;
   check_cuda(result, "cudaEventQuery");
   return true;
 }
 
-Stream::Stream() {
+CudaStream::CudaStream() {
   check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
 }
-Stream::~Stream() { cudaStreamDestroy(stream_); }
+CudaStream::~CudaStream() { cudaStreamDestroy(stream_); }
 
 std::optional<std::string> find_device_problem(int device) {
   int count = 0;

@@ -32,12 +32,12 @@ class OnDevice {
 };
 
 // A point in a stream's work.
-class Event {
+class CudaEvent {
  public:
-  Event();
-  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
-  Event& operator=(Event&&) = delete;
-  ~Event();
+  CudaEvent();
+  CudaEvent(CudaEvent&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  CudaEvent& operator=(CudaEvent&&) = delete;
+  ~CudaEvent();
   void record(cudaStream_t stream);
   bool reached() const;
   cudaEvent_t get() const { return event_; }
@@ -47,12 +47,12 @@ class Event {
 };
 
 // A stream that nothing but events orders against others.
-class Stream {
+class CudaStream {
  public:
-  Stream();
-  ~Stream();
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
+  CudaStream();
+  ~CudaStream();
+  CudaStream(const CudaStream&) = delete;
+  CudaStream& operator=(const CudaStream&) = delete;
   cudaStream_t get() const { return stream_; }
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 class Nccl final : public NcclCommunicator {
  public:
-  explicit Nccl(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
+  explicit Nccl(std::shared_ptr<NcclEngine> engine) : engine_(std::move(engine)) {}
   ~Nccl() override { engine_->give_up(); }
 
   Rank rank() const override { return engine_->world().rank; }
@@ -28,7 +28,7 @@ class Nccl final : public NcclCommunicator {
   void finish() override { engine_->finish(); }
 
  private:
-  const std::shared_ptr<Engine> engine_;  // shared with the Works it gave out
+  const std::shared_ptr<NcclEngine> engine_;  // shared with the Works it gave out
 };
 
 RankCard make_card(int device) {
@@ -47,7 +47,7 @@ std::unique_ptr<Communicator> make_nccl(const World& world, const NcclOptions& o
   const int device = options.device.value_or(world.local_rank);
   auto roster = std::make_unique<Roster>(world, make_card(device));
   const OnDevice current(device);
-  const auto engine = std::make_shared<Engine>(world, device, options.check_calls, std::move(roster));
+  const auto engine = std::make_shared<NcclEngine>(world, device, options.check_calls, std::move(roster));
   engine->connect();
   return std::make_unique<Nccl>(engine);
 }

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <numeric>
 
-#include "comm/kernels/reference.h"
 #include "comm/nccl/nccl_fixture.h"
 
 namespace gradwire {
@@ -12,62 +11,10 @@ namespace {
 using NcclTest = NcclOnStandin;
 using Floats = std::vector<float>;
 
-template <typename T>
-void append(Elements& elements, T value) {
-  const auto* const bytes = reinterpret_cast<const std::byte*>(&value);
-  elements.insert(elements.end(), bytes, bytes + sizeof value);
-}
-
-void append_number(Elements& elements, DType type, int number) {
-  switch (type) {
-    case DType::f32:
-      return append(elements, static_cast<float>(number) / 4);
-    case DType::f64:
-      return append(elements, static_cast<double>(number) / 4);
-    case DType::f16:
-      return append(elements, encode_half(static_cast<float>(number) / 4));
-    case DType::bf16:
-      return append(elements, encode_brain(static_cast<float>(number) / 4));
-    case DType::i8:
-    case DType::u8:
-      return append(elements, static_cast<std::int8_t>(number));
-    case DType::i32:
-      return append(elements, static_cast<std::int32_t>(number));
-    case DType::i64:
-      return append(elements, static_cast<std::int64_t>(number));
-  }
-}
-
-// Different for every rank, and small enough to survive a product of three in every type.
-Elements numbers_of(Rank rank, DType type, int count) {
-  Elements elements;
-  for (int i = 0; i < count; ++i) append_number(elements, type, (i * 7 + rank * 3) % 11);
-  return elements;
-}
-
 Floats iota(float first, std::size_t count) {
   Floats values(count);
   std::iota(values.begin(), values.end(), first);
   return values;
-}
-
-TEST_F(NcclTest, all_reduces_every_type_with_every_reduction) {
-  constexpr int kRanks = 3, kCount = 37;
-  expect_all_ok(run_threads(kRanks, [](const World& world) {
-    const auto nccl = make_nccl(world);
-    for (int t = 0; t < kDTypes; ++t) {
-      for (int r = 0; r < kReductions; ++r) {
-        const auto type = static_cast<DType>(t);
-        const auto reduction = static_cast<Reduction>(r);
-        std::vector<Elements> all;
-        for (Rank rank = 0; rank < kRanks; ++rank) all.push_back(numbers_of(rank, type, kCount));
-        const GpuData<std::byte> data(world.rank, all[world.rank]);
-        nccl->run(all_reduce(data.bytes(), type, reduction));
-        EXPECT_EQ(data.read(), reference_combine(type, reduction, all))
-            << name_of(type) << ' ' << name_of(reduction);
-      }
-    }
-  }));
 }
 
 TEST_F(NcclTest, reduces_out_of_place_and_leaves_the_input_alone) {
