@@ -25,19 +25,12 @@ TcpStore::Options client_options(const HostPort& place, const Meeting& meeting) 
   return options;
 }
 
-// Where rank 0 itself finds what it listens on.
-HostPort own_place(const SocketAddress& listening) {
-  const bool everywhere = listening.same_host(SocketAddress::any(listening.family()));
-  if (!everywhere) return {listening.host(), listening.port()};
-  return {listening.family() == AF_INET ? "127.0.0.1" : "::1", listening.port()};
-}
-
 // Rank 0's side: the server, a client of it, and the file that leads to it.
 class HostedStore {
  public:
   HostedStore(Fd listener, const Meeting& meeting, Deadline deadline)
       : server_(std::move(listener), meeting.secret),
-        client_(client_options(own_place(server_.address()), meeting), deadline) {
+        client_(client_options(place_to_connect_to(server_.address()), meeting), deadline) {
     client_.set("store/host", std::to_string(meeting.rank));
   }
   ~HostedStore() {
@@ -48,7 +41,7 @@ class HostedStore {
   HostedStore& operator=(const HostedStore&) = delete;
 
   void publish(const std::filesystem::path& file, const std::string& secret) {
-    write_file(file, fmt::format("{}\n{}\n", own_place(server_.address()).text(), secret), 0600);
+    write_file(file, fmt::format("{}\n{}\n", place_to_connect_to(server_.address()).text(), secret), 0600);
     file_ = file;
   }
   Store& client() { return client_; }
@@ -69,25 +62,22 @@ bool misleads_its_own_machine(const HostPort& place, const SocketAddress& resolv
   return resolved.is_loopback() && place.host != "localhost" && place.host != resolved.host();
 }
 
-SocketAddress listening_address(const HostPort& place, const Meeting& meeting) {
-  if (!meeting.interface.empty()) return choose_address(meeting.interface).with_port(place.port);
+// The place itself if it is an address of this machine; everywhere if it leads here in another way.
+SocketAddress listening_address(const HostPort& place, bool all_on_host) {
   const auto address = resolve(place).at(0);
-  if (address.is_loopback() && (meeting.all_on_host || !misleads_its_own_machine(place, address)))
-    return address;
+  if (address.is_loopback() && (all_on_host || !misleads_its_own_machine(place, address))) return address;
   const auto interfaces = list_interfaces();
-  const bool ours = std::any_of(interfaces.begin(), interfaces.end(), [&](const Interface& interface) {
-    return interface.address.same_host(address);
-  });
+  const bool ours = std::any_of(interfaces.begin(), interfaces.end(),
+                                [&](const Interface& entry) { return entry.address.same_host(address); });
   return ours && !address.is_loopback() ? address : SocketAddress::any(address.family(), place.port);
 }
 
-Fd listen_for_ranks(const SocketAddress& address) {
+Fd listen_or_explain(const SocketAddress& address) {
   try {
     return listen_at(address);
   } catch (const TransportError& error) {
-    throw ConfigError(fmt::format(
-        "rank 0 can't host the store: {}; choose another port on all ranks, or end the job that has it",
-        error.what()));
+    throw ConfigError(fmt::format("can't host the store: {}; choose another port, or end the job that has it",
+                                  error.what()));
   }
 }
 
@@ -131,18 +121,28 @@ std::shared_ptr<Store> follow_file(const std::filesystem::path& path, Meeting& m
 
 }  // namespace
 
+HostPort place_to_connect_to(const SocketAddress& listening) {
+  const bool everywhere = listening.same_host(SocketAddress::any(listening.family()));
+  if (!everywhere) return {listening.host(), listening.port()};
+  return {listening.family() == AF_INET ? "127.0.0.1" : "::1", listening.port()};
+}
+
+Fd listen_for_ranks(const HostPort& place, bool all_on_host) {
+  return listen_or_explain(listening_address(place, all_on_host));
+}
+
 std::shared_ptr<Store> meet_at(const HostPort& place, const Meeting& meeting, Deadline deadline) {
   if (meeting.rank != 0) return std::make_shared<TcpStore>(client_options(place, meeting), deadline);
   return client_of(
-      std::make_shared<HostedStore>(listen_for_ranks(listening_address(place, meeting)), meeting, deadline));
+      std::make_shared<HostedStore>(listen_for_ranks(place, meeting.all_on_host), meeting, deadline));
 }
 
 std::shared_ptr<Store> meet_through_file(const std::filesystem::path& path, Meeting& meeting, HostPort& place,
                                          Deadline deadline) {
   if (meeting.rank != 0) return follow_file(path, meeting, place, deadline);
   meeting.secret = make_secret();
-  Fd listener = listen_for_ranks(choose_address(meeting.interface));
-  place = own_place(local_address(listener.get()));
+  Fd listener = listen_or_explain(choose_address(meeting.interface));
+  place = place_to_connect_to(local_address(listener.get()));
   const auto hosted = std::make_shared<HostedStore>(std::move(listener), meeting, deadline);
   hosted->publish(path, meeting.secret);
   return client_of(hosted);

@@ -1,0 +1,114 @@
+#include "launch/council.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "net/address_socket.h"
+#include "net/rendezvous_hosting.h"
+#include "net/store_tcp.h"
+
+namespace gradwire {
+namespace {
+
+std::string key(const char* what, int attempt) { return fmt::format("{}/{}", what, attempt); }
+
+std::string key(const char* what, int attempt, int node) {
+  return fmt::format("{}/{}/{}", what, attempt, node);
+}
+
+// A port that was free a moment ago; the programs are quick to take it.
+std::uint16_t free_port() { return local_address(listen_at(SocketAddress::any(AF_INET)).get()).port(); }
+
+}  // namespace
+
+Council::Council(const CouncilOptions& options) : options_(options) {
+  if (options_.master) place_ = *options_.master;
+  HostPort door = place_;  // by which this launcher itself goes in
+  if (options_.node == 0) {
+    Fd listener = options_.master ? listen_for_ranks(place_, options_.nodes == 1)
+                                  : listen_at(SocketAddress::loopback());
+    server_ = std::make_unique<StoreServer>(std::move(listener), options_.secret);
+    door = place_to_connect_to(server_->address());
+    if (!options_.master) place_ = door;
+  }
+  TcpStore::Options client{door, options_.secret, {options_.node, "launchers"}};
+  client.timeout = options_.timeout;
+  store_ = std::make_shared<TcpStore>(client, Deadline::after(options_.timeout));
+}
+
+Seating Council::begin(int attempt, int local_ranks) {
+  const auto deadline = Deadline::after(options_.timeout);
+  store_->set(key("ranks", attempt, options_.node), std::to_string(local_ranks));
+  if (options_.node == 0) {
+    store_->set(key("restarts", attempt), std::to_string(options_.max_restarts));
+    store_->set(key("port", attempt), std::to_string(free_port()));
+  }
+  Seating seating;
+  seating.attempt = attempt;
+  seating.local_size = local_ranks;
+  seating.size = 0;
+  for (int node = 0; node < options_.nodes; ++node) {
+    if (node == options_.node) seating.first_rank = seating.size;
+    seating.size += find_integer<int>(hear_from(node, key("ranks", attempt, node), deadline)).value_or(0);
+  }
+  seating.max_restarts = find_integer<int>(hear_from(0, key("restarts", attempt), deadline)).value_or(0);
+  seating.master_port = parse_port(hear_from(0, key("port", attempt), deadline));
+  seating.master_host = place_.host;
+  seating.store = fmt::format("{}/{}", place_.text(), attempt);
+  return seating;
+}
+
+std::string Council::hear_from(int node, const std::string& key, Deadline deadline) {
+  try {
+    return get_from(*store_, node, key, deadline);
+  } catch (const PeerLost&) {
+    throw PeerLost(node, fmt::format("the launcher of node {} is gone", node));
+  } catch (const Timeout&) {
+    throw Timeout(fmt::format("the launcher of node {} did not come within {}: start it with --node-rank {}",
+                              node, format_seconds(options_.timeout), node));
+  }
+}
+
+void Council::report_failure(int attempt, const Failure& failure) {
+  if (store_->add(key("failures", attempt), 1) > 1) return;
+  store_->set(key("failure", attempt),
+              fmt::format("{} {} {}", failure.exit_code, failure.final ? 1 : 0, failure.text));
+}
+
+std::optional<Failure> Council::find_failure(int attempt) {
+  const auto text = store_->find(key("failure", attempt));
+  const auto fields = split(text, ' ');
+  if (fields.size() > 2)
+    return Failure{find_integer<int>(fields[0]).value_or(1),
+                   text.substr(fields[0].size() + fields[1].size() + 2), fields[1] == "1"};
+  const auto lost = find_lost_launcher();
+  return lost.empty() ? std::nullopt : std::optional(Failure{1, lost, true});
+}
+
+std::string Council::find_lost_launcher() {
+  for (int node = 0; node < options_.nodes; ++node)
+    if (node != options_.node && !store_->find(fmt::format("lost/{}", node)).empty())
+      return fmt::format("the launcher of node {} is gone", node);
+  return {};
+}
+
+void Council::report_end(int attempt) { store_->add(key("ended", attempt), 1); }
+
+bool Council::has_ended(int attempt) {
+  return store_->find(key("ended", attempt)) == std::to_string(options_.nodes) ||
+         !find_lost_launcher().empty();
+}
+
+void Council::leave() {
+  store_->set(fmt::format("left/{}", options_.node), "bye");
+  if (!server_) return;
+  const auto deadline = Deadline::after(options_.timeout);
+  for (int node = 1; node < options_.nodes; ++node) {
+    try {
+      get_from(*store_, node, fmt::format("left/{}", node), deadline);
+    } catch (const PeerLost&) {
+      // It needs the store no more.
+    }
+  }
+}
+
+}  // namespace gradwire

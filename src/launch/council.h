@@ -1,0 +1,67 @@
+// The launchers of a job, one on each node, agreeing on its course through a store that the first of them
+// hosts: who has which ranks, whether an attempt failed, when it is over everywhere. A job on one node is a
+// council of one. The ranks meet in the same store, in a space of their own for each attempt.
+//
+// A resource; belongs to one thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/deadline.h"
+#include "net/address.h"
+#include "net/store.h"
+#include "net/store_server.h"
+
+namespace gradwire {
+
+struct CouncilOptions {
+  int nodes = 1, node = 0;
+  std::optional<HostPort> master;  // where node 0 hosts the store; none: on a free port of loopback
+  std::string secret;
+  int max_restarts = 0;   // node 0's counts
+  Seconds timeout = 300;  // for the other launchers to come
+};
+
+// What the ranks of an attempt must know.
+struct Seating {
+  int attempt = 0;
+  int max_restarts = 0;
+  Rank first_rank = 0;  // on this node
+  int local_size = 1, size = 1;
+  std::string store = {};         // for GRADWIRE_STORE
+  std::string master_host = {};   // these two free for the programs' own use: MASTER_ADDR
+  std::uint16_t master_port = 0;  // and MASTER_PORT
+};
+
+struct Failure {
+  int exit_code = 1;
+  std::string text = {};
+  bool final = false;  // not to be tried again
+};
+
+class Council {
+ public:
+  explicit Council(const CouncilOptions& options);  // throws Timeout, ConfigError
+
+  // All launchers take part, each with the number of its ranks. Waits for them.
+  Seating begin(int attempt, int local_ranks);
+
+  void report_failure(int attempt, const Failure& failure);  // the first that is reported anywhere counts
+  std::optional<Failure> find_failure(int attempt);          // also when a launcher is gone
+  void report_end(int attempt);                              // this node's ranks have ended
+  bool has_ended(int attempt);                               // those of all nodes have
+  void leave();                                              // after which nobody needs the store any more
+
+ private:
+  std::string find_lost_launcher();
+  std::string hear_from(int node, const std::string& key, Deadline deadline);
+
+  const CouncilOptions options_;
+  HostPort place_;                       // of the store
+  std::unique_ptr<StoreServer> server_;  // on node 0
+  std::shared_ptr<Store> store_;
+};
+
+}  // namespace gradwire

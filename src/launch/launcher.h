@@ -1,0 +1,37 @@
+// Starts a program as the ranks of a job and sees it to its end: on this node alone or together with the
+// launchers of other nodes, once or again after a failure. What `gradwire run` does.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/council.h"
+#include "launch/rank_group.h"
+#include "net/rendezvous_environment.h"
+
+namespace gradwire {
+
+struct LaunchOptions {
+  std::vector<std::string> command;
+  int ranks = 1;  // on this node
+  int nodes = 1, node = 0;
+  std::optional<HostPort> master = {};  // where node 0 listens; needed with several nodes
+  std::string secret = {};              // the same on all nodes; made up when empty
+  std::string interface = {};           // where the ranks listen
+  int max_restarts = 0;
+  Seconds timeout = 300;  // of the ranks' waits, and for the other nodes to come
+  GroupOptions group = {};
+  Environment environment = process_environment();  // what the ranks' environments are made of
+};
+
+// Returns 0, or the exit code of the rank that failed first anywhere, 128 and the number for a signal; says
+// on stderr which rank failed how. SIGINT, SIGTERM and SIGHUP are passed on to the ranks, the second of them
+// as SIGKILL; SIGUSR1 and SIGUSR2 always as they are. Throws ConfigError and TransportError before ranks run.
+int launch(const LaunchOptions& options);
+
+// The environment of one of this node's ranks.
+Environment rank_environment(const LaunchOptions& options, const Seating& seating, int local_rank);
+
+}  // namespace gradwire

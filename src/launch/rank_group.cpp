@@ -1,0 +1,159 @@
+#include "launch/rank_group.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/error.h"
+
+namespace gradwire {
+namespace {
+
+Fd open_log(const std::filesystem::path& directory, Rank rank, bool append) {
+  std::error_code ignored;  // open() says what is wrong
+  std::filesystem::create_directories(directory, ignored);
+  const auto path = directory / fmt::format("rank-{}.log", rank);
+  Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | (append ? 0 : O_TRUNC), 0644));
+  if (!file)
+    throw ConfigError(
+        fmt::format("can't write {}: {}", path.string(), std::generic_category().message(errno)));
+  return file;
+}
+
+// Of two that failed at once the one that was killed: the other may have noticed that.
+bool is_worse(const Outcome& one, const Outcome& other) {
+  return one.kind == Outcome::Kind::killed && other.kind != Outcome::Kind::killed;
+}
+
+}  // namespace
+
+RankGroup::RankGroup(const std::vector<Member>& members, const GroupOptions& options)
+    : options_(options),
+      out_(STDOUT_FILENO, wants_colour(STDOUT_FILENO)),
+      error_(STDERR_FILENO, wants_colour(STDERR_FILENO)) {
+  for (const auto& member : members) start_member(member);
+}
+
+RankGroup::~RankGroup() {
+  if (swept_) return;
+  const auto groups = process_groups();
+  running_.clear();
+  orphans_.sweep(groups);
+}
+
+std::vector<pid_t> RankGroup::process_groups() const {
+  std::vector<pid_t> groups;
+  for (const auto& member : running_) groups.push_back(member.process.pid());
+  return groups;
+}
+
+void RankGroup::start_member(Member member) {
+  member.environment.insert(orphans_.mark());
+  Program program{member.command, std::move(member.environment)};
+  Fd out, error;
+  if (options_.output == GroupOptions::Output::prefix) {
+    add_pipe(member.rank, out_, out);
+    add_pipe(member.rank, error_, error);
+  } else if (options_.output == GroupOptions::Output::files) {
+    out = open_log(options_.log_dir, member.rank, options_.append);
+  }
+  program.output = out.get();
+  program.error = error ? error.get() : out.get();
+  running_.push_back({member.rank, start(program)});
+}
+
+LineSource& RankGroup::add_pipe(Rank rank, LineSink& sink, Fd& write_end) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw_system_error("pipe2");
+  write_end = Fd(ends[1]);
+  Fd read_end(ends[0]);
+  ::fcntl(read_end.get(), F_SETFL, O_NONBLOCK);  // the programs' end stays as programs expect it
+  return sources_.emplace_back(std::move(read_end), rank, sink);
+}
+
+bool RankGroup::all_ended() const {
+  return std::all_of(running_.begin(), running_.end(), [](const Running& member) { return member.ended; });
+}
+
+bool RankGroup::wait(Deadline deadline, int wake) {
+  for (;;) {
+    note_ended();
+    if (all_ended() && !swept_) clean_up();
+    if (swept_ && all_written()) return true;
+    if (deadline.passed()) return false;
+    pollfd woken{wake, POLLIN, 0};
+    if (wake >= 0 && ::poll(&woken, 1, 0) > 0) return false;
+    poll_once(kill_at_ && kill_at_->remaining() < deadline.remaining() ? *kill_at_ : deadline, wake);
+    if (kill_at_ && kill_at_->passed()) kill();
+  }
+}
+
+// Nobody is left who could write, so what is in the pipes is all there will be.
+void RankGroup::clean_up() {
+  orphans_.sweep(process_groups());
+  swept_ = true;
+  for (auto& source : sources_) {
+    while (source.read_some()) {
+    }
+    source.close();
+  }
+}
+
+void RankGroup::poll_once(Deadline deadline, int wake) {
+  std::vector<pollfd> entries = {{wake, POLLIN, 0}};  // poll() passes over negative ones
+  for (const auto& member : running_)
+    if (!member.ended) entries.push_back({member.process.descriptor(), POLLIN, 0});
+  for (const auto& source : sources_)
+    if (source.open() && !source.sink().full()) entries.push_back({source.descriptor(), POLLIN, 0});
+  for (const auto* sink : {&out_, &error_})
+    if (!sink->empty()) entries.push_back({sink->descriptor(), POLLOUT, 0});
+  if (::poll(entries.data(), entries.size(), deadline.remaining_ms()) < 0 && errno != EINTR)
+    throw_system_error("poll");
+  move_output();
+}
+
+void RankGroup::move_output() {
+  for (auto& source : sources_)
+    if (source.open() && !source.sink().full()) source.read_some();
+  for (auto* sink : {&out_, &error_}) {
+    pollfd entry{sink->descriptor(), POLLOUT, 0};
+    while (!sink->empty() && ::poll(&entry, 1, 0) > 0) sink->write_some();
+  }
+}
+
+void RankGroup::note_ended() {
+  std::optional<Outcome> failed;
+  for (auto& member : running_) {
+    const auto status = member.ended ? std::nullopt : member.process.find_status();
+    if (!status) continue;
+    member.ended = true;
+    const auto outcome = outcome_of_process(member.rank, *status);
+    if (!outcome.ok() && (!failed || is_worse(outcome, *failed))) failed = outcome;
+  }
+  if (!failed || ending_ || failure_) return;
+  failure_ = failed;
+  end();
+}
+
+void RankGroup::signal(int number) {
+  for (auto& member : running_)
+    if (!member.ended) member.process.signal(number);
+}
+
+void RankGroup::end() {
+  if (ending_) return;
+  ending_ = true;
+  kill_at_ = Deadline::after(options_.grace);
+  signal(SIGTERM);
+  signal(SIGCONT);  // one that is stopped would not take notice
+}
+
+void RankGroup::kill() {
+  kill_at_.reset();
+  signal(SIGKILL);
+}
+
+}  // namespace gradwire

@@ -1,0 +1,89 @@
+// The programs of one job on this host, from start to end: their output, their fates, and the rule that when
+// one fails the others are ended. A resource; when it goes, nothing of the job is left running. Belongs to
+// one thread; other threads may run beside it.
+//
+//   RankGroup group({{0, {"./train"}, environment}, ...}, {});
+//   while (!group.wait(Deadline::after(1))) look_after_other_things();
+//   if (group.failure()) ...
+//
+// A program may itself start the ranks, as mpirun does; it counts as one member.
+#pragma once
+
+#include <deque>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+#include "launch/child_process.h"
+#include "launch/lines.h"
+#include "launch/orphans.h"
+#include "launch/outcome.h"
+#include "launch/program.h"
+
+namespace gradwire {
+
+struct Member {
+  Rank rank = 0;
+  std::vector<std::string> command;
+  Environment environment;
+};
+
+struct GroupOptions {
+  enum class Output {
+    inherit,  // goes where that of this process goes, as it comes
+    prefix,   // goes there in whole lines with "[rank] " in front
+    files     // goes to rank-N.log in `log_dir`
+  };
+  Output output = Output::prefix;
+  std::filesystem::path log_dir = {};
+  bool append = false;  // to those files, as after a restart
+  Seconds grace = 10;   // from SIGTERM to SIGKILL
+};
+
+class RankGroup {
+ public:
+  // Starts all of them, or throws ConfigError and leaves none.
+  RankGroup(const std::vector<Member>& members, const GroupOptions& options);
+  ~RankGroup();
+  RankGroup(const RankGroup&) = delete;
+  RankGroup& operator=(const RankGroup&) = delete;
+
+  // Until all have ended and what they wrote is passed on (true), the deadline, or `wake` becomes readable.
+  bool wait(Deadline deadline, int wake = -1);
+  // The first that failed by itself, not because it was told to end.
+  const std::optional<Outcome>& failure() const { return failure_; }
+
+  void signal(int number);  // to all that live
+  void end();               // SIGTERM, and SIGKILL when the grace time is over; wait() sees to it
+  void kill();              // SIGKILL
+
+ private:
+  struct Running {
+    Rank rank;
+    ChildProcess process;
+    bool ended = false;
+  };
+
+  void start_member(Member member);
+  LineSource& add_pipe(Rank rank, LineSink& sink, Fd& write_end);
+  void poll_once(Deadline deadline, int wake);
+  void move_output();
+  void note_ended();
+  void clean_up();
+  std::vector<pid_t> process_groups() const;
+  bool all_ended() const;
+  bool all_written() const { return out_.empty() && error_.empty(); }
+
+  const GroupOptions options_;
+  OrphanKeeper orphans_;
+  LineSink out_, error_;
+  std::deque<LineSource> sources_;
+  std::vector<Running> running_;
+  std::optional<Deadline> kill_at_;
+  bool ending_ = false, swept_ = false;
+  std::optional<Outcome> failure_;
+};
+
+}  // namespace gradwire
