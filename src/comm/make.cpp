@@ -1,10 +1,13 @@
 #include "comm/make.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/hierarchical/hierarchical.h"
+#include "comm/mpi/mpi.h"
+#include "comm/nccl/nccl.h"
 #include "comm/queued.h"
 #include "comm/scheduled/scheduled.h"
 #include "comm/shm/shm.h"
@@ -13,16 +16,66 @@
 namespace gradwire {
 namespace {
 
-std::unique_ptr<Collectives> make_collectives(const World& world, const std::string& backend) {
-  if (backend == "shm") return make_shm(world);
-  if (backend == "tcp") return make_scheduled(make_tcp_transport(world), {.name = "tcp", .timeout = world.timeout});
-  throw ConfigError(fmt::format("'{}' is not a backend", backend));
+// "gloo:bcube" is the backend gloo with the setting bcube.
+struct Spec {
+  std::string family, setting;
+
+  explicit Spec(const std::string& text) : family(text.substr(0, text.find(':'))) {
+    if (family.size() < text.size()) setting = text.substr(family.size() + 1);
+  }
+};
+
+[[noreturn]] void refuse(const std::string& backend) {
+  throw ConfigError(fmt::format(
+      "'{}' is not a backend: there are auto, shm, tcp, gloo, mpi, nccl, and shm+tcp, shm+gloo or shm+mpi",
+      backend));
+}
+
+std::optional<int> find_device(const Spec& spec) {
+  if (spec.setting.empty()) return std::nullopt;
+  const auto device = find_integer<int>(spec.setting);
+  if (!device)
+    throw ConfigError(fmt::format("nccl:{}: what follows the colon is the number of a GPU", spec.setting));
+  return device;
+}
+
+std::unique_ptr<Collectives> make_tcp(const World& world) {
+  return make_scheduled(make_tcp_transport(world),
+                        {.name = "tcp", .timeout = world.timeout, .hosts = hosts_of(world)});
+}
+
+// Shared memory needs one host; several with one rank each need nothing but the network.
+std::string best_backend(const World& world) {
+  const auto hosts = hosts_of(world);
+  const std::size_t count = std::set(hosts.begin(), hosts.end()).size();
+  return count == 1 ? "shm" : count == hosts.size() ? "tcp" : "shm+tcp";
+}
+
+std::unique_ptr<Collectives> make_shm_if_one_host(const World& world) {
+  const auto hosts = hosts_of(world);
+  if (std::any_of(hosts.begin(), hosts.end(), [](int host) { return host != 0; }))
+    throw ConfigError("shm is for ranks of one host, and these are on several: take auto, tcp or shm+tcp");
+  return make_shm(world);
 }
 
 }  // namespace
 
 std::unique_ptr<Communicator> make_communicator(const World& world, const std::string& backend) {
-  return std::make_unique<Queued>(make_collectives(world, backend));
+  if (backend == "auto") return make_communicator(world, best_backend(world));
+  if (const auto plus = backend.find('+'); plus != std::string::npos) {
+    const std::string inside = backend.substr(0, plus), across = backend.substr(plus + 1);
+    if (inside != "shm" || across.starts_with("nccl") || across.starts_with("shm")) refuse(backend);
+    return std::make_unique<Queued>(make_hierarchical(
+        world, [](const World& host) { return make_communicator(host, "shm"); },
+        [&](const World& lane) { return make_communicator(lane, across); }));
+  }
+  const Spec spec(backend);
+  if (spec.family == "nccl") return make_nccl(world, {.device = find_device(spec)});
+  if (spec.family == "mpi")
+    return std::make_unique<Queued>(make_mpi(world, {.check = spec.setting != "unchecked"}));
+  if (backend == "shm") return std::make_unique<Queued>(make_shm_if_one_host(world));
+  if (backend == "tcp") return std::make_unique<Queued>(make_tcp(world));
+  refuse(backend);
 }
 
 }  // namespace gradwire

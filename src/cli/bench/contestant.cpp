@@ -108,7 +108,7 @@ class ProcessContestant final : public Contestant {
   void start_mpi(Environment environment) {
     MpiLaunch launch = mpi_launch(name_, options_.ranks);
     for (const auto& [name, value] : launch.environment) environment[name] = value;
-    launch.command.insert(launch.command.end(), {launch.program, "bench-rank", "mpi"});
+    launch.command.insert(launch.command.end(), {launch.program, "bench-rank", "mpi:unchecked"});
     children_.emplace_back(launch.command, environment);
   }
 
