@@ -3,18 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <random>
 
 #include "base/error.h"
+#include "comm/collectives_conformance.h"
 #include "comm/scheduled/group.h"
 
 namespace gradwire {
 namespace {
 
-constexpr int kWorlds[] = {1, 2, 3, 5};
-constexpr std::size_t kCounts[] = {0, 1, 13, 5000};
-// Large enough for rings, several pieces and a rest; odd so that chunks differ.
-constexpr std::size_t kMany = 300'007;
+using Data = std::vector<std::byte>;
 
 class Scheduled : public testing::TestWithParam<Ground> {
  protected:
@@ -22,157 +21,39 @@ class Scheduled : public testing::TestWithParam<Ground> {
     return GetParam().run(ranks, options, work);
   }
 
-  // Calls check(group, elements) on every rank, for worlds and counts of all kinds.
-  template <typename F>
-  static void for_all(const F& check) {
-    for (const int world : kWorlds)
-      expect_all_ok(run_group(world, {}, [&](Collectives& group) {
-        for (const std::size_t count : kCounts) check(group, count);
-        check(group, kMany);
-      }));
+  static void expect_conformance(int ranks, const ScheduledOptions& options, const ConformanceOptions& what) {
+    expect_all_ok(run_group(ranks, options, [&](Collectives& group) {
+      EXPECT_THAT(check_collectives(group, what), testing::IsEmpty());
+    }));
   }
 };
 
 INSTANTIATE_TEST_SUITE_P(On, Scheduled, testing::ValuesIn(grounds()),
                          [](const auto& test) { return test.param.name; });
 
-TEST_P(Scheduled, reduces_in_place) {
-  for_all([](Collectives& group, std::size_t count) {
-    Data data = numbers(DType::f32, count, group.rank());
-    run_call(group, all_reduce(data, DType::f32));
-    EXPECT_EQ(data, combined_numbers(group.size(), DType::f32, Reduction::sum, count));
-  });
+TEST_P(Scheduled, does_what_every_backend_must) {
+  for (const int ranks : {1, 2, 3}) expect_conformance(ranks, {}, {.large_count = 200'003});
 }
 
-TEST_P(Scheduled, reduces_from_one_buffer_into_another) {
-  for_all([](Collectives& group, std::size_t count) {
-    const Data in = numbers(DType::f32, count, group.rank());
-    Data result(in.size());
-    run_call(group, {.kind = Collective::all_reduce, .in = in, .out = result, .dtype = DType::f32});
-    EXPECT_EQ(result, combined_numbers(group.size(), DType::f32, Reduction::sum, count));
-    EXPECT_EQ(in, numbers(DType::f32, count, group.rank()));
-  });
+TEST_P(Scheduled, does_what_every_backend_must_among_many) {
+  expect_conformance(5, {}, {.dtypes = {DType::f32}, .counts = {0, 3, 17}, .large_count = 100'003});
 }
 
-TEST_P(Scheduled, knows_every_type_and_reduction) {
-  expect_all_ok(run_group(3, {}, [](Collectives& group) {
-    for (int type = 0; type < kDTypes; ++type)
-      for (int reduction = 0; reduction < kReductions; ++reduction)
-        for (const std::size_t count : {1u, 777u, 100'003u}) {
-          const DType dtype = static_cast<DType>(type);
-          const Reduction how = static_cast<Reduction>(reduction);
-          Data data = numbers(dtype, count, group.rank());
-          run_call(group, all_reduce(data, dtype, how));
-          EXPECT_EQ(data, combined_numbers(3, dtype, how, count)) << name_of(dtype) << " " << name_of(how);
-        }
-  }));
-}
-
-TEST_P(Scheduled, averages_once_whatever_the_algorithm) {
-  for (int i = 0; i < kAlgorithms; ++i)
-    expect_all_ok(run_group(5, {.algorithm = static_cast<Algorithm>(i)}, [](Collectives& group) {
-      for (const std::size_t count : {3u, 40'000u}) {
-        Data data = numbers(DType::f64, count, group.rank());
-        run_call(group, all_reduce(data, DType::f64, Reduction::avg));
-        EXPECT_EQ(data, combined_numbers(5, DType::f64, Reduction::avg, count));
-      }
-    }));
-}
-
-TEST_P(Scheduled, scatters_sums) {
-  for_all([](Collectives& group, std::size_t count) {
-    const std::size_t world = static_cast<std::size_t>(group.size());
-    const Data in = numbers(DType::i32, count * world, group.rank());
-    Data result(count * 4);
-    run_call(group, reduce_scatter(in, result, DType::i32));
-    const Data all = combined_numbers(group.size(), DType::i32, Reduction::sum, count * world);
-    const auto mine = all.begin() + static_cast<std::ptrdiff_t>(count * 4) * group.rank();
-    EXPECT_TRUE(std::equal(result.begin(), result.end(), mine));
-    EXPECT_EQ(in, numbers(DType::i32, count * world, group.rank()));
-  });
-}
-
-Data gathered_numbers(int ranks, std::size_t count) {
-  Data all;
-  for (Rank rank = 0; rank < ranks; ++rank) {
-    const Data part = numbers(DType::f16, count, rank);
-    all.insert(all.end(), part.begin(), part.end());
+TEST_P(Scheduled, does_it_with_every_algorithm_on_uneven_hosts) {
+  for (int i = 0; i < kAlgorithms; ++i) {
+    const Algorithm algorithm = static_cast<Algorithm>(i);
+    ConformanceOptions what{.dtypes = {DType::f64}, .reductions = {Reduction::avg}, .counts = {0, 3, 501}};
+    what.large_count = 5003;
+    for (int kind = 0; kind < kCollectives; ++kind)
+      if (can(algorithm, static_cast<Collective>(kind))) what.kinds.push_back(static_cast<Collective>(kind));
+    expect_conformance(6, {.hosts = {0, 0, 0, 1, 1, 2}, .algorithm = algorithm}, what);
   }
-  return all;
-}
-
-TEST_P(Scheduled, gathers) {
-  for_all([](Collectives& group, std::size_t count) {
-    const Data in = numbers(DType::f16, count, group.rank());
-    Data result(in.size() * static_cast<std::size_t>(group.size()));
-    run_call(group, all_gather(in, result, DType::f16));
-    EXPECT_EQ(result, gathered_numbers(group.size(), count));
-  });
-}
-
-TEST_P(Scheduled, gathers_in_place) {
-  for_all([](Collectives& group, std::size_t count) {
-    const Data in = numbers(DType::f16, count, group.rank());
-    Data result(in.size() * static_cast<std::size_t>(group.size()));
-    const std::span mine =
-        std::span(result).subspan(in.size() * static_cast<std::size_t>(group.rank()), in.size());
-    std::ranges::copy(in, mine.begin());
-    run_call(group, all_gather(mine, result, DType::f16));
-    EXPECT_EQ(result, gathered_numbers(group.size(), count));
-  });
-}
-
-TEST_P(Scheduled, broadcasts_from_every_root) {
-  for_all([](Collectives& group, std::size_t count) {
-    for (Rank root = 0; root < group.size(); ++root) {
-      Data data = numbers(DType::bf16, count, group.rank());
-      run_call(group, broadcast(data, DType::bf16, root));
-      EXPECT_EQ(data, numbers(DType::bf16, count, root));
-    }
-  });
-}
-
-TEST_P(Scheduled, reduces_to_every_root_and_leaves_the_others_their_data) {
-  for_all([](Collectives& group, std::size_t count) {
-    for (Rank root = 0; root < group.size(); ++root) {
-      Data data = numbers(DType::i64, count, group.rank());
-      run_call(group, reduce(data, DType::i64, Reduction::max, root));
-      EXPECT_EQ(data, group.rank() == root ? combined_numbers(group.size(), DType::i64, Reduction::max, count)
-                                           : numbers(DType::i64, count, group.rank()));
-    }
-  });
-}
-
-TEST_P(Scheduled, reduces_to_a_root_out_of_place_without_touching_any_other_rank) {
-  expect_all_ok(run_group(3, {}, [](Collectives& group) {
-    const Data in = numbers(DType::u8, 1000, group.rank());
-    Data result(in.size(), std::byte{9});
-    run_call(group, {.kind = Collective::reduce, .in = in, .out = result, .dtype = DType::u8, .root = 1});
-    EXPECT_EQ(in, numbers(DType::u8, 1000, group.rank()));
-    EXPECT_EQ(result, group.rank() == 1 ? combined_numbers(3, DType::u8, Reduction::sum, 1000)
-                                        : Data(in.size(), std::byte{9}));
-  }));
-}
-
-TEST_P(Scheduled, exchanges_parts_between_all) {
-  for_all([](Collectives& group, std::size_t count) {
-    const std::size_t world = static_cast<std::size_t>(group.size()), part = count * 8;
-    const Data in = numbers(DType::f64, count * world, group.rank());
-    Data result(in.size());
-    run_call(group, all_to_all(in, result, DType::f64));
-    for (Rank from = 0; from < group.size(); ++from) {
-      const Data theirs = numbers(DType::f64, count * world, from);
-      EXPECT_TRUE(std::equal(theirs.begin() + static_cast<std::ptrdiff_t>(part) * group.rank(),
-                             theirs.begin() + static_cast<std::ptrdiff_t>(part) * (group.rank() + 1),
-                             result.begin() + static_cast<std::ptrdiff_t>(part) * from));
-    }
-  });
 }
 
 TEST_P(Scheduled, lets_nobody_leave_a_barrier_before_all_have_come) {
-  for (const int world : kWorlds) {
+  for (const int ranks : {1, 2, 3, 5}) {
     std::atomic<int> came = 0;
-    expect_all_ok(run_group(world, {}, [&](Collectives& group) {
+    expect_all_ok(run_group(ranks, {}, [&](Collectives& group) {
       for (int round = 1; round <= 20; ++round) {
         ++came;
         run_call(group, barrier(), static_cast<std::uint64_t>(round));
@@ -180,19 +61,6 @@ TEST_P(Scheduled, lets_nobody_leave_a_barrier_before_all_have_come) {
       }
     }));
   }
-}
-
-TEST_P(Scheduled, works_at_any_alignment) {
-  expect_all_ok(run_group(2, {}, [](Collectives& group) {
-    for (const std::size_t shift : {1u, 3u, 7u}) {
-      const Data in = numbers(DType::f32, 5000, group.rank());
-      Data data(in.size() + shift);
-      const std::span odd = std::span(data).subspan(shift);
-      std::ranges::copy(in, odd.begin());
-      run_call(group, all_reduce(odd, DType::f32));
-      EXPECT_TRUE(std::ranges::equal(odd, combined_numbers(2, DType::f32, Reduction::sum, 5000)));
-    }
-  }));
 }
 
 // Random bits: numbers of all sizes, infinities, NaNs of all kinds, both zeros.
@@ -217,12 +85,14 @@ TEST_P(Scheduled, gives_the_same_bits_on_every_rank_with_every_algorithm) {
 
 TEST_P(Scheduled, remembers_no_more_than_it_should_of_many_different_calls) {
   expect_all_ok(run_group(2, {}, [](Collectives& group) {
-    for (std::size_t count = 0; count < 300'000; count = count * 9 / 8 + 1)
+    std::uint64_t sequence = 0;
+    for (std::size_t count = 1; count < 4'000'000; count = count * 5 / 4 + 1)
       for (const Rank root : {0, 1}) {
-        Data data = numbers(DType::f32, count, group.rank());
-        run_call(group, reduce(data, DType::f32, Reduction::sum, root), count);
-        run_call(group, broadcast(data, DType::f32, root), count);
-        EXPECT_EQ(data, combined_numbers(2, DType::f32, Reduction::sum, count));
+        Data data(count, static_cast<std::byte>(1 + group.rank()));
+        run_call(group, reduce(data, DType::u8, Reduction::sum, root), sequence++);
+        EXPECT_EQ(data, Data(count, static_cast<std::byte>(group.rank() == root ? 3 : 1 + group.rank())));
+        run_call(group, broadcast(data, DType::u8, root), sequence++);
+        EXPECT_EQ(data, Data(count, std::byte{3}));
       }
   }));
 }
@@ -231,7 +101,7 @@ TEST_P(Scheduled, appends_the_steps_of_each_call_to_the_trace) {
   std::vector<Trace> traces(2);
   expect_all_ok(run_threads(2, [&](const World& world) {
     const auto group = make_scheduled(GetParam().make(world), {.trace = &traces[world.rank]});
-    Data data = numbers(DType::f32, 100, world.rank);
+    Data data(400);
     run_call(*group, all_reduce(data, DType::f32));
     run_call(*group, all_reduce(data, DType::f32), 1);
   }));
