@@ -14,7 +14,7 @@ namespace gradwire {
 
 inline constexpr std::size_t kLine = 64;               // what cores exchange
 inline constexpr std::size_t kInlineBytes = 32 << 10;  // a contribution up to this may travel in the mailbox
-inline constexpr std::size_t kStageBytes = 256 << 10;  // what a rank stages of its contribution at a time
+inline constexpr std::size_t kStageBytes = 1 << 20;    // what a rank stages of its contribution at a time
 inline constexpr int kRegions = 512;  // blocks of communicator memory a rank may hold at a time
 
 using Counter = std::atomic<std::uint64_t>;

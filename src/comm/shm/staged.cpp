@@ -10,6 +10,8 @@
 #include "comm/shm/staged.h"
 
 #include <algorithm>
+
+#include "base/stream_copy.h"
 namespace gradwire {
 namespace {
 
@@ -84,7 +86,7 @@ void Staged::stage(std::uint64_t j) {
     for (Rank to = 0; to < group_.size(); ++to) {
       const Range range = window(to, j);
       if (to != group_.rank())
-        copy_bytes(part(group_.rank(), to, j).data(), call_.in.data() + range.first, range.bytes);
+        stream_copy(part(group_.rank(), to, j).data(), call_.in.data() + range.first, range.bytes);
     }
   group_.post(&Block::staged, windows_ + j + 1);
 }
@@ -100,24 +102,26 @@ void Staged::own(std::uint64_t j) {
   group_.post(&Block::owned, windows_ + j + 1);
 }
 
+// Block by block: a block that was just combined is still in the first cache when it is handed over.
 void Staged::combine_own(Range range, std::uint64_t j) {
   const Rank me = group_.rank();
-  for (Rank from = 0; from < group_.size(); ++from)
-    sources_[from] = from == me ? call_.in.data() + range.first : part(from, me, j).data();
-  std::byte* destinations[2];
-  std::size_t count = 0;
-  if (call_.kind == Collective::reduce_scatter)
-    destinations[count++] = call_.out.data() + range.first - slice(me).first;
-  if (receives_all(call_, me)) destinations[count++] = call_.out.data() + range.first;
-  if (call_.kind == Collective::all_reduce || count == 0) destinations[count++] = result(me, j).data();
-  combine(isa_, call_.dtype, call_.reduction, sources_, {destinations, count}, range.bytes);
+  const bool scatters = call_.kind == Collective::reduce_scatter, keeps = scatters || receives_all(call_, me);
+  const std::size_t kept_from = scatters ? slice(me).first : 0;
+  for (std::size_t at = 0; at < range.bytes; at += block_.size()) {
+    const std::size_t bytes = std::min(block_.size(), range.bytes - at);
+    for (Rank from = 0; from < group_.size(); ++from)
+      sources_[from] = from == me ? call_.in.data() + range.first + at : part(from, me, j).data() + at;
+    std::byte* const total = keeps ? call_.out.data() + range.first - kept_from + at : block_.data();
+    combine(isa_, call_.dtype, call_.reduction, sources_, {&total, 1}, bytes);
+    if (!scatters) stream_copy(result(me, j).data() + at, total, bytes);
+  }
 }
 
 void Staged::spread_own(Range range, std::uint64_t j) {
   const std::byte* source = call_.kind == Collective::broadcast
                                 ? call_.out.data() + range.first
                                 : call_.in.data() + range.first - slice(group_.rank()).first;
-  copy_bytes(result(group_.rank(), j).data(), source, range.bytes);
+  stream_copy(result(group_.rank(), j).data(), source, range.bytes);
   copy_bytes(call_.out.data() + range.first, source, range.bytes);
 }
 

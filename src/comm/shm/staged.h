@@ -2,7 +2,9 @@
 // a window at a time. Part of the shm backend.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <vector>
 
 #include "comm/communicator.h"
 #include "comm/kernels/kernels.h"
@@ -43,6 +45,7 @@ class Staged {
   std::size_t total_ = 0;    // bytes of the logical buffer that slices divide
   std::uint64_t count_ = 0;  // windows of this call
   std::vector<const std::byte*> sources_;
+  std::array<std::byte, 16 << 10> block_;  // of a result that this rank does not keep
 };
 
 }  // namespace gradwire
