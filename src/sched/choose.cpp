@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,10 +22,12 @@ constexpr std::array<std::string_view, kAlgorithms> kNames = {"exchange", "direc
                                                               "binomial", "double_tree",  "chain",
                                                               "ring",     "hierarchical", "dissemination"};
 
-constexpr Bytes kExchanged = 128 << 10;  // what a rank may receive where everybody gets everything
-constexpr Bytes kSmallest = 2 << 10;     // below this, a message costs the same whatever is in it
-constexpr Bytes kRingChunk = 64 << 10;   // a ring with smaller chunks spends its time on messages
-constexpr int kManyRanks = 8;            // above this, everybody talking to everybody is a crowd
+// docs/algorithms.md says where these come from.
+constexpr Bytes kExchanged = 32 << 10;       // what a rank may receive where everybody gets everything
+constexpr Bytes kPairExchanged = 128 << 10;  // the same for two ranks, where it costs no more bytes
+constexpr Bytes kSmallest = 2 << 10;         // below this, a message costs the same whatever is in it
+constexpr Bytes kRingChunk = 512 << 10;      // a ring with smaller chunks has nothing to overlap
+constexpr int kManyRanks = 8;                // above this, everybody talking to everybody is a crowd
 
 // A piece's chunk: long enough to fill a link, short enough to stay in a cache from its arrival to its
 // departure. Trees are chosen for less data, which must still make several pieces.
@@ -111,11 +114,11 @@ Hosts count_hosts(std::span<const int> hosts) {
 
 Algorithm choose_all_reduce(const Problem& problem) {
   const Bytes world = static_cast<Bytes>(problem.world);
-  if ((world - 1) * problem.bytes <= kExchanged) return exchange;
+  if ((world - 1) * problem.bytes <= (world == 2 ? kPairExchanged : kExchanged)) return exchange;
   const Hosts hosts = count_hosts(problem.hosts);
   if (hosts.count > 1 && hosts.largest > 1) return hierarchical;
   if (problem.bytes >= world * kRingChunk) return ring;
-  if (problem.world <= kManyRanks) return direct;
+  if (problem.world <= kManyRanks) return std::has_single_bit(world) ? halving_doubling : direct;
   if (problem.bytes <= kSmallest) return binomial;
   return problem.bytes <= kSegment ? halving_doubling : double_tree;
 }

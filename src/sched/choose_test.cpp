@@ -42,7 +42,8 @@ TEST(Choose, can_make_every_algorithm_of_every_collective) {
 TEST(Choose, takes_few_messages_for_little_data_and_busy_links_for_much) {
   EXPECT_EQ(chosen(Collective::all_reduce, 2, 4), Algorithm::exchange);
   EXPECT_EQ(chosen(Collective::all_reduce, 2, 64 << 20), Algorithm::ring);
-  EXPECT_EQ(chosen(Collective::all_reduce, 8, 100 << 10), Algorithm::direct);
+  EXPECT_EQ(chosen(Collective::all_reduce, 8, 100 << 10), Algorithm::halving_doubling);
+  EXPECT_EQ(chosen(Collective::all_reduce, 7, 100 << 10), Algorithm::direct);
   EXPECT_EQ(chosen(Collective::all_reduce, 128, 1500), Algorithm::binomial);
   EXPECT_EQ(chosen(Collective::all_reduce, 32, 64 << 10), Algorithm::halving_doubling);
   EXPECT_EQ(chosen(Collective::all_reduce, 32, 1 << 20), Algorithm::double_tree);

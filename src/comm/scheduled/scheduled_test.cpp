@@ -32,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(On, Scheduled, testing::ValuesIn(grounds()),
                          [](const auto& test) { return test.param.name; });
 
 TEST_P(Scheduled, does_what_every_backend_must) {
-  for (const int ranks : {1, 2, 3}) expect_conformance(ranks, {}, {.large_count = 200'003});
+  for (const int ranks : {1, 2, 3}) expect_conformance(ranks, {}, {.large_count = 400'003});
 }
 
 TEST_P(Scheduled, does_what_every_backend_must_among_many) {
