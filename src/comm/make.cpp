@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "comm/gloo/gloo.h"
 #include "comm/hierarchical/hierarchical.h"
 #include "comm/mpi/mpi.h"
 #include "comm/nccl/nccl.h"
@@ -16,12 +17,20 @@
 namespace gradwire {
 namespace {
 
-// "gloo:bcube" is the backend gloo with the setting bcube.
+// "gloo:bcube:unchecked" is the backend gloo with the setting bcube, whose ranks do not compare their calls.
 struct Spec {
   std::string family, setting;
+  bool checked = true;
 
-  explicit Spec(const std::string& text) : family(text.substr(0, text.find(':'))) {
-    if (family.size() < text.size()) setting = text.substr(family.size() + 1);
+  explicit Spec(const std::string& text) {
+    const auto parts = split(text, ':');
+    family = parts[0];
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      if (parts[i] == "unchecked")
+        checked = false;
+      else
+        setting = parts[i];
+    }
   }
 };
 
@@ -37,6 +46,12 @@ std::optional<int> find_device(const Spec& spec) {
   if (!device)
     throw ConfigError(fmt::format("nccl:{}: what follows the colon is the number of a GPU", spec.setting));
   return device;
+}
+
+GlooOptions gloo_options(const Spec& spec) {
+  GlooOptions options{.check = spec.checked};
+  if (!spec.setting.empty()) options.algorithm = parse_gloo_algorithm(spec.setting);
+  return options;
 }
 
 std::unique_ptr<Collectives> make_tcp(const World& world) {
@@ -71,8 +86,8 @@ std::unique_ptr<Communicator> make_communicator(const World& world, const std::s
   }
   const Spec spec(backend);
   if (spec.family == "nccl") return make_nccl(world, {.device = find_device(spec)});
-  if (spec.family == "mpi")
-    return std::make_unique<Queued>(make_mpi(world, {.check = spec.setting != "unchecked"}));
+  if (spec.family == "mpi") return std::make_unique<Queued>(make_mpi(world, {.check = spec.checked}));
+  if (spec.family == "gloo") return std::make_unique<Queued>(make_gloo(world, gloo_options(spec)));
   if (backend == "shm") return std::make_unique<Queued>(make_shm_if_one_host(world));
   if (backend == "tcp") return std::make_unique<Queued>(make_tcp(world));
   refuse(backend);

@@ -8,7 +8,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::string_view kMarks = "*o+x#@%&$~";
+constexpr std::string_view kMarks = "*o+x#@%&$~=^!?";
 constexpr int kMargin = 10;  // for the labels of the y axis
 
 // A logarithmic axis of `cells` characters; a range of one value sits in the middle.
@@ -46,6 +46,19 @@ std::vector<std::string> plot(const std::vector<Series>& series, const Axis& x, 
   return rows;
 }
 
+std::string legend(const std::vector<Series>& series, int width) {
+  std::string text, line;
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    const std::string entry = fmt::format("  {} {}", kMarks[i % kMarks.size()], series[i].name);
+    if (!line.empty() && kMargin + static_cast<int>(line.size() + entry.size()) > width) {
+      text += fmt::format("{:>{}}{}\n", "", kMargin, line);
+      line.clear();
+    }
+    line += entry;
+  }
+  return text + fmt::format("{:>{}}{}\n", "", kMargin, line);
+}
+
 std::string plain_number(double value) { return fmt::format("{:.3g}", value); }
 
 }  // namespace
@@ -68,10 +81,7 @@ std::string draw_chart(const std::vector<Series>& series, const ChartOptions& op
   const std::string last = format_x(x.high);
   text += fmt::format("{:>{}}{:<{}}{}\n", "", kMargin + 2, format_x(x.low),
                       x.cells - static_cast<int>(last.size()), last);
-  std::string legend;
-  for (std::size_t i = 0; i < series.size(); ++i)
-    legend += fmt::format("  {} {}", kMarks[i % kMarks.size()], series[i].name);
-  return text + fmt::format("{:>{}}{}\n", "", kMargin, legend);
+  return text + legend(series, options.width);
 }
 
 }  // namespace gradwire

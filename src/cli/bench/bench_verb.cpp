@@ -28,7 +28,7 @@ Example:
 
 struct Flags {
   std::string collective, backends = "shm,tcp", sizes = "4,1K,64K,1M,16M", dtype = "f32", reduction = "sum";
-  std::string versus, interface, sample_time = "10ms", timeout = "60s";
+  std::string versus, against, interface, sample_time = "10ms", timeout = "60s";
   int ranks = 2, rounds = 7, calls = 0;
   bool limit = false, json = false, no_plot = false;
 };
@@ -95,7 +95,8 @@ int run_bench(const Flags& flags) {
   } else {
     fmt::print("{}", bench_table(options, measurement));
     if (!flags.no_plot) fmt::print("\n{}", bench_chart(options, measurement));
-    if (!flags.versus.empty()) fmt::print("\n{}", bench_versus(options, measurement, flags.versus));
+    if (!flags.versus.empty())
+      fmt::print("\n{}", bench_versus(options, measurement, {flags.versus, flags.against}));
   }
   std::uint64_t wrong = 0;
   for (const Row& row : measurement.rows) wrong += row.wrong;
@@ -132,6 +133,7 @@ void add_bench_verb(CLI::App& app, int& exit_code) {
                    "where network backends listen: a name, an address or a CIDR");
   verb->add_flag("--limit", flags->limit, "also measure the machine's own limit (all_reduce, f32, sum)");
   verb->add_option("--versus", flags->versus, "compare this backend with the fastest other at each size");
+  verb->add_option("--against", flags->against, "with --versus: only these others count, as in gloo");
   verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
   verb->add_flag("--no-plot", flags->no_plot, "leave out the plot");
   verb->footer(kExample);

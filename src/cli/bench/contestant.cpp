@@ -1,18 +1,15 @@
 #include "cli/bench/contestant.h"
 
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
 #include "base/secret.h"
 #include "cli/bench/contestant_mpi.h"
 #include "cli/bench/rank.h"
+#include "launch/rank_group.h"
 #include "net/address_socket.h"
 #include "net/rendezvous_environment.h"
 #include "net/store_server.h"
@@ -20,46 +17,6 @@
 
 namespace gradwire {
 namespace {
-
-// A child process; ended with its owner.
-class Child {
- public:
-  Child(const std::vector<std::string>& command, const Environment& environment) {
-    std::vector<std::string> variables;
-    for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
-    const auto arguments = pointers(command), settings = pointers(variables);
-    const pid_t parent = ::getpid();
-    process_ = ::fork();
-    if (process_ < 0) throw_system_error("fork");
-    if (process_ > 0) return;
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (::getppid() == parent) ::execve(arguments[0], arguments.data(), settings.data());
-    ::_exit(127);
-  }
-  Child(Child&& other) noexcept : process_(std::exchange(other.process_, -1)) {}
-  Child& operator=(Child&&) = delete;
-  ~Child() {
-    if (process_ <= 0) return;
-    ::kill(process_, SIGTERM);
-    ::waitpid(process_, nullptr, 0);
-  }
-
-  bool has_ended() {
-    if (process_ > 0 && ::waitpid(process_, nullptr, WNOHANG) == process_) process_ = -1;
-    return process_ < 0;
-  }
-
- private:
-  // What execve takes; borrows from `texts`.
-  static std::vector<char*> pointers(const std::vector<std::string>& texts) {
-    std::vector<char*> result;
-    for (const auto& text : texts) result.push_back(const_cast<char*>(text.c_str()));
-    result.push_back(nullptr);
-    return result;
-  }
-
-  pid_t process_ = -1;
-};
 
 class ProcessContestant final : public Contestant {
  public:
@@ -70,11 +27,16 @@ class ProcessContestant final : public Contestant {
         server_(listen_at(SocketAddress::loopback()), secret_),
         store_({.server = {server_.address().host(), server_.address().port()}, .secret = secret_, .who = {}},
                Deadline::after(options.timeout)) {
-    start();
+    group_.emplace(members(), GroupOptions{.output = GroupOptions::Output::inherit});
   }
 
   ~ProcessContestant() override {
-    if (!children_.empty()) store_.set(order_key(orders_), "stop");
+    constexpr Seconds kGoodbye = 5;  // mpirun complains at length when its ranks are ended instead
+    try {
+      store_.set(order_key(orders_), "stop");
+      group_->wait(Deadline::after(kGoodbye));
+    } catch (const Error&) {  // the ranks are gone already
+    }
   }
 
   const std::string& name() const override { return name_; }
@@ -93,32 +55,37 @@ class ProcessContestant final : public Contestant {
   }
 
  private:
-  void start() {
-    Environment environment = process_environment();
-    environment["GRADWIRE_STORE"] = server_.address().text();
-    environment["GRADWIRE_SECRET"] = secret_;
-    environment["GRADWIRE_TIMEOUT"] = fmt::format("{}", options_.timeout);
-    if (!options_.interface.empty()) environment["GRADWIRE_INTERFACE"] = options_.interface;
-    if (is_mpi(name_))
-      start_mpi(environment);
-    else
-      start_ranks(environment);
+  Environment environment() const {
+    Environment variables = process_environment();
+    variables["GRADWIRE_STORE"] = server_.address().text();
+    variables["GRADWIRE_SECRET"] = secret_;
+    variables["GRADWIRE_TIMEOUT"] = fmt::format("{}", options_.timeout);
+    if (!options_.interface.empty()) variables["GRADWIRE_INTERFACE"] = options_.interface;
+    return variables;
   }
 
-  void start_mpi(Environment environment) {
+  std::vector<Member> members() const { return is_mpi(name_) ? mpi_member() : rank_members(); }
+
+  std::vector<Member> mpi_member() const {
     MpiLaunch launch = mpi_launch(name_, options_.ranks);
-    for (const auto& [name, value] : launch.environment) environment[name] = value;
+    Environment variables = environment();
+    for (const auto& [name, value] : launch.environment) variables[name] = value;
     launch.command.insert(launch.command.end(), {launch.program, "bench-rank", "mpi:unchecked"});
-    children_.emplace_back(launch.command, environment);
+    return {{.rank = 0, .command = launch.command, .environment = variables}};
   }
 
-  void start_ranks(Environment environment) {
+  std::vector<Member> rank_members() const {
     const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
-    environment["WORLD_SIZE"] = environment["LOCAL_WORLD_SIZE"] = std::to_string(options_.ranks);
+    // Others are measured as they are, without what Gradwire adds to them.
+    const std::string backend = name_.starts_with("gloo") ? name_ + ":unchecked" : name_;
+    Environment variables = environment();
+    variables["WORLD_SIZE"] = variables["LOCAL_WORLD_SIZE"] = std::to_string(options_.ranks);
+    std::vector<Member> ranks;
     for (Rank rank = 0; rank < options_.ranks; ++rank) {
-      environment["RANK"] = environment["LOCAL_RANK"] = std::to_string(rank);
-      children_.emplace_back(std::vector<std::string>{self, "bench-rank", name_}, environment);
+      variables["RANK"] = variables["LOCAL_RANK"] = std::to_string(rank);
+      ranks.push_back({.rank = rank, .command = {self, "bench-rank", backend}, .environment = variables});
     }
+    return ranks;
   }
 
   // The value of a key that a rank will set, unless the group ends first.
@@ -126,13 +93,13 @@ class ProcessContestant final : public Contestant {
     const Deadline deadline = Deadline::after(options_.timeout * 2);
     for (;;) {
       try {
-        return store_.get(key, Deadline::after(std::min(1.0, deadline.remaining())));
+        return store_.get(key, Deadline::after(std::min(0.5, deadline.remaining())));
       } catch (const Timeout&) {
+        const bool ended = group_->wait(Deadline::after(0)) || group_->failure();
+        if (ended && store_.find(key).empty())
+          throw Error(fmt::format("{}: a rank ended early; what it said is above", name_));
         if (deadline.passed())
           throw Timeout(fmt::format("{}: no answer within {}", name_, format_seconds(options_.timeout * 2)));
-        if (std::any_of(children_.begin(), children_.end(), [](Child& child) { return child.has_ended(); }) &&
-            store_.find(key).empty())
-          throw Error(fmt::format("{}: a rank ended early; what it said is above", name_));
       }
     }
   }
@@ -142,7 +109,7 @@ class ProcessContestant final : public Contestant {
   const std::string secret_;
   StoreServer server_;
   TcpStore store_;
-  std::vector<Child> children_;
+  std::optional<RankGroup> group_;
   int orders_ = 0;
 };
 

@@ -27,9 +27,12 @@ std::string distances(const Measurement& measurement) {
                      median(seen), *low, *high);
 }
 
+std::string family(const std::string& backend) { return backend.substr(0, backend.find(':')); }
+
 // Same backend, other memory or the yardstick: not somebody to beat.
-bool is_rival(const std::string& backend, const std::string& subject) {
-  return backend != "limit" && backend.substr(0, backend.find(':')) != subject.substr(0, subject.find(':'));
+bool is_rival(const std::string& backend, const Contest& contest) {
+  if (backend == "limit" || family(backend) == family(contest.subject)) return false;
+  return contest.against.empty() || family(backend) == contest.against || backend == contest.against;
 }
 
 // The median over rounds of a / b.
@@ -40,17 +43,17 @@ double ratio(const Row& a, const Row& b) {
   return median(ratios);
 }
 
-std::string versus_line(const Row& mine, const std::vector<const Row*>& same_size) {
+std::string versus_line(const Row& mine, const std::vector<const Row*>& same_size, const Contest& contest) {
   const Row* best = nullptr;
   const Row* limit = nullptr;
   for (const Row* row : same_size) {
     if (row->backend == "limit") limit = row;
-    if (is_rival(row->backend, mine.backend) && (!best || row->median() < best->median())) best = row;
+    if (is_rival(row->backend, contest) && (!best || row->median() < best->median())) best = row;
   }
   std::string line = fmt::format("{:>12}  {:>10}", format_bytes(mine.bytes), short_time(mine.median()));
-  line += best ? fmt::format("  {:>10}  {:<18} {:>7.2f}x", short_time(best->median()), best->backend,
+  line += best ? fmt::format("  {:>10}  {:<21} {:>6.2f}x", short_time(best->median()), best->backend,
                              ratio(*best, mine))
-               : fmt::format("  {:>10}  {:<18} {:>8}", "-", "-", "-");
+               : fmt::format("  {:>10}  {:<21} {:>7}", "-", "-", "-");
   line += limit ? fmt::format("  {:>8.2f}x", ratio(mine, *limit)) : "";
   return line + "\n";
 }
@@ -62,16 +65,16 @@ std::string bench_table(const BenchOptions& options, const Measurement& measurem
       fmt::format("# {} {} {}, {} ranks, {} rounds with the contestants interleaved\n{}",
                   name_of(options.collective), name_of(options.dtype), name_of(options.reduction),
                   options.ranks, options.rounds, distances(measurement));
-  text += fmt::format("#{:>11} {:>12}  {:<18} {:>9} {:>9} {:>6} {:>6} {:>6}\n", "size", "count", "backend",
-                      "time", "min", "algbw", "busbw", "wrong");
-  text += fmt::format("#{:>11} {:>12}  {:<18} {:>9} {:>9} {:>6} {:>6} {:>6}\n", "(B)", "(elements)", "",
-                      "(us)", "(us)", "(GB/s)", "(GB/s)", "");
-  for (const Row& row : measurement.rows)
-    text += fmt::format(" {:>11} {:>12}  {:<18} {:>9} {:>9} {:>6.2f} {:>6.2f} {:>6}\n", row.bytes,
+  constexpr const char* kHead = "#{:>10} {:>9} {:<21} {:>8} {:>8} {:>6} {:>6} {:>5}\n";
+  text += fmt::format(kHead, "size", "count", "backend", "time", "min", "algbw", "busbw", "wrong");
+  text += fmt::format(kHead, "(B)", "", "", "(us)", "(us)", "(GB/s)", "(GB/s)", "");
+  for (const Row& row : measurement.rows) {
+    const double rate = bus_bandwidth(options.collective, options.ranks, row.bytes, row.median());
+    text += fmt::format("{:>11} {:>9} {:<21} {:>8} {:>8} {:>6.2f} {:>6.2f} {:>5}\n", row.bytes,
                         row.bytes / size_of(options.dtype), row.backend, short_time(row.median()),
                         short_time(row.fastest()), algorithm_bandwidth(row.bytes, row.median()) / kGiga,
-                        bus_bandwidth(options.collective, options.ranks, row.bytes, row.median()) / kGiga,
-                        row.wrong);
+                        rate / kGiga, row.wrong);
+  }
   return text;
 }
 
@@ -91,17 +94,17 @@ std::string bench_chart(const BenchOptions& options, const Measurement& measurem
                              .format_x = [](double x) { return format_bytes(static_cast<Bytes>(x + 0.5)); }});
 }
 
-std::string bench_versus(const BenchOptions&, const Measurement& measurement, const std::string& subject) {
-  std::string text = fmt::format(
-      "{} against the fastest other backend and the limit (medians of the rounds' ratios)\n{:>12}  {:>10}  "
-      "{:>10}  {:<18} {:>8}  {:>9}\n",
-      subject, "size", "us", "other, us", "", "faster", "of limit");
+std::string bench_versus(const BenchOptions&, const Measurement& measurement, const Contest& contest) {
+  std::string text = fmt::format("{} against the fastest {} and the limit (medians of the rounds' ratios)\n",
+                                 contest.subject, contest.against.empty() ? "other" : contest.against);
+  text += fmt::format("{:>12}  {:>10}  {:>10}  {:<21} {:>7}  {:>9}\n", "size", "us", "other, us", "",
+                      "faster", "of limit");
   for (const Row& mine : measurement.rows) {
-    if (mine.backend != subject) continue;
+    if (mine.backend != contest.subject) continue;
     std::vector<const Row*> same_size;
     for (const Row& row : measurement.rows)
       if (row.bytes == mine.bytes) same_size.push_back(&row);
-    text += versus_line(mine, same_size);
+    text += versus_line(mine, same_size, contest);
   }
   return text;
 }
