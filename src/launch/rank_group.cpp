@@ -32,13 +32,21 @@ bool is_worse(const Outcome& one, const Outcome& other) {
 
 RankGroup::RankGroup(const std::vector<Member>& members, const GroupOptions& options)
     : options_(options),
-      out_(STDOUT_FILENO, wants_colour(STDOUT_FILENO)),
-      error_(STDERR_FILENO, wants_colour(STDERR_FILENO)) {
-  for (const auto& member : members) start_member(member);
+      out_(options.out, wants_colour(options.out)),
+      error_(options.error, wants_colour(options.error)) {
+  try {
+    for (const auto& member : members) start_member(member);
+  } catch (...) {
+    abandon();
+    throw;
+  }
 }
 
 RankGroup::~RankGroup() {
-  if (swept_) return;
+  if (!swept_) abandon();
+}
+
+void RankGroup::abandon() {
   const auto groups = process_groups();
   running_.clear();
   orphans_.sweep(groups);

@@ -33,10 +33,11 @@ struct Member {
 struct GroupOptions {
   enum class Output {
     inherit,  // goes where that of this process goes, as it comes
-    prefix,   // goes there in whole lines with "[rank] " in front
+    prefix,   // goes to `out` and `error` in whole lines with "[rank] " in front
     files     // goes to rank-N.log in `log_dir`
   };
   Output output = Output::prefix;
+  int out = 1, error = 2;  // descriptors that outlive the group
   std::filesystem::path log_dir = {};
   bool append = false;  // to those files, as after a restart
   Seconds grace = 10;   // from SIGTERM to SIGKILL
@@ -72,6 +73,7 @@ class RankGroup {
   void move_output();
   void note_ended();
   void clean_up();
+  void abandon();
   std::vector<pid_t> process_groups() const;
   bool all_ended() const;
   bool all_written() const { return out_.empty() && error_.empty(); }

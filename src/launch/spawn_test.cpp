@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -121,12 +122,23 @@ TEST(Spawn, refuses_no_ranks) {
   EXPECT_THROW(spawn(0, [](const World&) {}), ConfigError);
 }
 
-TEST(Spawn, leaves_no_descriptor_behind) {
-  const auto open = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
+TEST(Spawn, leaves_nothing_behind_two_hundred_times) {
+  const auto descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
   spawn(1, [](const World&) {});
-  const auto before = open();
-  for (int i = 0; i < 20; ++i) spawn(2, [](const World&) {});
-  EXPECT_EQ(open(), before);
+  const auto before = descriptors();
+  for (int i = 0; i < 200; ++i) {
+    const auto fail_sometimes = [&](const World& world) {
+      if (i % 10 == 9 && world.rank == 1) ::raise(SIGKILL);
+    };
+    if (i % 10 == 9)
+      EXPECT_THROW(spawn(2, fail_sometimes), Error);
+    else
+      spawn(2, fail_sometimes);
+  }
+  EXPECT_EQ(descriptors(), before);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
 }
 
 }  // namespace
