@@ -1,0 +1,104 @@
+#include "comm/gloo/mesh.h"
+
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/store.h>
+#include <gloo/transport/tcp/device.h>
+#include <gloo/transport/unbound_buffer.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "net/address_interface.h"
+
+namespace gradwire {
+namespace {
+
+// The world's store as Gloo wants one. Gloo's keys end in the number of the rank that writes them, so a rank
+// that is lost is noticed at once.
+class GlooStore final : public gloo::rendezvous::Store {
+ public:
+  explicit GlooStore(const World& world) : world_(world), deadline_(Deadline::after(world.timeout)) {}
+
+  void set(const std::string& key, const std::vector<char>& data) override {
+    world_.store->set(full(key), {data.data(), data.size()});
+  }
+
+  std::vector<char> get(const std::string& key) override {
+    const std::string value = fetch(key);
+    return {value.begin(), value.end()};
+  }
+
+  void wait(const std::vector<std::string>& keys) override {
+    for (const auto& key : keys) fetch(key);
+  }
+  void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds&) override { wait(keys); }
+
+ private:
+  std::string full(const std::string& key) const { return fmt::format("{}/gloo/{}", world_.name, key); }
+
+  std::string fetch(const std::string& key) {
+    const auto digits = key.find_last_not_of("0123456789") + 1;
+    const auto writer = find_integer<Rank>(std::string_view(key).substr(digits));
+    if (!writer || *writer >= world_.size) return world_.store->get(full(key), deadline_);
+    return get_from(*world_.store, world_.global(*writer), full(key), deadline_);
+  }
+
+  const World& world_;
+  const Deadline deadline_;
+};
+
+std::chrono::milliseconds timeout_of(const World& world) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(std::clamp(world.timeout * 1e3, 1.0, 1e9)));
+}
+
+std::shared_ptr<gloo::transport::Device> make_device(const World& world) {
+  gloo::transport::tcp::attr attributes;
+  attributes.hostname = choose_address(world.interface).host();
+  return gloo::transport::tcp::CreateDevice(attributes);
+}
+
+}  // namespace
+
+std::shared_ptr<gloo::Context> connect_mesh(const World& world) {
+  const BrokenPipeGuard guard;
+  auto device = make_device(world);
+  auto context = std::make_shared<gloo::rendezvous::Context>(world.rank, world.size);
+  context->setTimeout(timeout_of(world));
+  GlooStore store(world);
+  context->connectFullMesh(store, device);
+  return context;
+}
+
+// Gloo closes all connections of a context when a wait times out, which is the one public way to do that;
+// nobody sends what is waited for here.
+void break_off(gloo::Context& context) noexcept {
+  try {
+    const BrokenPipeGuard guard;
+    char nothing = 0;
+    context.createUnboundBuffer(&nothing, 1)->waitRecv(std::chrono::milliseconds(1));
+  } catch (...) {
+  }
+}
+
+BrokenPipeGuard::BrokenPipeGuard() {
+  sigset_t pipe, before;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe, &before);
+  blocked_here_ = sigismember(&before, SIGPIPE) == 0;
+}
+
+BrokenPipeGuard::~BrokenPipeGuard() {
+  if (!blocked_here_) return;
+  sigset_t pipe;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  const timespec at_once{};
+  while (sigtimedwait(&pipe, nullptr, &at_once) == SIGPIPE) continue;
+  pthread_sigmask(SIG_UNBLOCK, &pipe, nullptr);
+}
+
+}  // namespace gradwire

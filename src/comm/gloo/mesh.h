@@ -1,0 +1,32 @@
+// Gloo's connections between the ranks of a world, made through the world's store.
+#pragma once
+
+#include <gloo/context.h>
+
+#include <memory>
+
+#include "net/world.h"
+
+namespace gradwire {
+
+// Connects every pair of ranks; all ranks call it. Gloo's waits last the world's timeout. What goes wrong is
+// thrown as Gloo or the store throw it.
+std::shared_ptr<gloo::Context> connect_mesh(const World& world);
+
+// Makes every operation under way on the context, in any thread, fail soon, and closes its connections.
+void break_off(gloo::Context& context) noexcept;
+
+// Gloo writes to sockets without asking for no signal: while this exists, a write to a connection that its
+// peer closed does not end the process, in this thread nor in threads it starts.
+class BrokenPipeGuard {
+ public:
+  BrokenPipeGuard();
+  ~BrokenPipeGuard();
+  BrokenPipeGuard(const BrokenPipeGuard&) = delete;
+  BrokenPipeGuard& operator=(const BrokenPipeGuard&) = delete;
+
+ private:
+  bool blocked_here_ = false;
+};
+
+}  // namespace gradwire
