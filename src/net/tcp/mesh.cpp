@@ -40,8 +40,8 @@ class MeshBuilder {
       const auto missing = missing_ranks();
       if (missing.empty()) return std::move(mesh_);
       if (deadline.passed())
-        throw Timeout(fmt::format("rank {} waited too long for a connection with {}", world_.rank,
-                                  join(missing, ", ")));
+        throw Timeout(fmt::format("rank {} waited too long for a connection with {}{}", world_.rank,
+                                  join(missing, ", "), last_failure_));
       wait();
       accept();
       if (next_tick_.passed()) tick();
@@ -68,6 +68,7 @@ class MeshBuilder {
   // A connection may be lost to a crowd of strangers at the other side; other failures are final.
   void retry(const Handshake& failed) {
     const Edge edge = failed.edge();
+    last_failure_ = fmt::format("; the last attempt with rank {} failed: {}", edge.to, failed.reason());
     if (failed.failure() == Handshake::Failure::broken) return again_.push_back(edge);
     check_exchange(world_, kConnections, edge.to);  // the peer's own words, if it has any
     const auto& address = addresses_[edge.to];
@@ -135,12 +136,25 @@ class MeshBuilder {
   std::vector<Lanes> mesh_;
   std::list<Stranger> ours_, strangers_;  // connections under way, by who began
   std::vector<Edge> again_;               // to be connected at the next tick
+  std::string last_failure_;
   Deadline next_tick_ = Deadline::after(kTick);
 };
 
-std::vector<SocketAddress> parse_addresses(const std::vector<std::string>& texts) {
+// What a rank publishes: where it listens, and how many lanes it counts on.
+std::string describe_listener(const Fd& listener, int lanes) {
+  return fmt::format("{} {}", local_address(listener.get()).text(), lanes);
+}
+
+std::vector<SocketAddress> parse_addresses(const std::vector<std::string>& published, int lanes) {
   std::vector<SocketAddress> addresses;
-  for (const auto& text : texts) addresses.push_back(resolve(parse_host_port(text)).front());
+  for (const auto& text : published) {
+    const auto parts = split(text, ' ');
+    if (parts.size() != 2 || find_integer<int>(parts[1]) != lanes)
+      throw ConfigError(
+          fmt::format("ranks differ in their number of sockets: rank {} says '{}', this one has {} lanes",
+                      addresses.size(), text, lanes));
+    addresses.push_back(resolve(parse_host_port(parts[0])).front());
+  }
   return addresses;
 }
 
@@ -150,11 +164,11 @@ std::vector<Lanes> connect_mesh(const World& world, int lanes, Deadline deadline
   Fd listener;
   const auto addresses = exchange(world, kAddresses, deadline, [&] {
     listener = listen_at(choose_address(world.interface));
-    return local_address(listener.get()).text();
+    return describe_listener(listener, lanes);
   });
   std::vector<Lanes> mesh;
   exchange(world, kConnections, deadline, [&] {
-    mesh = MeshBuilder(world, lanes, std::move(listener), parse_addresses(addresses)).build(deadline);
+    mesh = MeshBuilder(world, lanes, std::move(listener), parse_addresses(addresses, lanes)).build(deadline);
     return std::string();
   });
   return mesh;

@@ -21,7 +21,8 @@ Deadline soon() { return Deadline::after(20); }
 
 SocketAddress address_of(const World& world, Rank rank) {
   const auto key = world.name + "/tcp addresses/" + std::to_string(rank);
-  return resolve(parse_host_port(world.store->get(key, soon()).substr(1))).front();
+  const auto published = world.store->get(key, soon());  // "+127.0.0.1:4000 2"
+  return resolve(parse_host_port(published.substr(1, published.find(' ') - 1))).front();
 }
 
 // Exchanges a byte with the other rank of two.
@@ -85,12 +86,19 @@ TEST(Mesh, tells_all_ranks_when_one_has_not_the_interface) {
     EXPECT_THAT(outcomes[other].text, HasSubstr("rank 2 could not set up tcp addresses"));
 }
 
+TEST(Mesh, tells_all_ranks_when_they_count_on_different_sockets) {
+  const auto outcomes =
+      run_threads(2, [](const World& world) { make_tcp_transport(world, {.sockets = world.rank + 1}); });
+  for (const auto& outcome : outcomes)
+    EXPECT_THAT(outcome.text, HasSubstr("number of sockets")) << describe(outcome);
+}
+
 TEST(Mesh, names_the_ranks_that_never_connected) {
   const auto outcomes = run_threads(3, [](World world) {
     world.timeout = 0.5;
     if (world.rank < 2) return void(make_tcp_transport(world));
     const Fd listener = listen_at(SocketAddress::loopback());
-    world.store->set("world/tcp addresses/2", "+" + local_address(listener.get()).text());
+    world.store->set("world/tcp addresses/2", "+" + local_address(listener.get()).text() + " 2");
     world.store->get("world/tcp connections/0", soon());
     world.store->get("world/tcp connections/1", soon());
   });

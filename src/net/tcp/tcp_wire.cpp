@@ -44,6 +44,7 @@ TcpWire::TcpWire(Rank rank, std::vector<Lanes> mesh, const TcpOptions& options, 
     mesh[other].pop_back();
     peers_[other].lanes = std::move(mesh[other]);
   }
+  for (const Peer& peer : peers_) controls_.push_back({peer.control.socket(), POLLIN, 0});
 }
 
 // Says, without waiting, that this rank needs nobody any more; a rank that died cannot say that.
@@ -109,25 +110,26 @@ bool TcpWire::pause(bool again, Deadline deadline) {
 }
 
 void TcpWire::block(Deadline deadline) {
-  polled_.assign(1, {alarm_.get(), POLLIN, 0});
+  polled_ = controls_;
+  polled_.push_back({alarm_.get(), POLLIN, 0});
   for (const Peer& peer : peers_) {
-    if (peer.lanes.empty()) continue;
-    if (peer.control.state() == ControlLane::State::open)
-      polled_.push_back({peer.control.socket(), POLLIN, 0});
     if (peer.to.starved) polled_.push_back({slot(peer, peer.to).socket, POLLOUT, 0});
     if (peer.from.starved) polled_.push_back({slot(peer, peer.from).socket, POLLIN, 0});
   }
   ::poll(polled_.data(), polled_.size(), deadline.remaining_ms());
   std::uint64_t count = 0;
-  if (polled_[0].revents != 0) [[maybe_unused]]
+  if (polled_[controls_.size()].revents != 0) [[maybe_unused]]
     const ssize_t drained = ::read(alarm_.get(), &count, sizeof count);
 }
 
 std::optional<Fault> TcpWire::find_fault() {
   news_ = false;
-  for (Rank other = 0; other < static_cast<Rank>(peers_.size()); ++other)
-    if (!peers_[other].lanes.empty())
-      if (auto fault = find_fault_of(other, peers_[other])) return fault;
+  ::poll(controls_.data(), controls_.size(), 0);
+  for (std::size_t other = 0; other < peers_.size(); ++other) {
+    if (controls_[other].revents == 0 && peers_[other].end.empty()) continue;
+    if (auto fault = find_fault_of(static_cast<Rank>(other), peers_[other])) return fault;
+    if (peers_[other].control.state() != ControlLane::State::open) controls_[other].fd = -1;  // all is said
+  }
   return std::nullopt;
 }
 

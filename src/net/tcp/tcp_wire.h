@@ -61,7 +61,8 @@ class TcpWire final : public Wire {
   bool news_ = false;        // a data lane ended
   bool told_ = false;        // the peers know why this rank broke
   Clock::time_point idle_since_;
-  std::vector<pollfd> polled_;
+  std::vector<pollfd> polled_;    // by block()
+  std::vector<pollfd> controls_;  // the control lanes by rank; poll passes over the negative ones
 };
 
 }  // namespace gradwire
