@@ -27,6 +27,7 @@ function(gradwire_layer name)
   target_sources(gradwire_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${arg_HEADERS})
   set_target_properties(gradwire_${name} PROPERTIES
     EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON VERIFY_INTERFACE_HEADER_SETS ON)
+  target_compile_features(gradwire_${name} PUBLIC cxx_std_20)
   target_link_libraries(gradwire_${name} PUBLIC ${arg_USES} PRIVATE $<BUILD_INTERFACE:gradwire_flags> ${arg_PRIVATE})
   install(TARGETS gradwire_${name} EXPORT GradwireTargets ARCHIVE FILE_SET HEADERS DESTINATION include/gradwire)
 endfunction()

@@ -2,6 +2,7 @@
 // collectives.
 #pragma once
 
+#include "base/error.h"
 #include "comm/communicator.h"
 #include "comm/make.h"
 #include "launch/spawn.h"

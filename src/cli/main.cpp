@@ -4,8 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/bench/bench_verb.h"
 #include "cli/run_verb.h"
 
@@ -14,6 +17,18 @@ namespace {
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const int code = app.exit(error);  // prints help for --help, one line otherwise
   return code == 0 ? 0 : 2;
+}
+
+// CLI11 takes a misspelt verb for a missing one.
+void check_verb(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  std::vector<std::string> verbs;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (verb->get_name() == argv[1]) return;
+    if (!verb->get_group().empty()) verbs.push_back(verb->get_name());
+  }
+  throw gradwire::ConfigError(fmt::format("'{}' is not a verb: there are {}; see gradwire --help", argv[1],
+                                          gradwire::join(verbs, ", ")));
 }
 
 }  // namespace
@@ -28,6 +43,7 @@ int main(int argc, char** argv) {
   gradwire::add_bench_verb(app, exit_code);
   gradwire::add_run_verb(app, exit_code);
   try {
+    check_verb(app, argc, argv);
     app.parse(argc, argv);
     return exit_code;
   } catch (const CLI::ParseError& error) {

@@ -75,11 +75,27 @@ std::unique_ptr<Collectives> make_shm_if_one_host(const World& world) {
 
 }  // namespace
 
+void check_backend(const std::string& backend) {
+  if (const auto plus = backend.find('+'); plus != std::string::npos) {
+    const std::string across = backend.substr(plus + 1);
+    if (backend.substr(0, plus) != "shm" || across.starts_with("nccl") || across.starts_with("shm"))
+      refuse(backend);
+    return check_backend(across);
+  }
+  const Spec spec(backend);
+  if (spec.family == "nccl")
+    find_device(spec);
+  else if (spec.family == "gloo")
+    gloo_options(spec);
+  else if (spec.family != "mpi" && backend != "shm" && backend != "tcp" && backend != "auto")
+    refuse(backend);
+}
+
 std::unique_ptr<Communicator> make_communicator(const World& world, const std::string& backend) {
+  check_backend(backend);
   if (backend == "auto") return make_communicator(world, best_backend(world));
   if (const auto plus = backend.find('+'); plus != std::string::npos) {
-    const std::string inside = backend.substr(0, plus), across = backend.substr(plus + 1);
-    if (inside != "shm" || across.starts_with("nccl") || across.starts_with("shm")) refuse(backend);
+    const std::string across = backend.substr(plus + 1);
     return std::make_unique<Queued>(make_hierarchical(
         world, [](const World& host) { return make_communicator(host, "shm"); },
         [&](const World& lane) { return make_communicator(lane, across); }));
@@ -89,8 +105,7 @@ std::unique_ptr<Communicator> make_communicator(const World& world, const std::s
   if (spec.family == "mpi") return std::make_unique<Queued>(make_mpi(world, {.check = spec.checked}));
   if (spec.family == "gloo") return std::make_unique<Queued>(make_gloo(world, gloo_options(spec)));
   if (backend == "shm") return std::make_unique<Queued>(make_shm_if_one_host(world));
-  if (backend == "tcp") return std::make_unique<Queued>(make_tcp(world));
-  refuse(backend);
+  return std::make_unique<Queued>(make_tcp(world));
 }
 
 }  // namespace gradwire

@@ -19,7 +19,10 @@
 
 namespace gradwire {
 
-// All ranks of the world call it with the same name. Throws ConfigError for a name that is none of these.
+// Throws ConfigError for a name that is none of these, without trying whether it works here.
+void check_backend(const std::string& backend);
+
+// All ranks of the world call it with the same name.
 std::unique_ptr<Communicator> make_communicator(const World& world, const std::string& backend = "auto");
 
 }  // namespace gradwire

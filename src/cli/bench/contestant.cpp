@@ -9,6 +9,7 @@
 #include "base/secret.h"
 #include "cli/bench/contestant_mpi.h"
 #include "cli/bench/rank.h"
+#include "comm/make.h"
 #include "launch/rank_group.h"
 #include "net/address_socket.h"
 #include "net/rendezvous_environment.h"
@@ -116,6 +117,7 @@ class ProcessContestant final : public Contestant {
 }  // namespace
 
 std::unique_ptr<Contestant> start_contestant(const std::string& name, const ContestantOptions& options) {
+  if (!is_mpi(name) && name != "limit") check_backend(without_memory(name));
   return std::make_unique<ProcessContestant>(name, options);
 }
 

@@ -13,8 +13,11 @@ std::string bench_table(const BenchOptions&,
 std::string bench_chart(const BenchOptions&, const Measurement&);  // bus bandwidth over size
 nlohmann::json bench_json(const BenchOptions&, const Measurement&);
 
-// `subject` against the fastest of the other backends and against the limit, by size: medians of each round's
-// ratio.
-std::string bench_versus(const BenchOptions&, const Measurement&, const std::string& subject);
+// One backend against the fastest of the others, or of one family of them ("gloo"), and against the limit, by
+// size: medians of each round's ratio.
+struct Contest {
+  std::string subject, against;
+};
+std::string bench_versus(const BenchOptions&, const Measurement&, const Contest&);
 
 }  // namespace gradwire

@@ -25,14 +25,12 @@ void bind_where_it_helps(const World& world, const std::string& contestant) {
 
 class BenchRank {
  public:
-  BenchRank(const World& world, std::string contestant) : world_(world) {
+  BenchRank(const World& world, const std::string& contestant) : world_(world) {
     bind_where_it_helps(world, contestant);
-    if (contestant.ends_with(kUserMemory)) {
-      communicator_memory_ = false;
-      contestant.resize(contestant.size() - kUserMemory.size());
-    }
-    communicator_ = contestant == "limit" ? std::make_unique<Queued>(make_limit(world))
-                                          : make_communicator(world, contestant);
+    const std::string backend = without_memory(contestant);
+    communicator_memory_ = backend == contestant;
+    communicator_ =
+        backend == "limit" ? std::make_unique<Queued>(make_limit(world)) : make_communicator(world, backend);
   }
 
   // False when told to stop.
@@ -80,6 +78,11 @@ class BenchRank {
 };
 
 }  // namespace
+
+std::string without_memory(const std::string& contestant) {
+  return contestant.ends_with(kUserMemory) ? contestant.substr(0, contestant.size() - kUserMemory.size())
+                                           : contestant;
+}
 
 std::string order_key(int number) { return fmt::format("bench/order/{}", number); }
 std::string answer_key(int number, Rank rank) { return fmt::format("bench/answer/{}/{}", number, rank); }
