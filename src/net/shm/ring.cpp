@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/stream_copy.h"
 
 namespace gradwire {
 namespace {
@@ -14,6 +15,15 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
 
 void copy(std::byte* to, std::span<const std::byte> from) {
   if (!from.empty()) std::memcpy(to, from.data(), from.size());
+}
+
+// Bytes for another core; see stream_copy.
+void hand_over(std::byte* to, std::span<const std::byte> from) {
+  constexpr std::size_t kPays = 2048;
+  if (from.size() >= kPays)
+    stream_copy(to, from.data(), from.size());
+  else
+    copy(to, from);
 }
 
 }  // namespace
@@ -49,7 +59,7 @@ std::size_t RingWriter::write(std::span<const std::byte> head, std::span<const s
   piece.in_line = static_cast<std::uint32_t>(in_line);
   copy(piece.bytes, head);
   copy(piece.bytes + head.size(), beside);
-  copy(reinterpret_cast<std::byte*>(&piece) + kLine, after);
+  hand_over(reinterpret_cast<std::byte*>(&piece) + kLine, after);
   piece_at(position_ + extent).mark.store(0, std::memory_order_relaxed);
   piece.mark.store(static_cast<std::uint32_t>(total + 1), std::memory_order_release);
   position_ += extent;
