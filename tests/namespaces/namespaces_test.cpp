@@ -25,11 +25,13 @@ class Namespaces : public testing::Test {
     return !obstacle;
   }
 
-  // The even ranks are on host 0, the odd ones on host 1.
-  static std::unique_ptr<Transport> join(const TwoHosts& hosts, World world) {
-    hosts.enter(world.rank % 2);
-    world.interface = TwoHosts::kNetwork;
-    return make_tcp_transport(world);
+  // Ranks as processes that meet and talk over the cable; the even ranks are on host 0, the odd ones on
+  // host 1.
+  static std::vector<Outcome> run(const TwoHosts& hosts, int ranks, const RankFunction& function) {
+    RunOptions options;
+    options.interface = TwoHosts::kNetwork;
+    options.before_join = [&hosts](Rank rank) { hosts.enter(rank % 2); };
+    return run_processes(ranks, function, options);
   }
   static Deadline soon() { return Deadline::after(30); }
 };
@@ -39,8 +41,8 @@ TEST_F(Namespaces, carry_messages_of_ranks_on_two_hosts_over_the_cable) {
   constexpr std::size_t kSize = 3 << 20;
   constexpr int kRanks = 4;
   const TwoHosts hosts;
-  expect_all_ok(run_threads(kRanks, [&](const World& world) {
-    const auto transport = join(hosts, world);
+  expect_all_ok(run(hosts, kRanks, [&](const World& world) {
+    const auto transport = make_tcp_transport(world);
     const Buffer out(kSize, static_cast<std::byte>(world.rank + 1));
     std::vector<Buffer> in(kRanks, Buffer(kSize));
     std::set<Ticket> tickets;
@@ -63,9 +65,9 @@ TEST_F(Namespaces, carry_messages_of_ranks_on_two_hosts_over_the_cable) {
 TEST_F(Namespaces, carry_messages_over_a_slow_cable) {
   if (!possible()) return;
   constexpr std::size_t kSize = 4 << 20;
-  const TwoHosts hosts("1gbit");
-  expect_all_ok(run_threads(2, [&](const World& world) {
-    const auto transport = join(hosts, world);
+  const TwoHosts hosts(1);
+  expect_all_ok(run(hosts, 2, [&](const World& world) {
+    const auto transport = make_tcp_transport(world);
     const Buffer out(kSize, static_cast<std::byte>(world.rank + 1));
     Buffer in(kSize);
     transport->send(1 - world.rank, {}, out, 1);
@@ -79,8 +81,10 @@ TEST_F(Namespaces, carry_messages_over_a_slow_cable) {
 TEST_F(Namespaces, let_a_rank_name_whom_it_waited_for_when_the_cable_is_pulled) {
   if (!possible()) return;
   TwoHosts hosts;
-  const auto outcomes = run_threads(2, [&](const World& world) {
-    const auto transport = join(hosts, world);
+  const auto outcomes = run_threads(2, [&](World world) {  // whose store needs no cable
+    hosts.enter(world.rank);
+    world.interface = TwoHosts::kNetwork;
+    const auto transport = make_tcp_transport(world);
     if (world.rank == 0) hosts.pull_cable();
     Buffer in(8);
     transport->recv(1 - world.rank, {}, in, 1);
@@ -98,7 +102,7 @@ TEST_F(Namespaces, are_gone_when_their_owner_is) {
     return std::system("test -z \"$(ip netns list)\" && ! ip link show link0 2>/dev/null");
   };
   const int before = hosts_here();
-  for (int round = 0; round < 5; ++round) TwoHosts hosts("10gbit");
+  for (int round = 0; round < 5; ++round) TwoHosts hosts(10);
   EXPECT_EQ(hosts_here(), before);
 }
 

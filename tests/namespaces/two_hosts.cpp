@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <fcntl.h>
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <functional>
@@ -43,11 +44,12 @@ Fd make_network() {
   return network;
 }
 
-// Enough that neither the timer's grain nor a segment of 64 KiB holds the rate down: 1 ms of it, at least 128
-// KiB.
-std::string shaping(const std::string& rate) {
-  return fmt::format("tc qdisc add dev link0 root tbf rate {} burst {} latency 20ms", rate,
-                     rate.find("gbit") != std::string::npos && rate != "1gbit" ? "1250kb" : "128kb");
+// The bucket holds a millisecond's bytes, and two segments at least, so that neither the timer's grain nor
+// the size of segments holds the rate down.
+std::string shaping(double gbit_per_s) {
+  const double burst = std::max(gbit_per_s * 1e9 / 8 / 1000, 128.0 * 1024);
+  return fmt::format("tc qdisc add dev link0 root tbf rate {:.0f}kbit burst {:.0f} latency 20ms",
+                     gbit_per_s * 1e6, burst);
 }
 
 }  // namespace
@@ -64,13 +66,13 @@ std::optional<std::string> TwoHosts::find_obstacle() {
   return std::nullopt;
 }
 
-TwoHosts::TwoHosts(const std::string& rate) : hosts_{make_network(), make_network()} {
+TwoHosts::TwoHosts(double gbit_per_s) : hosts_{make_network(), make_network()} {
   run_on(0, fmt::format("ip link add link0 type veth peer name link0 netns /proc/{}/fd/{}", ::getpid(),
                         hosts_[1].get()));
   for (const int host : {0, 1}) {
     run_on(host, fmt::format("ip address add {}/24 dev link0", address(host)));
     run_on(host, "ip link set lo up && ip link set link0 up");
-    if (!rate.empty()) run_on(host, shaping(rate));
+    if (gbit_per_s > 0) run_on(host, shaping(gbit_per_s));
   }
 }
 

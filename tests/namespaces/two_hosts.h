@@ -22,8 +22,8 @@ class TwoHosts {
   // Why there can't be any here, or nothing.
   static std::optional<std::string> find_obstacle();
 
-  // `rate` as tc takes it ("1gbit"), for each direction; empty: as fast as it goes.
-  explicit TwoHosts(const std::string& rate = "");
+  // The cable's speed in each direction, in Gbit/s; 0: as fast as it goes.
+  explicit TwoHosts(double gbit_per_s = 0);
 
   // From now on the calling thread, and what it starts, is on that host. Sockets it has stay where they are.
   void enter(int host) const;

@@ -1,4 +1,4 @@
-// two_hosts [--rate 1gbit] [--] command...: runs a command on both of two hosts made of network namespaces.
+// two_hosts [--gbit 1] [--] command...: runs a command on both of two hosts made of network namespaces.
 #include <cstdio>
 
 #include <CLI/CLI.hpp>
@@ -8,17 +8,22 @@
 int main(int argc, char** argv) {
   CLI::App app(
       "Runs a command on both of two hosts made of network namespaces, joined by a cable. The command sees "
-      "HOST (0 or 1), ADDRESS and MASTER_ADDR.\nExample: two_hosts --rate 1gbit -- sh -c 'echo $HOST "
+      "HOST (0 or 1), ADDRESS and MASTER_ADDR.\nExample: two_hosts --gbit 1 -- sh -c 'echo $HOST "
       "$ADDRESS'");
-  std::string rate;
+  double gbit_per_s = 0;
   std::vector<std::string> command;
-  app.add_option("--rate", rate, "the cable's speed in each direction, as tc takes it");
+  app.add_option("--gbit", gbit_per_s, "the cable's speed in each direction, in Gbit/s")
+      ->check(CLI::PositiveNumber);
   app.add_option("command", command, "what to run")->required();
   app.positionals_at_end();
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
   if (const auto obstacle = gradwire::TwoHosts::find_obstacle()) {
     std::fprintf(stderr, "two_hosts: %s\n", obstacle->c_str());
     return 2;
   }
-  return gradwire::TwoHosts(rate).run_on_both(command);
+  return gradwire::TwoHosts(gbit_per_s).run_on_both(command);
 }
