@@ -73,6 +73,17 @@ std::unique_ptr<Collectives> make_shm_if_one_host(const World& world) {
   return make_shm(world);
 }
 
+std::unique_ptr<Collectives> make_collectives(const World& world, const std::string& backend) {
+  if (const auto plus = backend.find('+'); plus != std::string::npos)
+    return make_hierarchical(world, make_shm_if_one_host, [&](const World& lane) {
+      return make_collectives(lane, backend.substr(plus + 1));
+    });
+  const Spec spec(backend);
+  if (spec.family == "mpi") return make_mpi(world, {.check = spec.checked});
+  if (spec.family == "gloo") return make_gloo(world, gloo_options(spec));
+  return backend == "shm" ? make_shm_if_one_host(world) : make_tcp(world);
+}
+
 }  // namespace
 
 void check_backend(const std::string& backend) {
@@ -93,19 +104,9 @@ void check_backend(const std::string& backend) {
 
 std::unique_ptr<Communicator> make_communicator(const World& world, const std::string& backend) {
   check_backend(backend);
-  if (backend == "auto") return make_communicator(world, best_backend(world));
-  if (const auto plus = backend.find('+'); plus != std::string::npos) {
-    const std::string across = backend.substr(plus + 1);
-    return std::make_unique<Queued>(make_hierarchical(
-        world, [](const World& host) { return make_communicator(host, "shm"); },
-        [&](const World& lane) { return make_communicator(lane, across); }));
-  }
   const Spec spec(backend);
   if (spec.family == "nccl") return make_nccl(world, {.device = find_device(spec)});
-  if (spec.family == "mpi") return std::make_unique<Queued>(make_mpi(world, {.check = spec.checked}));
-  if (spec.family == "gloo") return std::make_unique<Queued>(make_gloo(world, gloo_options(spec)));
-  if (backend == "shm") return std::make_unique<Queued>(make_shm_if_one_host(world));
-  return std::make_unique<Queued>(make_tcp(world));
+  return std::make_unique<Queued>(make_collectives(world, backend == "auto" ? best_backend(world) : backend));
 }
 
 }  // namespace gradwire

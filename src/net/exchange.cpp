@@ -31,16 +31,19 @@ std::vector<std::string> exchange(const World& world, std::string_view what, Dea
   }
   std::vector<std::string> all;
   for (Rank peer = 0; peer < world.size; ++peer)
-    all.push_back(content_of(what, peer, get_from(*world.store, peer, key_of(world, what, peer), deadline)));
+    all.push_back(
+        content_of(what, world.global(peer),
+                   get_from(*world.store, world.global(peer), key_of(world, what, peer), deadline)));
   return all;
 }
 
 void check_exchange(const World& world, std::string_view what, Rank peer) {
   const std::string value = world.store->find(key_of(world, what, peer));
-  if (!value.empty()) content_of(what, peer, value);
-  const std::string loss = world.store->find(fmt::format("lost/{}", peer));
+  const Rank name = world.global(peer);
+  if (!value.empty()) content_of(what, name, value);
+  const std::string loss = world.store->find(fmt::format("lost/{}", name));
   if (!loss.empty())
-    throw PeerLost(peer, fmt::format("rank {} is lost: {}; it was to set up {}", peer, loss, what));
+    throw PeerLost(name, fmt::format("rank {} is lost: {}; it was to set up {}", name, loss, what));
 }
 
 }  // namespace gradwire

@@ -13,16 +13,16 @@ constexpr std::size_t kTakenKept = 1024;  // tickets already taken that may stay
 
 }  // namespace
 
-MessageTransport::MessageTransport(Rank rank, int size, std::unique_ptr<Wire> wire)
-    : rank_(rank), wire_(std::move(wire)), peers_(static_cast<std::size_t>(size)) {}
+MessageTransport::MessageTransport(RankNames names, int size, std::unique_ptr<Wire> wire)
+    : names_(std::move(names)), wire_(std::move(wire)), peers_(static_cast<std::size_t>(size)) {}
 
 template <typename Work>
 auto MessageTransport::or_break(Work work) {
-  if (fault_) fault_->raise(rank_);
+  if (fault_) fault_->raise(names_.me());
   try {
     return work();
   } catch (const std::exception& error) {
-    if (!fault_) fault_ = Fault::of(error, rank_);
+    if (!fault_) fault_ = Fault::of(error, names_.me());
     wire_->tell(*fault_);
     throw;
   }
@@ -105,20 +105,21 @@ bool MessageTransport::pull(Rank from, Peer& peer) {
 
 void MessageTransport::check_header(Rank from, const Peer& peer) const {
   const Header &mine = peer.recvs.front().expected, &theirs = peer.arrived;
-  if (mine.call != theirs.call) throw Mismatch(describe_mismatch(rank_, mine.call, from, theirs.call));
+  if (mine.call != theirs.call)
+    throw Mismatch(describe_mismatch(names_.me(), mine.call, names_.of(from), theirs.call));
   if (mine.bytes != theirs.bytes)
     throw Mismatch(
         fmt::format("ranks disagree on a message of {}: rank {} expects {} bytes, but rank {} sends {}",
-                    describe(mine.call), rank_, mine.bytes, from, theirs.bytes));
+                    describe(mine.call), names_.me(), mine.bytes, names_.of(from), theirs.bytes));
 }
 
 void MessageTransport::check_patience(Deadline deadline) {
   if (cancelled_.load(std::memory_order_relaxed))
-    throw Cancelled(fmt::format("rank {} was told to stop waiting for {}", rank_, describe_waits()));
+    throw Cancelled(fmt::format("rank {} was told to stop waiting for {}", names_.me(), describe_waits()));
   fault_ = wire_->find_fault();
-  if (fault_) fault_->raise(rank_);
+  if (fault_) fault_->raise(names_.me());
   if (deadline.passed())
-    throw Timeout(fmt::format("rank {} waited too long for {}", rank_, describe_waits()));
+    throw Timeout(fmt::format("rank {} waited too long for {}", names_.me(), describe_waits()));
 }
 
 // "rank 1 to send 4096 bytes (call 3: ...), rank 2 to take 64 bytes (call 3: ...)"
@@ -127,8 +128,8 @@ std::string MessageTransport::describe_waits() const {
   for (Rank other = 0; other < size(); ++other) {
     const Peer& peer = peers_[other];
     const auto add = [&](const char* what, const Header& header) {
-      waits.push_back(
-          fmt::format("rank {} to {} {} bytes ({})", other, what, header.bytes, describe(header.call)));
+      waits.push_back(fmt::format("rank {} to {} {} bytes ({})", names_.of(other), what, header.bytes,
+                                  describe(header.call)));
     };
     if (!peer.recvs.empty()) add("send", peer.recvs.front().expected);
     if (!peer.sends.empty()) add("take", peer.sends.front().header);
@@ -146,8 +147,8 @@ Ticket MessageTransport::take_completed() {
 }
 
 void MessageTransport::check_usable(Rank peer) const {
-  if (fault_) fault_->raise(rank_);
-  check(peer >= 0 && peer < size() && peer != rank_,
+  if (fault_) fault_->raise(names_.me());
+  check(peer >= 0 && peer < size() && peer != rank(),
         "a message needs another rank of this world as its peer");
 }
 

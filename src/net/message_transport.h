@@ -10,14 +10,15 @@
 
 #include "net/transport.h"
 #include "net/wire.h"
+#include "net/world.h"
 
 namespace gradwire {
 
 class MessageTransport final : public Transport {
  public:
-  MessageTransport(Rank rank, int size, std::unique_ptr<Wire> wire);
+  MessageTransport(RankNames names, int size, std::unique_ptr<Wire> wire);
 
-  Rank rank() const override { return rank_; }
+  Rank rank() const override { return names_.rank; }
   int size() const override { return static_cast<int>(peers_.size()); }
   void send(Rank to, const Signature& call, std::span<const std::byte> bytes, Ticket ticket) override;
   void recv(Rank from, const Signature& call, std::span<std::byte> bytes, Ticket ticket) override;
@@ -63,7 +64,7 @@ class MessageTransport final : public Transport {
   template <typename Work>
   auto or_break(Work work);
 
-  const Rank rank_;
+  const RankNames names_;
   const std::unique_ptr<Wire> wire_;
   std::vector<Peer> peers_;
   std::vector<Ticket> completed_;

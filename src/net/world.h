@@ -11,6 +11,14 @@
 
 namespace gradwire {
 
+// What errors call the ranks of a world: the numbers they have in the job.
+struct RankNames {
+  Rank rank = 0;                   // this one, in the world
+  std::vector<Rank> members = {};  // empty: the world is the job
+  Rank of(Rank member) const { return members.empty() ? member : members[static_cast<std::size_t>(member)]; }
+  Rank me() const { return of(rank); }
+};
+
 struct World {
   Rank rank = 0;
   int size = 1;
@@ -28,9 +36,8 @@ struct World {
 
   // In a world made of some ranks of another: the number each has there, by which errors name it.
   std::vector<Rank> members;
-  Rank global(Rank member) const {
-    return members.empty() ? member : members[static_cast<std::size_t>(member)];
-  }
+  RankNames names() const { return {rank, members}; }
+  Rank global(Rank member) const { return names().of(member); }
 };
 
 // The world of some of its ranks, in that order, as one of them sees it; all of them call it with the same

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "comm/kernels/kernels.h"
+#include "comm/queued.h"
+#include "net/fault.h"
 
 namespace gradwire {
 namespace {
@@ -38,14 +40,32 @@ struct Layout {
   }
 };
 
+// Collectives that number their calls.
+class Blocking {
+ public:
+  Blocking() = default;
+  explicit Blocking(std::unique_ptr<Collectives> collectives) : collectives_(std::move(collectives)) {}
+  Collectives* operator->() const { return collectives_.get(); }
+  void run(const Call& call) { collectives_->run(call, check_call(call, collectives_->size(), calls_++)); }
+
+ private:
+  std::unique_ptr<Collectives> collectives_;
+  std::uint64_t calls_ = 0;
+};
+
 class Hierarchical final : public Collectives {
  public:
-  Hierarchical(const World& world, const CommunicatorFactory& inside, const CommunicatorFactory& across)
+  Hierarchical(const World& world, const CollectivesFactory& inside, const CollectivesFactory& across)
       : world_(world), layout_(hosts_of(world), world.rank) {
-    inside_ = inside(subset(world, layout_.hosts[layout_.my_host], fmt::format("host-{}", layout_.my_host)));
-    if (layout_.even || layout_.my_place == 0)
-      lane_ = across(subset(world, layout_.lane(layout_.my_place), fmt::format("lane-{}", layout_.my_place)));
-    flat_ = across(subset(world, everybody(), "flat"));
+    inside_ = Blocking(
+        inside(subset(world, layout_.hosts[layout_.my_host], fmt::format("host-{}", layout_.my_host))));
+    flat_ = Blocking(across(subset(world, everybody(), "flat")));
+    if (layout_.even || layout_.my_place == 0) {
+      auto lane =
+          across(subset(world, layout_.lane(layout_.my_place), fmt::format("lane-{}", layout_.my_place)));
+      lane_collectives_ = lane.get();
+      lane_ = std::make_unique<Queued>(std::move(lane));
+    }
     for (auto& part : parts_) part = inside_->allocate(kPiece);
   }
 
@@ -53,9 +73,26 @@ class Hierarchical final : public Collectives {
   int size() const override { return world_.size; }
   std::string name() const override { return inside_->name() + "+" + flat_->name(); }
   Memory allocate(std::size_t bytes) override { return inside_->allocate(bytes); }
-  void cancel() noexcept override {}
+  void cancel() noexcept override {
+    inside_->cancel();
+    flat_->cancel();
+    if (lane_collectives_ != nullptr) lane_collectives_->cancel();
+  }
 
+  // The one place where errors of the parts become those of the whole: a rank that fails here closes its
+  // connections, and ranks elsewhere would take that for the fault.
   void run(const Call& call, const Signature&) override {
+    try {
+      dispatch(call);
+    } catch (const Cancelled&) {
+      throw;
+    } catch (const std::exception& error) {
+      first_fault(Fault::of(error, world_.global(rank()))).raise(world_.global(rank()));
+    }
+  }
+
+ private:
+  void dispatch(const Call& call) {
     switch (call.kind) {
       case Collective::all_reduce:
         return all_reduce_everywhere(call);
@@ -66,11 +103,23 @@ class Hierarchical final : public Collectives {
       case Collective::all_gather:
       case Collective::all_to_all:
       case Collective::barrier:
-        return flat_->run(call);
+        return flat_.run(call);
     }
   }
 
- private:
+  // What the first rank of the world to fail said; `mine` where that can't be learnt.
+  Fault first_fault(const Fault& mine) const {
+    constexpr Seconds kShortly = 2;
+    const std::string key = world_.name + "/fault";
+    try {
+      if (world_.store->add(key + "/count", 1) != 1)
+        return Fault::decode(world_.store->get(key, Deadline::after(kShortly)));
+      world_.store->set(key, mine.encode());
+    } catch (const Error&) {  // the store is gone too
+    }
+    return mine;
+  }
+
   std::vector<Rank> everybody() const {
     std::vector<Rank> ranks(world_.size);
     for (Rank rank = 0; rank < world_.size; ++rank) ranks[rank] = rank;
@@ -100,14 +149,14 @@ class Hierarchical final : public Collectives {
       if (piece * step < bytes) {
         const auto data = call.out.subspan(piece * step, std::min(step, bytes - piece * step));
         const auto part = parts_[piece % 2].bytes().first(data.size() / ranks);
-        inside_->run(tagged(reduce_scatter(data, part, call.dtype, call.reduction), call));
+        inside_.run(tagged(reduce_scatter(data, part, call.dtype, call.reduction), call));
         crossing[piece % 2] = lane_->start(tagged(all_reduce(part, call.dtype, call.reduction), call));
       }
       if (piece == 0) continue;
       const std::size_t before = (piece - 1) * step;
       const auto data = call.out.subspan(before, std::min(step, bytes - before));
       crossing[(piece - 1) % 2]->wait();
-      inside_->run(tagged(
+      inside_.run(tagged(
           all_gather(parts_[(piece - 1) % 2].bytes().first(data.size() / ranks), data, call.dtype), call));
     }
   }
@@ -115,18 +164,18 @@ class Hierarchical final : public Collectives {
   void reduce_by_leaders(const Call& call, std::size_t from) {
     const auto data = call.out.subspan(from);
     if (data.empty() && from != 0) return;
-    inside_->run(tagged(reduce(data, call.dtype, call.reduction, 0), call));
+    inside_.run(tagged(reduce(data, call.dtype, call.reduction, 0), call));
     if (leads()) lane_->run(tagged(all_reduce(data, call.dtype, call.reduction), call));
-    inside_->run(tagged(broadcast(data, call.dtype, 0), call));
+    inside_.run(tagged(broadcast(data, call.dtype, 0), call));
   }
 
   void broadcast_everywhere(const Call& call) {
     const auto& home = host_of(call.root);
     const int host = static_cast<int>(&home - layout_.hosts.data());
     const Rank place = static_cast<Rank>(std::find(home.begin(), home.end(), call.root) - home.begin());
-    if (host == layout_.my_host) inside_->run(tagged(broadcast(call.out, call.dtype, place), call));
+    if (host == layout_.my_host) inside_.run(tagged(broadcast(call.out, call.dtype, place), call));
     if (leads()) lane_->run(tagged(broadcast(call.out, call.dtype, host), call));
-    if (host != layout_.my_host) inside_->run(tagged(broadcast(call.out, call.dtype, 0), call));
+    if (host != layout_.my_host) inside_.run(tagged(broadcast(call.out, call.dtype, 0), call));
   }
 
   const std::vector<Rank>& host_of(Rank rank) const {
@@ -143,14 +192,16 @@ class Hierarchical final : public Collectives {
   const World world_;
   const Layout layout_;
   const Isa isa_ = best_isa();
-  std::unique_ptr<Communicator> inside_, lane_, flat_;
+  Blocking inside_, flat_;
+  Collectives* lane_collectives_ = nullptr;  // lane_'s own
+  std::unique_ptr<Queued> lane_;
   std::array<Memory, 2> parts_;  // this rank's share of two pieces, in memory that its host sees
 };
 
 }  // namespace
 
-std::unique_ptr<Collectives> make_hierarchical(const World& world, const CommunicatorFactory& inside,
-                                               const CommunicatorFactory& across) {
+std::unique_ptr<Collectives> make_hierarchical(const World& world, const CollectivesFactory& inside,
+                                               const CollectivesFactory& across) {
   return std::make_unique<Hierarchical>(world, inside, across);
 }
 

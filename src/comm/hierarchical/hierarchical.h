@@ -16,10 +16,11 @@
 
 namespace gradwire {
 
-using CommunicatorFactory = std::function<std::unique_ptr<Communicator>(const World&)>;
+using CollectivesFactory = std::function<std::unique_ptr<Collectives>(const World&)>;
 
-// `inside` makes the communicator of a host's ranks, `across` those between hosts.
-std::unique_ptr<Collectives> make_hierarchical(const World& world, const CommunicatorFactory& inside,
-                                               const CommunicatorFactory& across);
+// `inside` makes the collectives of a host's ranks, `across` those between hosts. When a part fails, all
+// ranks get the error of the one that noticed first, through the world's store.
+std::unique_ptr<Collectives> make_hierarchical(const World& world, const CollectivesFactory& inside,
+                                               const CollectivesFactory& across);
 
 }  // namespace gradwire

@@ -32,7 +32,7 @@ std::unique_ptr<Wire> connect(const World& world, Segment mine, const std::vecto
   std::vector<Segment> segments;
   for (Rank other = 0; other < world.size; ++other)
     segments.push_back(other == world.rank ? std::move(mine) : Segment::open(names[other], other));
-  return std::make_unique<ShmWire>(world.rank, std::move(segments), std::move(watch), backoff);
+  return std::make_unique<ShmWire>(world.names(), std::move(segments), std::move(watch), backoff);
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ std::unique_ptr<Transport> make_shm_transport(const World& world, const ShmOptio
     wire = connect(world, std::move(mine), published, backoff);
     return std::string();
   });
-  return std::make_unique<MessageTransport>(world.rank, world.size, std::move(wire));
+  return std::make_unique<MessageTransport>(world.names(), world.size, std::move(wire));
 }
 
 }  // namespace gradwire

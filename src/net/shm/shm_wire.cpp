@@ -17,8 +17,9 @@ std::size_t ShmWire::layout_bytes(int ranks, std::size_t ring_bytes) {
   return kStatusBytes + static_cast<std::size_t>(ranks - 1) * ring_bytes;
 }
 
-ShmWire::ShmWire(Rank rank, std::vector<Segment> segments, PeerWatch watch, Backoff backoff)
-    : rank_(rank),
+ShmWire::ShmWire(RankNames names, std::vector<Segment> segments, PeerWatch watch, Backoff backoff)
+    : names_(std::move(names)),
+      rank_(names_.rank),
       backoff_(backoff),
       segments_(std::move(segments)),
       watch_(std::move(watch)),
@@ -73,12 +74,14 @@ std::optional<Fault> ShmWire::find_fault_of(Rank other, bool dead) {
   if (state == ShmStatus::left) {
     watch_.forget(other);
     if (!peer.starved_to && (!peer.starved_from || peer.from.has_bytes())) return std::nullopt;
-    return Fault{Fault::Kind::peer_lost, rank_, other,
-                 fmt::format("rank {} has left, but rank {} still waits for it", other, rank_)};
+    return Fault{
+        Fault::Kind::peer_lost, names_.me(), names_.of(other),
+        fmt::format("rank {} has left, but rank {} still waits for it", names_.of(other), names_.me())};
   }
   if (!dead) return std::nullopt;
-  return Fault{Fault::Kind::peer_lost, rank_, other,
-               fmt::format("rank {} is gone: its process {} has ended", other, segments_[other].name().pid)};
+  return Fault{Fault::Kind::peer_lost, names_.me(), names_.of(other),
+               fmt::format("rank {} is gone: its process {} has ended", names_.of(other),
+                           segments_[other].name().pid)};
 }
 
 void ShmWire::tell(const Fault& fault) noexcept {

@@ -10,6 +10,7 @@
 #include "net/shm/ring.h"
 #include "net/shm/segment.h"
 #include "net/wire.h"
+#include "net/world.h"
 
 namespace gradwire {
 
@@ -24,7 +25,7 @@ struct ShmStatus {
 class ShmWire final : public Wire {
  public:
   // `segments` holds every rank's own, by rank, each of layout_bytes().
-  ShmWire(Rank rank, std::vector<Segment> segments, PeerWatch watch, Backoff backoff);
+  ShmWire(RankNames names, std::vector<Segment> segments, PeerWatch watch, Backoff backoff);
   ~ShmWire() override;
   static std::size_t layout_bytes(int ranks, std::size_t ring_bytes);
 
@@ -47,6 +48,7 @@ class ShmWire final : public Wire {
   ShmStatus& status_of(Rank rank) const;
   std::span<std::byte> ring(Rank from, Rank to) const;
 
+  const RankNames names_;
   const Rank rank_;
   const Backoff backoff_;
   const std::vector<Segment> segments_;

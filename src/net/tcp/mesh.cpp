@@ -40,8 +40,8 @@ class MeshBuilder {
       const auto missing = missing_ranks();
       if (missing.empty()) return std::move(mesh_);
       if (deadline.passed())
-        throw Timeout(fmt::format("rank {} waited too long for a connection with {}{}", world_.rank,
-                                  join(missing, ", "), last_failure_));
+        throw Timeout(fmt::format("rank {} waited too long for a connection with {}{}",
+                                  world_.global(world_.rank), join(missing, ", "), last_failure_));
       wait();
       accept();
       if (next_tick_.passed()) tick();
@@ -59,8 +59,8 @@ class MeshBuilder {
     Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!socket) throw_system_error("socket");
     if (::connect(socket.get(), address.get(), address.size()) != 0 && errno != EINPROGRESS)
-      throw_system_error(
-          fmt::format("rank {} can't connect to rank {} at {}", world_.rank, peer, address.text()));
+      throw_system_error(fmt::format("rank {} can't connect to rank {} at {}", world_.global(world_.rank),
+                                     world_.global(peer), address.text()));
     ours_.push_back(
         {Handshake(std::move(socket), world_, {world_.rank, peer, lane}), Deadline::after(kHandshakeTime)});
   }
@@ -68,15 +68,16 @@ class MeshBuilder {
   // A connection may be lost to a crowd of strangers at the other side; other failures are final.
   void retry(const Handshake& failed) {
     const Edge edge = failed.edge();
-    last_failure_ = fmt::format("; the last attempt with rank {} failed: {}", edge.to, failed.reason());
+    last_failure_ =
+        fmt::format("; the last attempt with rank {} failed: {}", world_.global(edge.to), failed.reason());
     if (failed.failure() == Handshake::Failure::broken) return again_.push_back(edge);
     check_exchange(world_, kConnections, edge.to);  // the peer's own words, if it has any
     const auto& address = addresses_[edge.to];
     const auto* hint =
         address.is_loopback() ? "; ranks on several machines need an interface to listen on" : "";
-    const auto text = fmt::format("rank {} can't connect to rank {} at {}: {}{}", world_.rank, edge.to,
-                                  address.text(), failed.reason(), hint);
-    if (failed.failure() == Handshake::Failure::refused) throw PeerLost(edge.to, text);
+    const auto text = fmt::format("rank {} can't connect to rank {} at {}: {}{}", world_.global(world_.rank),
+                                  world_.global(edge.to), address.text(), failed.reason(), hint);
+    if (failed.failure() == Handshake::Failure::refused) throw PeerLost(world_.global(edge.to), text);
     throw TransportError(text);
   }
 
@@ -102,7 +103,7 @@ class MeshBuilder {
     std::vector<std::string> missing;
     for (Rank peer = 0; peer < world_.size; ++peer)
       if (std::ranges::any_of(mesh_[peer], [](const Fd& socket) { return !socket; }))
-        missing.push_back(fmt::format("rank {}", peer));
+        missing.push_back(fmt::format("rank {}", world_.global(peer)));
     return missing;
   }
 

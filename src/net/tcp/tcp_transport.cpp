@@ -54,9 +54,9 @@ std::unique_ptr<Transport> make_tcp_transport(const World& world, const TcpOptio
   const Deadline deadline = Deadline::after(world.timeout);
   auto mesh = connect_mesh(world, options.sockets + 1, deadline);
   tune(mesh, options);
-  auto wire =
-      std::make_unique<TcpWire>(world.rank, std::move(mesh), options, backoff_for(world, deadline).spins());
-  return std::make_unique<MessageTransport>(world.rank, world.size, std::move(wire));
+  auto wire = std::make_unique<TcpWire>(world.names(), std::move(mesh), options,
+                                        backoff_for(world, deadline).spins());
+  return std::make_unique<MessageTransport>(world.names(), world.size, std::move(wire));
 }
 
 }  // namespace gradwire

@@ -30,8 +30,8 @@ std::array<iovec, 2> vectors_of(std::span<const std::byte> head, std::span<const
 
 }  // namespace
 
-TcpWire::TcpWire(Rank rank, std::vector<Lanes> mesh, const TcpOptions& options, bool spins)
-    : rank_(rank),
+TcpWire::TcpWire(RankNames names, std::vector<Lanes> mesh, const TcpOptions& options, bool spins)
+    : names_(std::move(names)),
       chunk_bytes_(options.chunk_bytes),
       spin_for_(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.spin))),
       spins_(spins),
@@ -138,14 +138,15 @@ std::optional<Fault> TcpWire::find_fault() {
 std::optional<Fault> TcpWire::find_fault_of(Rank other, Peer& peer) {
   const auto state = peer.end.empty() ? peer.control.listen() : peer.control.listen_for(kLastWordsMs);
   const auto lost = [&](const std::string& how) {
-    return Fault{Fault::Kind::peer_lost, rank_, other, fmt::format("rank {} {}", other, how)};
+    return Fault{Fault::Kind::peer_lost, names_.me(), names_.of(other),
+                 fmt::format("rank {} {}", names_.of(other), how)};
   };
   if (state == ControlLane::State::broke) return peer.control.fault();
   if (state == ControlLane::State::died)
     return lost("is gone: its process ended or its machine is out of reach");
   if (peer.end.empty()) return std::nullopt;
   if (state == ControlLane::State::left)
-    return lost(fmt::format("has left, but rank {} still waits for it", rank_));
+    return lost(fmt::format("has left, but rank {} still waits for it", names_.me()));
   return lost("is gone: " + peer.end);
 }
 

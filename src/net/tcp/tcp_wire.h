@@ -14,13 +14,14 @@
 #include "net/tcp/mesh.h"
 #include "net/tcp/tcp_transport.h"
 #include "net/wire.h"
+#include "net/world.h"
 
 namespace gradwire {
 
 class TcpWire final : public Wire {
  public:
   // `mesh` has options.sockets lanes and the control lane for each peer. `spins`: every rank here has a core.
-  TcpWire(Rank rank, std::vector<Lanes> mesh, const TcpOptions& options, bool spins);
+  TcpWire(RankNames names, std::vector<Lanes> mesh, const TcpOptions& options, bool spins);
   ~TcpWire() override;
 
   std::size_t write(Rank to, std::span<const std::byte> head, std::span<const std::byte> body) override;
@@ -52,7 +53,7 @@ class TcpWire final : public Wire {
   void block(Deadline deadline);
   std::optional<Fault> find_fault_of(Rank other, Peer& peer);
 
-  const Rank rank_;
+  const RankNames names_;
   const std::size_t chunk_bytes_;
   const Clock::duration spin_for_;
   const bool spins_;
