@@ -30,7 +30,7 @@ std::string list(const std::vector<std::string>& ranks) {
 }
 
 // "; in this call too: rank 1; nothing heard from rank 2"
-std::string tell_others(const FailedCall& failure, const Roster::Stuck& stuck) {
+std::string tell_others(const FailedCall& failure, const std::vector<std::optional<Signature>>& stuck) {
   std::vector<std::string> here, elsewhere, silent;
   for (std::size_t rank = 0; rank < stuck.size(); ++rank) {
     if (static_cast<Rank>(rank) == failure.rank) continue;
@@ -48,28 +48,19 @@ std::string tell_others(const FailedCall& failure, const Roster::Stuck& stuck) {
   return text;
 }
 
-std::exception_ptr ask_others(const FailedCall& failure, Roster& roster) {
-  const auto stuck = roster.compare_stuck(failure.call.value_or(Signature{}),
-                                          {failure.timed_out, failure.symptom}, Deadline::after(kMoment));
-  if (const auto ended = roster.find_ended()) return peer_lost(failure, *ended, roster);
-  if (const auto lost = roster.find_lost()) return peer_lost(failure, *lost, roster);
+}  // namespace
+
+std::exception_ptr diagnose(const FailedCall& failure, Roster& roster) {
+  const auto account = roster.take_account(failure.call.value_or(Signature{}),
+                                           {failure.timed_out, failure.symptom}, Deadline::after(kMoment));
+  if (account.gone) return peer_lost(failure, *account.gone, roster);
   if (!failure.call) return plain(failure, "");
+  const auto& stuck = account.stuck;
   for (std::size_t rank = 0; rank < stuck.size(); ++rank)
     if (stuck[rank] && stuck[rank]->sequence == failure.call->sequence && *stuck[rank] != *failure.call)
       return std::make_exception_ptr(
           Mismatch(describe_mismatch(failure.rank, *failure.call, static_cast<Rank>(rank), *stuck[rank])));
   return plain(failure, tell_others(failure, stuck));
-}
-
-}  // namespace
-
-std::exception_ptr diagnose(const FailedCall& failure, Roster& roster) {
-  try {
-    return ask_others(failure, roster);
-  } catch (const Error&) {  // the store may have gone with the rank that kept it
-    if (const auto ended = roster.find_ended()) return peer_lost(failure, *ended, roster);
-    return plain(failure, "");
-  }
 }
 
 }  // namespace gradwire

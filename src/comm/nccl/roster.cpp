@@ -137,10 +137,9 @@ std::optional<Rank> Roster::find_ended() {
   return watch_.find_dead();
 }
 
-std::optional<Rank> Roster::find_lost() {
-  for (Rank rank = 0; rank < world_.size; ++rank)
-    if (rank != world_.rank && !world_.store->find(fmt::format("lost/{}", rank)).empty()) return rank;
-  return std::nullopt;
+bool Roster::has_ended(Rank rank) {
+  const Lock lock(mutex_);
+  return watch_.is_dead(rank);
 }
 
 void Roster::check_same_call(const Signature& call) {
@@ -165,24 +164,56 @@ std::optional<Roster::Alarm> Roster::find_alarm() {
   }
 }
 
-Roster::Stuck Roster::compare_stuck(const Signature& call, const Alarm& alarm, Deadline moment) {
-  Stuck stuck(static_cast<std::size_t>(world_.size));
-  stuck[static_cast<std::size_t>(world_.rank)] = call;
-  if (world_.size == 1) return stuck;
+Roster::Account Roster::take_account(const Signature& call, const Alarm& alarm, Deadline moment) {
+  Account account{.stuck = std::vector<std::optional<Signature>>(static_cast<std::size_t>(world_.size)),
+                  .gone = {}};
+  account.stuck[static_cast<std::size_t>(world_.rank)] = call;
+  if (world_.size == 1) return account;
+  try {
+    tell(call, alarm);
+    while (!listen(account) && !moment.passed()) std::this_thread::sleep_for(kBetweenLooks);
+    world_.store->set(key("accounted", world_.rank), "1");
+    while (!all_accounted(account) && !moment.passed()) std::this_thread::sleep_for(kBetweenLooks);
+  } catch (const PeerLost& lost) {  // the rank that kept the store
+    const bool told = account.stuck[static_cast<std::size_t>(lost.peer())].has_value();
+    if (!account.gone && !told) account.gone = lost.peer();
+  } catch (const Error&) {  // no store any more: what was heard before and what this host knows must do
+    for (Rank rank = 0; rank < world_.size; ++rank)
+      if (!account.stuck[static_cast<std::size_t>(rank)] && has_ended(rank)) account.gone = rank;
+  }
+  return account;
+}
+
+// Nobody goes before all that are still here have the same picture: the store may end with the rank that
+// keeps it.
+bool Roster::all_accounted(const Account& account) {
+  for (Rank rank = 0; rank < world_.size; ++rank)
+    if (account.stuck[static_cast<std::size_t>(rank)] && world_.store->find(key("accounted", rank)).empty())
+      return false;
+  return true;
+}
+
+void Roster::tell(const Signature& call, const Alarm& alarm) {
+  world_.store->set(key("stuck", world_.rank), to_text(call));
   if (!find_alarm())
     world_.store->set(key("alarm", 0), fmt::format("{}rank {}: {}", alarm.timed_out ? kTimedOut : kFailed,
                                                    world_.rank, alarm.text));
-  world_.store->set(key("stuck", world_.rank), to_text(call));
-  for (;;) {
-    bool complete = true;
-    for (Rank rank = 0; rank < world_.size; ++rank) {
-      auto& word = stuck[static_cast<std::size_t>(rank)];
-      if (!word) word = find_signature(world_.store->find(key("stuck", rank)));
-      complete = complete && word.has_value();
-    }
-    if (complete || moment.passed() || find_ended() || find_lost()) return stuck;
-    std::this_thread::sleep_for(kBetweenLooks);
+}
+
+// True when every rank has told where it is stuck or is gone. Whether it is gone is asked first: what it
+// told before is there then.
+bool Roster::listen(Account& account) {
+  bool complete = true;
+  for (Rank rank = 0; rank < world_.size; ++rank) {
+    auto& word = account.stuck[static_cast<std::size_t>(rank)];
+    if (word) continue;
+    const bool gone = has_ended(rank) || !world_.store->find(fmt::format("lost/{}", rank)).empty();
+    word = find_signature(world_.store->find(key("stuck", rank)));
+    if (word) continue;
+    if (gone) account.gone = rank;
+    complete = complete && gone;
   }
+  return complete;
 }
 
 std::string Roster::describe(Rank rank) const {

@@ -43,10 +43,8 @@ class Roster {
   // The text that rank 0 gives to all.
   std::string share(std::string_view key, const std::string& text_of_rank_0);
 
-  // A rank of this host whose process has ended.
+  // A rank of this host whose process has ended, well or not.
   std::optional<Rank> find_ended();
-  // A rank, of any host, that the store has lost.
-  std::optional<Rank> find_lost();
 
   // Waits for everybody's signature of the call. Throws Mismatch, Timeout, PeerLost.
   void check_same_call(const Signature& call);
@@ -58,10 +56,14 @@ class Roster {
   };
   std::optional<Alarm> find_alarm();
 
-  // Raises the alarm, tells the others that this rank is stuck in a call and gives them a moment to tell the
-  // same. stuck[r] is what rank r is stuck in, nothing where it did not say. Ends early once a rank is lost.
-  using Stuck = std::vector<std::optional<Signature>>;
-  Stuck compare_stuck(const Signature& call, const Alarm& alarm, Deadline moment);
+  // Raises the alarm, tells which call this rank is stuck in, and waits a moment for the others to tell the
+  // same. Whoever failed because another did has told before it ended, so a rank that is gone without a word
+  // is the cause.
+  struct Account {
+    std::vector<std::optional<Signature>> stuck;  // by rank; nothing from those that are silent
+    std::optional<Rank> gone;                     // without a word
+  };
+  Account take_account(const Signature& call, const Alarm& alarm, Deadline moment);
 
   std::string describe(Rank rank) const;  // "rank 1 (process 4242, GPU 1 at 0000:0B:00.0)"
 
@@ -69,6 +71,10 @@ class Roster {
   std::string key(std::string_view what, Rank rank) const;
   std::vector<RankCard> gather(const RankCard& mine);
   std::string missing_ranks(std::string_view what) const;
+  void tell(const Signature& call, const Alarm& alarm);
+  bool listen(Account& account);
+  bool all_accounted(const Account& account);
+  bool has_ended(Rank rank);
 
   const World world_;
   std::vector<RankCard> cards_;

@@ -38,21 +38,21 @@ TEST(Roster, shares_what_rank_0_says_and_knows_of_no_trouble) {
     Roster roster(world, card_of(world.rank));
     EXPECT_EQ(roster.share("word", world.rank == 0 ? "hello" : "ignored"), "hello");
     EXPECT_FALSE(roster.find_ended());
-    EXPECT_FALSE(roster.find_lost());
     EXPECT_FALSE(roster.find_alarm());
     EXPECT_THAT(roster.describe(2), HasSubstr("GPU 2 at 0000:02:00.0"));
   }));
 }
 
+const Signature kCall{.sequence = 7, .kind = Collective::barrier};
+
 TEST(Roster, tells_the_others_of_the_first_failure) {
   expect_all_ok(run_threads(2, [](const World& world) {
     Roster roster(world, card_of(world.rank));
-    const Signature call{.sequence = 7, .kind = Collective::barrier};
-    const auto now = Deadline::after(0);
     if (world.rank == 0) {
-      const auto stuck = roster.compare_stuck(call, {true, "waited 1 s"}, now);
-      EXPECT_EQ(stuck[0], call);
-      EXPECT_FALSE(stuck[1]);
+      const auto account = roster.take_account(kCall, {true, "waited 1 s"}, Deadline::after(0));
+      EXPECT_EQ(account.stuck[0], kCall);
+      EXPECT_FALSE(account.stuck[1]);
+      EXPECT_FALSE(account.gone);
       world.store->set("told", "1");
     } else {
       world.store->get("told", Deadline::after(world.timeout));
@@ -60,24 +60,26 @@ TEST(Roster, tells_the_others_of_the_first_failure) {
       ASSERT_TRUE(alarm);
       EXPECT_TRUE(alarm->timed_out);
       EXPECT_EQ(alarm->text, "rank 0: waited 1 s");
-      const auto stuck = roster.compare_stuck(call, *alarm, now);
-      EXPECT_EQ(stuck[0], call);
-      EXPECT_EQ(stuck[1], call);
+      const auto account = roster.take_account(kCall, *alarm, Deadline::after(0));
+      EXPECT_EQ(account.stuck[0], kCall);
+      EXPECT_EQ(account.stuck[1], kCall);
     }
   }));
 }
 
-TEST(Roster, finds_a_rank_that_the_store_has_lost) {
+// Rank 1 is lost without a word; rank 2 too, but after it told that it was stuck: it is no cause.
+TEST(Roster, takes_a_rank_that_went_without_a_word_for_the_cause) {
   expect_all_ok(run_threads(3, [](const World& world) {
     Roster roster(world, card_of(world.rank));
-    if (world.rank == 1) return;
-    world.store->set("lost/1", "its connection closed");
-    EXPECT_EQ(roster.find_lost(), 1);
-    try {
-      std::rethrow_exception(diagnose({world.rank, Signature{}, false, "NCCL says: 6"}, roster));
-    } catch (const PeerLost& error) {
-      EXPECT_EQ(error.peer(), 1);
+    if (world.rank == 1) return world.store->set("lost/1", "its connection closed");
+    if (world.rank == 2) {
+      roster.take_account(kCall, {false, "NCCL says: remote process error"}, Deadline::after(0));
+      return world.store->set("lost/2", "its connection closed");
     }
+    for (const char* key : {"lost/1", "lost/2"}) world.store->get(key, Deadline::after(world.timeout));
+    const auto account = roster.take_account(kCall, {}, Deadline::after(world.timeout));
+    EXPECT_EQ(account.gone, 1);
+    EXPECT_EQ(account.stuck[2], kCall);
   }));
 }
 
