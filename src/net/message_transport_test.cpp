@@ -65,8 +65,8 @@ Bytes pattern(std::size_t size) {
 TEST(MessageTransport, puts_messages_together_from_any_pieces) {
   for (const std::size_t most : {1, 2, 31, 33, 100}) {
     Streams streams;
-    MessageTransport sender(0, 2, std::make_unique<SlowWire>(streams, 0, most));
-    MessageTransport receiver(1, 2, std::make_unique<SlowWire>(streams, 1, most));
+    MessageTransport sender(RankNames{0}, 2, std::make_unique<SlowWire>(streams, 0, most));
+    MessageTransport receiver(RankNames{1}, 2, std::make_unique<SlowWire>(streams, 1, most));
     const Bytes first = pattern(100), second = pattern(7);
     Bytes got_first(100), got_second(7);
     sender.send(1, {}, first, 1);
@@ -84,7 +84,7 @@ TEST(MessageTransport, puts_messages_together_from_any_pieces) {
 
 TEST(MessageTransport, looks_at_the_clock_even_while_bytes_flow) {
   Streams streams;
-  MessageTransport sender(0, 2, std::make_unique<SlowWire>(streams, 0, 1));
+  MessageTransport sender(RankNames{0}, 2, std::make_unique<SlowWire>(streams, 0, 1));
   const Bytes bytes(1 << 20);
   sender.send(1, {}, bytes, 1);
   EXPECT_THROW(sender.wait_any(Deadline::after(0)), Timeout);
@@ -95,7 +95,7 @@ TEST(MessageTransport, tells_its_peers_what_it_threw_and_passes_on_what_it_was_t
   Streams streams;
   auto wire = std::make_unique<SlowWire>(streams, 0, 1);
   wire->fault = Fault{Fault::Kind::mismatch, 2, -1, "4 is not 8"};
-  MessageTransport transport(0, 3, std::move(wire));
+  MessageTransport transport(RankNames{0}, 3, std::move(wire));
   std::byte byte{};
   transport.recv(1, {}, std::span(&byte, 1), 1);
   EXPECT_THROW(transport.wait_any(Deadline::after(5)), Mismatch);
@@ -105,7 +105,7 @@ TEST(MessageTransport, tells_its_peers_what_it_threw_and_passes_on_what_it_was_t
 
 TEST(MessageTransport, finds_a_wait_for_nothing_to_be_a_bug) {
   Streams streams;
-  MessageTransport transport(0, 2, std::make_unique<SlowWire>(streams, 0, 1));
+  MessageTransport transport(RankNames{0}, 2, std::make_unique<SlowWire>(streams, 0, 1));
   EXPECT_THROW(transport.wait_any(Deadline::after(5)), Error);
 }
 
