@@ -18,9 +18,9 @@
 namespace gradwire {
 
 struct ConformanceOptions {
-  std::vector<Collective> kinds = {};                              // empty: all
-  std::vector<DType> dtypes = {};                                  // empty: all
-  std::vector<Reduction> reductions = {};                          // empty: all
+  std::vector<Collective> kinds = {};                     // empty: all
+  std::vector<DType> dtypes = {};                         // empty: all
+  std::vector<Reduction> reductions = {};                 // empty: all
   std::vector<std::size_t> counts = {0, 1, 3, 17, 1027};  // elements of one part
   std::size_t large_count =
       (1 << 19) + 3;                 // elements of a part in one more float32 call of each kind; 0: none

@@ -148,6 +148,10 @@ struct Mistake {
   std::vector<std::string> words;
 };
 
+void PrintTo(const Mistake& mistake, std::ostream* out) {
+  *out << mistake.name << "=" << (mistake.value == nullptr ? "(unset)" : mistake.value);
+}
+
 class Mistakes : public testing::TestWithParam<Mistake> {};
 
 TEST_P(Mistakes, are_named_with_their_value_and_what_would_be_right) {

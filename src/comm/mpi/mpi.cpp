@@ -11,13 +11,15 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kLongest = 1 << 30;  // elements in one call of MPI, which counts with an int
+// Bytes in one call of MPI. It counts elements with an int, and some of its algorithms do so for all ranks'
+// parts together, or for bytes.
+constexpr std::size_t kLongest = 1 << 30;
 
 // Calls function(first element, elements) for pieces that MPI can count. Once also for nothing.
-void in_pieces(std::size_t count, const std::function<void(std::size_t, int)>& function) {
+void in_pieces(std::size_t count, DType type, const std::function<void(std::size_t, int)>& function) {
   std::size_t first = 0;
   do {
-    const std::size_t piece = std::min(kLongest, count - first);
+    const std::size_t piece = std::min(kLongest / size_of(type), count - first);
     function(first, static_cast<int>(piece));
     first += piece;
   } while (first < count);
@@ -105,7 +107,7 @@ class Mpi final : public Collectives {
 
   void all_reduce(const Call& call) {
     copy_bytes(call.out.data(), call.in.data(), call.in.size());
-    in_pieces(elements(call, call.out.size()), [&](std::size_t first, int count) {
+    in_pieces(elements(call, call.out.size()), call.dtype, [&](std::size_t first, int count) {
       check_mpi(MPI_Allreduce(MPI_IN_PLACE, call.out.data() + first * size_of(call.dtype), count,
                               mpi_type(call.dtype), operations_.find(call.dtype, call.reduction), group_),
                 "MPI_Allreduce");
@@ -117,7 +119,7 @@ class Mpi final : public Collectives {
   }
 
   void reduce_to(Rank root, const std::byte* in, std::byte* out, std::size_t count, const Call& call) {
-    in_pieces(count, [&](std::size_t first, int piece) {
+    in_pieces(count, call.dtype, [&](std::size_t first, int piece) {
       const std::size_t offset = first * size_of(call.dtype);
       const void* source = root == rank() && in == out ? MPI_IN_PLACE : in + offset;
       check_mpi(MPI_Reduce(source, out + offset, piece, mpi_type(call.dtype),
@@ -129,7 +131,7 @@ class Mpi final : public Collectives {
   // One call of MPI's where it can count the elements, else a reduction to each rank in turn.
   void reduce_scatter(const Call& call) {
     const std::size_t part = elements(call, call.out.size());
-    if (part <= kLongest) {
+    if (call.in.size() <= kLongest) {
       check_mpi(MPI_Reduce_scatter_block(call.in.data(), call.out.data(), static_cast<int>(part),
                                          mpi_type(call.dtype), operations_.find(call.dtype, call.reduction),
                                          group_),
@@ -145,7 +147,7 @@ class Mpi final : public Collectives {
     const std::size_t part = elements(call, call.in.size()), bytes = call.in.size();
     std::byte* const mine = call.out.data() + static_cast<std::size_t>(rank()) * bytes;
     copy_bytes(mine, call.in.data(), bytes);
-    if (part <= kLongest) {
+    if (call.out.size() <= kLongest) {
       check_mpi(MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, call.out.data(), static_cast<int>(part),
                               mpi_type(call.dtype), group_),
                 "MPI_Allgather");
@@ -156,7 +158,7 @@ class Mpi final : public Collectives {
   }
 
   void broadcast(std::span<std::byte> data, DType type, Rank root) {
-    in_pieces(data.size() / size_of(type), [&](std::size_t first, int count) {
+    in_pieces(data.size() / size_of(type), type, [&](std::size_t first, int count) {
       check_mpi(MPI_Bcast(data.data() + first * size_of(type), count, mpi_type(type), root, group_),
                 "MPI_Bcast");
     });
@@ -164,7 +166,7 @@ class Mpi final : public Collectives {
 
   void all_to_all(const Call& call) {
     const std::size_t bytes = call.in.size() / static_cast<std::size_t>(size()), part = elements(call, bytes);
-    if (part <= kLongest) {
+    if (call.in.size() <= kLongest) {
       check_mpi(MPI_Alltoall(call.in.data(), static_cast<int>(part), mpi_type(call.dtype), call.out.data(),
                              static_cast<int>(part), mpi_type(call.dtype), group_),
                 "MPI_Alltoall");
@@ -176,7 +178,7 @@ class Mpi final : public Collectives {
   // With the rank `step` places on, and the one `step` places back.
   void exchange(const Call& call, std::size_t bytes, int step) {
     const Rank to = (rank() + step) % size(), from = (rank() - step + size()) % size();
-    in_pieces(elements(call, bytes), [&](std::size_t first, int count) {
+    in_pieces(elements(call, bytes), call.dtype, [&](std::size_t first, int count) {
       const std::size_t offset = first * size_of(call.dtype);
       check_mpi(MPI_Sendrecv(call.in.data() + static_cast<std::size_t>(to) * bytes + offset, count,
                              mpi_type(call.dtype), to, 0,

@@ -1,30 +1,21 @@
-// For tests: ranks as threads, each with scheduled collectives on a transport.
+// For tests: the transports on which scheduled collectives are tried, and a call without a queue.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
-#include "comm/scheduled/scheduled.h"
+#include "comm/collectives.h"
 #include "net/shm/shm_transport.h"
 #include "net/tcp/tcp_transport.h"
-#include "support/run_ranks.h"
 
 namespace gradwire {
 
-using GroupWork = std::function<void(Collectives&)>;
-
-// Where tests run: a name, and how a rank's transport is made.
 struct Ground {
   std::string name;
   std::function<std::unique_ptr<Transport>(const World&)> make;
-
-  std::vector<Outcome> run(int ranks, const ScheduledOptions& options, const GroupWork& work,
-                           const RunOptions& how = {}) const {
-    return run_threads(
-        ranks, [&](const World& world) { work(*make_scheduled(make(world), options)); }, how);
-  }
 };
 
 inline void PrintTo(const Ground& ground, std::ostream* out) { *out << ground.name; }

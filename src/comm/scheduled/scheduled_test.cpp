@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <random>
 
 #include "base/error.h"
 #include "comm/collectives_conformance.h"
 #include "comm/scheduled/group.h"
+#include "support/run_ranks.h"
 
 namespace gradwire {
 namespace {
@@ -17,8 +19,13 @@ using Data = std::vector<std::byte>;
 
 class Scheduled : public testing::TestWithParam<Ground> {
  protected:
-  static std::vector<Outcome> run_group(int ranks, const ScheduledOptions& options, const GroupWork& work) {
-    return GetParam().run(ranks, options, work);
+  using Work = std::function<void(Collectives&)>;
+
+  // The deadline is only for hangs: sanitizers on a busy machine take their time.
+  static std::vector<Outcome> run_group(int ranks, const ScheduledOptions& options, const Work& work) {
+    return run_threads(ranks,
+                       [&](const World& world) { work(*make_scheduled(GetParam().make(world), options)); },
+                       {.deadline = 300, .timeout = 300});
   }
 
   static void expect_conformance(int ranks, const ScheduledOptions& options, const ConformanceOptions& what) {
@@ -31,12 +38,11 @@ class Scheduled : public testing::TestWithParam<Ground> {
 INSTANTIATE_TEST_SUITE_P(On, Scheduled, testing::ValuesIn(grounds()),
                          [](const auto& test) { return test.param.name; });
 
-TEST_P(Scheduled, does_what_every_backend_must) {
-  for (const int ranks : {1, 2, 3}) expect_conformance(ranks, {}, {.large_count = 400'003});
-}
+TEST_P(Scheduled, does_what_every_backend_must) { expect_conformance(2, {}, {.large_count = 400'003}); }
 
-TEST_P(Scheduled, does_what_every_backend_must_among_many) {
-  expect_conformance(5, {}, {.dtypes = {DType::f32}, .counts = {0, 3, 17}, .large_count = 100'003});
+TEST_P(Scheduled, does_what_every_backend_must_in_other_worlds) {
+  for (const int ranks : {1, 3, 5})
+    expect_conformance(ranks, {}, {.dtypes = {DType::f32}, .counts = {0, 3, 17}, .large_count = 100'003});
 }
 
 TEST_P(Scheduled, does_it_with_every_algorithm_on_uneven_hosts) {
