@@ -44,11 +44,15 @@ void run_joined(const RankFunction& function, const std::string& url, Rank rank,
                 const Gate& gate) {
   if (options.before_join) options.before_join(rank);
   const auto world = join(url, {.rank = rank, .interface = options.interface, .timeout = options.timeout});
-  function(world);
-  if (rank == 0)
-    gate.wait(Deadline::after(options.deadline));
-  else
-    leave(world);
+  // Also when it failed: ranks that end well want to say goodbye to its store.
+  const auto stay = [&] { gate.wait(Deadline::after(options.deadline)); };
+  try {
+    function(world);
+  } catch (...) {
+    if (rank == 0) stay();
+    throw;
+  }
+  rank == 0 ? stay() : leave(world);
 }
 
 Outcome run_rank(Rank rank, const std::function<void()>& function) {
