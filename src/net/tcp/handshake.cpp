@@ -26,6 +26,8 @@ struct Answer {
   Proof proof{};
 };
 
+constexpr char kWelcome = 'w';
+
 template <typename Message>
 std::string bytes_of(const Message& message) {
   return {reinterpret_cast<const char*>(&message), sizeof message};
@@ -81,11 +83,22 @@ bool Handshake::flush() {
   return true;
 }
 
+std::size_t Handshake::bytes_of_step() const {
+  switch (awaited_) {
+    case Step::hello:
+      return sizeof(Hello);
+    case Step::answer:
+      return sizeof(Answer);
+    case Step::proof:
+      return sizeof(Proof);
+    default:
+      return sizeof kWelcome;
+  }
+}
+
 // Never takes more than is awaited: what follows belongs to the transport.
 bool Handshake::receive() {
-  const std::size_t wanted = awaited_ == Step::hello    ? sizeof(Hello)
-                             : awaited_ == Step::answer ? sizeof(Answer)
-                                                        : sizeof(Proof);
+  const std::size_t wanted = bytes_of_step();
   std::array<char, std::max(sizeof(Hello), sizeof(Answer))> block;
   while (incoming_.size() < wanted) {
     const ssize_t got = ::recv(socket_.get(), block.data(), wanted - incoming_.size(), 0);
@@ -101,8 +114,10 @@ bool Handshake::understand() {
       return understand_hello();
     case Step::answer:
       return understand_answer();
-    default:
+    case Step::proof:
       return understand_proof();
+    default:
+      return understand_welcome();
   }
 }
 
@@ -120,13 +135,19 @@ bool Handshake::understand_answer() {
   const auto answer = message_of<Answer>(incoming_);
   acceptor_ = answer.nonce;
   outgoing_ = bytes_of(proof_of("connecting"));
-  awaited_ = Step::nothing;
+  awaited_ = Step::welcome;
   return same(answer.proof, proof_of("accepting"));
 }
 
 bool Handshake::understand_proof() {
+  outgoing_ = kWelcome;
   awaited_ = Step::nothing;
   return same(message_of<Proof>(incoming_), proof_of("connecting"));
+}
+
+bool Handshake::understand_welcome() {
+  awaited_ = Step::nothing;
+  return incoming_[0] == kWelcome;
 }
 
 Proof Handshake::proof_of(std::string_view role) const {

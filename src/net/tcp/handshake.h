@@ -4,6 +4,7 @@
 //   connecting side   Hello    which connection this is to be, and a nonce
 //   accepting side    Answer   its own nonce, and its proof
 //   connecting side   its proof
+//   accepting side    a welcome, so that the connecting side knows that the connection counts
 //
 // Both proofs cover the world's name, the connection's place and both nonces, and differ by role, so that
 // none can be replayed, thrown back or used for another place. The secret never travels, and nothing is
@@ -51,15 +52,17 @@ class Handshake {
   const std::string& reason() const { return reason_; }
 
  private:
-  enum class Step { hello, answer, proof, nothing };  // what the other side is to say next
+  enum class Step { hello, answer, proof, welcome, nothing };  // what the other side is to say next
 
   State fail(Failure failure, const std::string& reason);
-  bool flush();       // true when all that was to be said is said
-  bool receive();     // true when all that is awaited is there
+  bool flush();    // true when all that was to be said is said
+  bool receive();  // true when all that is awaited is there
+  std::size_t bytes_of_step() const;
   bool understand();  // what is there; false when it is not what a rank of this world says
   bool understand_hello();
   bool understand_answer();
   bool understand_proof();
+  bool understand_welcome();
   Proof proof_of(std::string_view role) const;
 
   Fd socket_;

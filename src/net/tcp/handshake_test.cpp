@@ -65,11 +65,25 @@ TEST(Handshake, leaves_what_follows_it_to_the_transport) {
   Handshake connecting(std::move(near), from, {3, 1, 0}), accepting(std::move(far), to);
   connecting.advance();
   accepting.advance();
-  ASSERT_EQ(connecting.advance(), State::done);
-  ASSERT_EQ(send(connecting.socket(), "data", 4, 0), 4);
+  connecting.advance();
   ASSERT_EQ(accepting.advance(), State::done);
+  ASSERT_EQ(send(accepting.socket(), "data", 4, 0), 4);
+  ASSERT_EQ(connecting.advance(), State::done);
   std::array<char, 8> block{};
-  EXPECT_EQ(recv(accepting.socket(), block.data(), block.size(), 0), 4);
+  EXPECT_EQ(recv(connecting.socket(), block.data(), block.size(), 0), 4);
+}
+
+// The accepting side may drop it at any time to make room; the connecting side must see that.
+TEST(Handshake, is_not_done_before_the_accepting_side_says_so) {
+  const World from = world_of(3), to = world_of(1);
+  auto [near, far] = connection();
+  Handshake connecting(std::move(near), from, {3, 1, 0}), accepting(std::move(far), to);
+  connecting.advance();
+  accepting.advance();
+  EXPECT_EQ(connecting.advance(), State::working);
+  accepting.take_socket();
+  EXPECT_EQ(connecting.advance(), State::failed);
+  EXPECT_EQ(connecting.failure(), Handshake::Failure::broken);
 }
 
 TEST(Handshake, fails_on_both_sides_when_the_secret_differs) {

@@ -20,13 +20,18 @@ namespace {
 
 constexpr std::string_view kAddresses = "tcp addresses", kConnections = "tcp connections";
 constexpr Seconds kHandshakeTime = 10;  // a rank needs milliseconds; who says nothing for this long is none
-constexpr std::size_t kMostStrangers = 256;  // connections that have proved nothing yet; then the oldest goes
-constexpr Seconds kTick = 0.1;               // between attempts to connect again, and looks at who is missing
+constexpr std::size_t kMoreStrangers =
+    256;                        // than there are ranks to come may be connected; then the oldest goes
+constexpr Seconds kTick = 0.1;  // between attempts to connect again, and looks at who is missing
 
 class MeshBuilder {
  public:
   MeshBuilder(const World& world, int lanes, Fd listener, std::vector<SocketAddress> addresses)
-      : world_(world), listener_(std::move(listener)), addresses_(std::move(addresses)), mesh_(world.size) {
+      : world_(world),
+        listener_(std::move(listener)),
+        addresses_(std::move(addresses)),
+        expected_(static_cast<std::size_t>(world.size - 1 - world.rank) * static_cast<std::size_t>(lanes)),
+        mesh_(world.size) {
     for (Rank peer = 0; peer < world.size; ++peer)
       if (peer != world.rank) mesh_[peer].resize(lanes);
     for (Rank peer = 0; peer < world.rank; ++peer)
@@ -68,8 +73,8 @@ class MeshBuilder {
   // A connection may be lost to a crowd of strangers at the other side; other failures are final.
   void retry(const Handshake& failed) {
     const Edge edge = failed.edge();
-    last_failure_ =
-        fmt::format("; the last attempt with rank {} failed: {}", world_.global(edge.to), failed.reason());
+    last_failure_ = fmt::format("; the last attempt with rank {} failed: {}", world_.global(edge.to),
+                                failed.reason().empty() ? "it says nothing" : failed.reason());
     if (failed.failure() == Handshake::Failure::broken) return again_.push_back(edge);
     check_exchange(world_, kConnections, edge.to);  // the peer's own words, if it has any
     const auto& address = addresses_[edge.to];
@@ -127,13 +132,14 @@ class MeshBuilder {
       Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!socket) return;
       strangers_.push_back({Handshake(std::move(socket), world_), Deadline::after(kHandshakeTime)});
-      if (strangers_.size() > kMostStrangers) strangers_.pop_front();
+      if (strangers_.size() > expected_ + kMoreStrangers) strangers_.pop_front();
     }
   }
 
   const World& world_;
   const Fd listener_;
   const std::vector<SocketAddress> addresses_;
+  const std::size_t expected_;  // connections from other ranks
   std::vector<Lanes> mesh_;
   std::list<Stranger> ours_, strangers_;  // connections under way, by who began
   std::vector<Edge> again_;               // to be connected at the next tick
