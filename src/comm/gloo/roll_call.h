@@ -42,7 +42,7 @@ class RollCall {
 
   template <typename Visit>
   void for_each_peer(const Visit& visit) const;
-  void expect_dismissals();
+  void expect_words();
 
   const World& world_;
   Word mine_;
