@@ -1,11 +1,11 @@
 // The store of ranks that are threads of one process. Any thread may call.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <map>
-#include <mutex>
+#include <string>
 
+#include "base/mutex.h"
 #include "net/store.h"
 
 namespace gradwire {
@@ -18,9 +18,9 @@ class MemoryStore : public Store {
   std::string find(std::string_view key) override;
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::string, std::string, std::less<>> values_;  // guarded by mutex_
+  Mutex mutex_;
+  Condition changed_;
+  std::map<std::string, std::string, std::less<>> values_ GUARDED_BY(mutex_);
 };
 
 }  // namespace gradwire

@@ -62,14 +62,23 @@ std::vector<StoreTable::Answer> StoreTable::serve(Client client, const std::stri
       own.value = *found->second.value;
       break;
     case Request::Kind::forget:
-      if (found != entries_.end())
-        remove_waiters(found, [&](const Waiter& waiter) {
-          return waiter.client == client && waiter.number == request.number;
-        });
-      return answers;
+      if (!stop_waiting(found, {client, request.number})) return answers;
+      own.ok = false;
+      break;
   }
   answers.push_back({client, own});
   return answers;
+}
+
+bool StoreTable::stop_waiting(Entries::iterator entry, const Waiter& who) {
+  if (entry == entries_.end()) return false;
+  bool found = false;
+  remove_waiters(entry, [&](const Waiter& waiter) {
+    const bool same = waiter.client == who.client && waiter.number == who.number;
+    found = found || same;
+    return same;
+  });
+  return found;
 }
 
 void StoreTable::forget(Client client) {

@@ -45,6 +45,7 @@ class StoreTable {
   std::vector<Answer> assign(const Name& name, const std::string& value);
   Reply add(const Name& name, const Request& request, std::vector<Answer>& answers);
   using Entries = std::map<Name, Entry>;
+  bool stop_waiting(Entries::iterator entry, const Waiter& who);  // false when it did not wait
   // Removes those of whom `gone` holds from an entry, and the entry if nothing is left. Returns the next one.
   template <typename Predicate>
   Entries::iterator remove_waiters(Entries::iterator entry, Predicate gone);

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cerrno>
+#include <exception>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -38,20 +40,27 @@ std::string TcpStore::call(Request request, Deadline deadline) {
     throw Error(fmt::format("{} bytes are too many for the key '{:.60}' of the store: it takes {}",
                             request.value.size(), request.key, format_bytes(kMaxFrame)));
   check(process_ == ::getpid(), "a store is used by a process forked after it connected");
-  Lock lock(mutex_);
+  const Lock lock(mutex_);
   throw_if_broken();
   request.number = next_number_++;
   pending_[request.number];
   send(frame(request.encode()), deadline);
-  const auto reply = wait_for_reply(lock, request.number, deadline);
+  auto reply = wait_for_reply(request.number, deadline);
+  if (!reply && request.kind == Request::Kind::get) reply = stop_waiting(request);
   pending_.erase(request.number);
-  if (!reply && request.kind == Request::Kind::get) {
-    send(frame(Request{Request::Kind::forget, request.number, 0, request.key, {}}.encode()), deadline);
-    throw Timeout(fmt::format("nobody wrote the key '{}' to the store in time", request.key));
-  }
   if (!reply) throw Timeout(fmt::format("the store at {} did not answer in time", options_.server.text()));
   if (!reply->ok) throw Error(reply->value);
   return reply->value;
+}
+
+// The value may be on its way just now, so the server has the last word.
+std::optional<Reply> TcpStore::stop_waiting(const Request& get) {
+  const auto deadline = Deadline::after(options_.timeout);
+  send(frame(Request{Request::Kind::forget, get.number, 0, get.key, {}}.encode()), deadline);
+  auto reply = wait_for_reply(get.number, deadline);
+  if (!reply || reply->ok) return reply;
+  pending_.erase(get.number);
+  throw Timeout(fmt::format("nobody wrote the key '{}' to the store in time", get.key));
 }
 
 // All under the lock: the server always reads, so the bytes soon go.
@@ -68,13 +77,13 @@ void TcpStore::send(std::string_view bytes, Deadline deadline) {
   }
 }
 
-std::optional<Reply> TcpStore::wait_for_reply(Lock& lock, std::uint64_t number, Deadline deadline) {
+std::optional<Reply> TcpStore::wait_for_reply(std::uint64_t number, Deadline deadline) {
   const auto& reply = pending_.at(number);
   while (!reply && !deadline.passed()) {
     if (someone_reads_)
-      changed_.wait_until(lock, deadline.time_point());
+      changed_.wait_until(mutex_, deadline);
     else
-      take_turn_reading(lock, deadline);
+      take_turn_reading(deadline);
     if (!reply) throw_if_broken();
   }
   return reply;
@@ -82,25 +91,21 @@ std::optional<Reply> TcpStore::wait_for_reply(Lock& lock, std::uint64_t number, 
 
 // The lock is released while waiting, so that others can send and find their replies. Whoever stops reading
 // wakes the others: one of them goes on.
-void TcpStore::take_turn_reading(Lock& lock, Deadline deadline) {
-  struct Turn {
-    Turn(TcpStore& its_store, Lock& its_lock) : store(its_store), lock(its_lock) {
-      store.someone_reads_ = true;
-      lock.unlock();
-    }
-    ~Turn() {
-      lock.lock();
-      store.someone_reads_ = false;
-      store.changed_.notify_all();
-    }
-    TcpStore& store;
-    Lock& lock;
-  };
-  const auto wait = [&] {
-    const Turn turn(*this, lock);
-    return wait_until_ready(socket_.get(), POLLIN, deadline);
-  };
-  if (wait()) read_available();
+void TcpStore::take_turn_reading(Deadline deadline) {
+  bool ready = false;
+  std::exception_ptr trouble;
+  someone_reads_ = true;
+  mutex_.unlock();
+  try {
+    ready = wait_until_ready(socket_.get(), POLLIN, deadline);
+  } catch (const TransportError&) {
+    trouble = std::current_exception();
+  }
+  mutex_.lock();
+  someone_reads_ = false;
+  changed_.notify_all();
+  if (trouble) std::rethrow_exception(trouble);
+  if (ready) read_available();
 }
 
 void TcpStore::read_available() {

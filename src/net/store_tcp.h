@@ -3,13 +3,12 @@
 // process that was forked from the one that connected, because two can't share a connection.
 #pragma once
 
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/fd.h"
+#include "base/mutex.h"
 #include "net/address.h"
 #include "net/store.h"
 #include "net/store_wire.h"
@@ -36,28 +35,28 @@ class TcpStore : public Store {
   std::string find(std::string_view key) override;
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
-
-  std::string call(Request request, Deadline deadline);
-  std::optional<Reply> wait_for_reply(Lock& lock, std::uint64_t number, Deadline deadline);
-  void send(std::string_view bytes, Deadline deadline);
-  void take_turn_reading(Lock& lock, Deadline deadline);
-  void read_available();
-  void deliver(Reply reply);
-  [[noreturn]] void fail(const std::string& reason);
-  void throw_if_broken() const;
+  std::string call(Request request, Deadline deadline) EXCLUDES(mutex_);
+  std::optional<Reply> wait_for_reply(std::uint64_t number, Deadline deadline) REQUIRES(mutex_);
+  std::optional<Reply> stop_waiting(const Request& get) REQUIRES(mutex_);
+  void send(std::string_view bytes, Deadline deadline) REQUIRES(mutex_);
+  void take_turn_reading(Deadline deadline) REQUIRES(mutex_);
+  void read_available() REQUIRES(mutex_);
+  void deliver(Reply reply) REQUIRES(mutex_);
+  [[noreturn]] void fail(const std::string& reason) REQUIRES(mutex_);
+  void throw_if_broken() const REQUIRES(mutex_);
 
   const Options options_;
   const int process_;
   const Fd socket_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_:
-  std::uint64_t next_number_ = 0;
-  std::map<std::uint64_t, std::optional<Reply>> pending_;  // the calls under way
-  FrameReader in_;
-  bool someone_reads_ = false;  // one waiting thread at a time watches the socket for all of them
-  std::string broken_;          // why, once it is
+
+  mutable Mutex mutex_;
+  Condition changed_;
+  std::uint64_t next_number_ GUARDED_BY(mutex_) = 0;
+  std::map<std::uint64_t, std::optional<Reply>> pending_ GUARDED_BY(mutex_);  // the calls under way
+  FrameReader in_ GUARDED_BY(mutex_);
+  // One waiting thread at a time watches the socket for all of them.
+  bool someone_reads_ GUARDED_BY(mutex_) = false;
+  std::string broken_ GUARDED_BY(mutex_);  // why, once it is
 };
 
 }  // namespace gradwire

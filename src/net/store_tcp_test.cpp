@@ -78,6 +78,12 @@ TEST_F(TcpStoreTest, goes_on_after_a_get_that_nobody_answered) {
   EXPECT_EQ(store->get("never", Deadline::after(60)), "now");
 }
 
+TEST_F(TcpStoreTest, finds_a_key_that_exists_however_late_it_is) {
+  const auto store = client();
+  store->set("key", "value");
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(store->get("key", Deadline::after(0)), "value");
+}
+
 TEST_F(TcpStoreTest, says_what_is_wrong_with_a_sum) {
   const auto store = client();
   store->set("key", "seven");

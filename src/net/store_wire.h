@@ -79,13 +79,8 @@ Proof client_proof(std::string_view secret, const Nonce& server, const Nonce& cl
 Proof server_proof(std::string_view secret, const Nonce& server, const Nonce& client);
 
 struct Request {
-  enum class Kind : std::uint8_t {
-    set,
-    get,
-    add,
-    find,
-    forget
-  };  // forget: the answer is not needed any more
+  // forget: whoever sent the get of the same number gives up, and is told so unless a reply has gone already
+  enum class Kind : std::uint8_t { set, get, add, find, forget };
   Kind kind = Kind::find;
   std::uint64_t number = 0;
   std::int64_t amount = 0;

@@ -1,10 +1,9 @@
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 #include <thread>
 
 #include "base/error.h"
+#include "base/mutex.h"
 #include "base/secret.h"
 #include "net/store_memory.h"
 #include "support/run_ranks.h"
@@ -18,7 +17,7 @@ class Results {
   explicit Results(int ranks) : outcomes_(ranks), told_(ranks) {}
 
   void tell(const Outcome& outcome) {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     outcomes_[outcome.rank] = outcome;
     told_[outcome.rank] = true;
     ++count_;
@@ -27,9 +26,9 @@ class Results {
 
   // A thread that hangs can't be ended without ending the program: better loudly than never.
   std::vector<Outcome> wait(Deadline deadline) {
-    std::unique_lock lock(mutex_);
-    const auto all_told = [&] { return count_ == outcomes_.size(); };
-    if (changed_.wait_until(lock, deadline.time_point(), all_told)) return outcomes_;
+    const Lock lock(mutex_);
+    while (count_ < outcomes_.size() && !deadline.passed()) changed_.wait_until(mutex_, deadline);
+    if (count_ == outcomes_.size()) return outcomes_;
     for (std::size_t rank = 0; rank < told_.size(); ++rank)
       fmt::print(stderr, "{}\n",
                  told_[rank] ? describe(outcomes_[rank])
@@ -38,11 +37,11 @@ class Results {
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Outcome> outcomes_;  // guarded by mutex_, as are the two below
-  std::vector<bool> told_;
-  std::size_t count_ = 0;
+  Mutex mutex_;
+  Condition changed_;
+  std::vector<Outcome> outcomes_ GUARDED_BY(mutex_);
+  std::vector<bool> told_ GUARDED_BY(mutex_);
+  std::size_t count_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace
