@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kBarrierBytes = 4;
 
 // A rank may end well and at once when its own part of a call is done: so long may the rest still take.
-constexpr Seconds kLastBytes = 0.5;
+constexpr Seconds kLastBytes = 0.3;
 
 // How long the failure of another rank may stay unnoticed: NCCL does not always tell.
 constexpr Seconds kAskStoreEvery = 0.25;
@@ -73,12 +73,11 @@ std::unique_ptr<NcclWork> NcclEngine::start(const Call& call) {
   throw_if_broken();
   if (finished_) throw ConfigError(fmt::format("{} after finish()", name_of(call.kind)));
   const Signature signature = check_call(call, world_.size, sequence_);
+  const OnDevice current(device_);
   require_placement(call, signature);
   ++sequence_;
   try {
     if (check_calls_) roster_->check_same_call(signature);
-    const OnDevice current(device_);
-    ready_.record(static_cast<cudaStream_t>(call.stream));
     check_cuda(cudaStreamWaitEvent(stream_.get(), ready_.get(), 0), "cudaStreamWaitEvent");
     return launch(call, signature);
   } catch (...) {
@@ -100,14 +99,20 @@ std::unique_ptr<NcclWork> NcclEngine::launch(const Call& call, const Signature& 
   return std::make_unique<EventWork>(shared_from_this(), signature, std::move(end));
 }
 
-void NcclEngine::require_placement(const Call& call, const Signature& signature) const {
-  const auto require = [&](const char* name, std::span<const std::byte> memory) {
-    if (const auto problem = find_memory_problem(memory, device_))
+// Notes where the caller's stream is, on the way: only a stream of this GPU lets it.
+void NcclEngine::require_placement(const Call& call, const Signature& signature) {
+  const auto refuse_if = [&](const char* name, const std::optional<std::string>& problem) {
+    if (problem)
       throw ConfigError(
           fmt::format("rank {}, {}: `{}` is {}", world_.rank, describe(signature), name, *problem));
   };
-  if (call.kind != Collective::broadcast) require("in", call.in);
-  require("out", call.out);
+  if (call.kind != Collective::broadcast) refuse_if("in", find_memory_problem(call.in, device_));
+  refuse_if("out", find_memory_problem(call.out, device_));
+  if (!ready_.try_record(static_cast<cudaStream_t>(call.stream)))
+    refuse_if("stream",
+              fmt::format("no stream of GPU {}, where this communicator is: give the stream of that "
+                          "GPU on which `in` is made, or none for its default stream",
+                          device_));
 }
 
 // NCCL goes on with a call in the background; until it is done neither NCCL nor the stream may be used.

@@ -42,7 +42,7 @@ class NcclEngine : public std::enable_shared_from_this<NcclEngine> {
 
  private:
   std::unique_ptr<NcclWork> launch(const Call& call, const Signature& signature);
-  void require_placement(const Call& call, const Signature& signature) const;
+  void require_placement(const Call& call, const Signature& signature) REQUIRES(order_);
   void settle(const std::optional<Signature>& call, ncclResult_t returned);
   [[noreturn]] void fail(const std::optional<Signature>& call, bool timed_out, const std::string& symptom);
   std::exception_ptr broken();

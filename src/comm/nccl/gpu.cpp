@@ -99,6 +99,15 @@ CudaEvent::~CudaEvent() {
 void CudaEvent::record(cudaStream_t stream) {
   check_cuda(cudaEventRecord(event_, stream), "cudaEventRecord");
 }
+bool CudaEvent::try_record(cudaStream_t stream) {
+  const cudaError_t result = cudaEventRecord(event_, stream);
+  if (result == cudaErrorInvalidResourceHandle) {
+    cudaGetLastError();  // told by the answer: later calls of this thread must not find it
+    return false;
+  }
+  check_cuda(result, "cudaEventRecord");
+  return true;
+}
 bool CudaEvent::reached() const {
   const cudaError_t result = cudaEventQuery(event_);
   if (result == cudaErrorNotReady) return false;

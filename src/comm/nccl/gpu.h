@@ -39,6 +39,7 @@ class CudaEvent {
   CudaEvent& operator=(CudaEvent&&) = delete;
   ~CudaEvent();
   void record(cudaStream_t stream);
+  bool try_record(cudaStream_t stream);  // false when it is no stream of the event's GPU
   bool reached() const;
   cudaEvent_t get() const { return event_; }
 

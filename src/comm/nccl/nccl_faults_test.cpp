@@ -133,7 +133,7 @@ TEST_F(NcclFaults, names_a_rank_that_stands_still) {
                                         if (world.rank == 2) raise(SIGSTOP);
                                         nccl->run(barrier());
                                       },
-                                      {.timeout = 1});
+                                      {.timeout = 3});
   for (Rank rank : {0, 1})
     expect_threw(outcomes[rank], "Timeout",
                  AllOf(HasSubstr("call 0: barrier"), HasSubstr("waited for rank 2")));
@@ -196,6 +196,20 @@ TEST_F(NcclPlacement, tells_that_there_is_no_gpu) {
   for (const auto& outcome : outcomes)
     expect_threw(outcome, "ConfigError",
                  AllOf(HasSubstr("no GPU is here"), HasSubstr("no CUDA-capable device is detected")));
+}
+
+TEST_F(NcclPlacement, refuses_a_stream_of_another_gpu_and_stays_usable) {
+  expect_all_ok(run_threads(2, [](const World& world) {
+    const auto nccl = make_nccl(world);
+    const GpuData<float> data(world.rank, {1});
+    const GatedStream elsewhere(5);
+    Call call = all_reduce(data.bytes(), DType::f32);
+    call.stream = elsewhere.get();
+    EXPECT_THROW(nccl->start(call), ConfigError);
+    call.stream = nullptr;
+    nccl->run(call);
+    EXPECT_EQ(data.read(), std::vector<float>{2});
+  }));
 }
 
 TEST_F(NcclPlacement, refuses_host_memory_and_memory_of_another_gpu_and_stays_usable) {

@@ -16,6 +16,8 @@ namespace gradwire {
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks(10);
+// When the cause is known nobody need be heard any more; but who keeps the store lets the others find out.
+constexpr Seconds kAfterCause = 0.4;
 constexpr char kTimedOut = 'T', kFailed = 'F';  // what the text of an alarm begins with
 
 // Kernels before 5.3 have no process descriptors; then NCCL and the store alone tell of lost ranks.
@@ -171,12 +173,16 @@ Roster::Account Roster::take_account(const Signature& call, const Alarm& alarm, 
   if (world_.size == 1) return account;
   try {
     tell(call, alarm);
-    while (!listen(account) && !moment.passed()) std::this_thread::sleep_for(kBetweenLooks);
+    while (!listen(account) && !moment.passed()) {
+      if (account.gone && moment.remaining() > kAfterCause) moment = Deadline::after(kAfterCause);
+      std::this_thread::sleep_for(kBetweenLooks);
+    }
     world_.store->set(key("accounted", world_.rank), "1");
     while (!all_accounted(account) && !moment.passed()) std::this_thread::sleep_for(kBetweenLooks);
   } catch (const PeerLost& lost) {  // the rank that kept the store
-    const bool told = account.stuck[static_cast<std::size_t>(lost.peer())].has_value();
-    if (!account.gone && !told) account.gone = lost.peer();
+    const bool is_one_of_us = lost.peer() >= 0 && lost.peer() < world_.size;
+    const bool told = is_one_of_us && account.stuck[static_cast<std::size_t>(lost.peer())];
+    if (!account.gone && is_one_of_us && !told) account.gone = lost.peer();
   } catch (const Error&) {  // no store any more: what was heard before and what this host knows must do
     for (Rank rank = 0; rank < world_.size; ++rank)
       if (!account.stuck[static_cast<std::size_t>(rank)] && has_ended(rank)) account.gone = rank;
