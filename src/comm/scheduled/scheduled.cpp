@@ -2,53 +2,23 @@
 
 #include <algorithm>
 #include <cstring>
-#include <list>
 #include <utility>
 
 #include "base/error.h"
+#include "comm/scheduled/plans.h"
 #include "comm/scheduled/wire_fabric.h"
 #include "sched/run.h"
 
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kPlansKept = 64;  // a program has few kinds of calls, but a hostile one might vary
-
-bool has_root(Collective kind) { return kind == Collective::broadcast || kind == Collective::reduce; }
-
-// The plans of past calls, the last used first.
-class Plans {
- public:
-  const Plan& get(const Problem& problem, const Choice& choice, Rank me) {
-    const Rank root = has_root(problem.kind) ? problem.root : 0;
-    const auto found = std::ranges::find_if(kept_, [&](const Kept& kept) {
-      return kept.kind == problem.kind && kept.choice == choice && kept.root == root;
-    });
-    if (found != kept_.end()) {
-      kept_.splice(kept_.begin(), kept_, found);
-    } else {
-      kept_.push_front({problem.kind, choice, root, make_plan(make_part(choice, problem, me))});
-      if (kept_.size() > kPlansKept) kept_.pop_back();
-    }
-    return kept_.front().plan;
-  }
-
- private:
-  struct Kept {
-    Collective kind;
-    Choice choice;
-    Rank root;
-    Plan plan;
-  };
-  std::list<Kept> kept_;
-};
-
 class Scheduled final : public Collectives {
  public:
   Scheduled(std::unique_ptr<Transport> transport, ScheduledOptions options)
       : transport_(std::move(transport)),
         options_(std::move(options)),
-        fabric_(*transport_, options_.timeout) {
+        fabric_(*transport_, options_.timeout),
+        plans_(transport_->rank()) {
     if (!options_.hosts.empty() && static_cast<int>(options_.hosts.size()) != transport_->size())
       throw ConfigError(fmt::format("{} hosts are given for {} ranks: each rank needs one",
                                     options_.hosts.size(), transport_->size()));
@@ -80,7 +50,7 @@ class Scheduled final : public Collectives {
     const Problem problem{
         .kind = call.kind, .world = size(), .bytes = call.bytes, .root = call.root, .hosts = options_.hosts};
     const bool forced = options_.algorithm && can(*options_.algorithm, call.kind);
-    return plans_.get(problem, forced ? choose(problem, *options_.algorithm) : choose(problem), rank());
+    return plans_.get(problem, forced ? choose(problem, *options_.algorithm) : choose(problem));
   }
 
   // Programs that add up in place find the input in `out`. A reduce leaves it alone except on the root.

@@ -42,14 +42,14 @@ TEST_P(Scheduled, does_what_every_backend_must) { expect_conformance(2, {}, {.la
 
 TEST_P(Scheduled, does_what_every_backend_must_in_other_worlds) {
   for (const int ranks : {1, 3, 5})
-    expect_conformance(ranks, {}, {.dtypes = {DType::f32}, .counts = {0, 3, 17}, .large_count = 100'003});
+    expect_conformance(ranks, {}, {.dtypes = {DType::f32}, .counts = {0, 3, 17}, .large_count = 20'003});
 }
 
 TEST_P(Scheduled, does_it_with_every_algorithm_on_uneven_hosts) {
   for (int i = 0; i < kAlgorithms; ++i) {
     const Algorithm algorithm = static_cast<Algorithm>(i);
-    ConformanceOptions what{.dtypes = {DType::f64}, .reductions = {Reduction::avg}, .counts = {0, 3, 501}};
-    what.large_count = 5003;
+    ConformanceOptions what{.dtypes = {DType::f64}, .reductions = {Reduction::avg}, .counts = {0, 3}};
+    what.large_count = 2003;
     for (int kind = 0; kind < kCollectives; ++kind)
       if (can(algorithm, static_cast<Collective>(kind))) what.kinds.push_back(static_cast<Collective>(kind));
     expect_conformance(6, {.hosts = {0, 0, 0, 1, 1, 2}, .algorithm = algorithm}, what);
@@ -79,7 +79,7 @@ TEST_P(Scheduled, gives_the_same_bits_on_every_rank_with_every_algorithm) {
       std::mt19937 random(static_cast<unsigned>(group.rank()));
       for (const DType type : {DType::f32, DType::bf16})
         for (const Reduction reduction : {Reduction::sum, Reduction::min, Reduction::product}) {
-          Data data(30'004);
+          Data data(6004);
           for (std::byte& byte : data) byte = static_cast<std::byte>(random());
           run_call(group, all_reduce(data, type, reduction));
           results[group.rank()].push_back(data);
@@ -87,20 +87,6 @@ TEST_P(Scheduled, gives_the_same_bits_on_every_rank_with_every_algorithm) {
     }));
     for (const auto& result : results) EXPECT_EQ(result, results[0]) << name_of(static_cast<Algorithm>(i));
   }
-}
-
-TEST_P(Scheduled, remembers_no_more_than_it_should_of_many_different_calls) {
-  expect_all_ok(run_group(2, {}, [](Collectives& group) {
-    std::uint64_t sequence = 0;
-    for (std::size_t count = 1; count < 4'000'000; count = count * 5 / 4 + 1)
-      for (const Rank root : {0, 1}) {
-        Data data(count, static_cast<std::byte>(1 + group.rank()));
-        run_call(group, reduce(data, DType::u8, Reduction::sum, root), sequence++);
-        EXPECT_EQ(data, Data(count, static_cast<std::byte>(group.rank() == root ? 3 : 1 + group.rank())));
-        run_call(group, broadcast(data, DType::u8, root), sequence++);
-        EXPECT_EQ(data, Data(count, std::byte{3}));
-      }
-  }));
 }
 
 TEST_P(Scheduled, appends_the_steps_of_each_call_to_the_trace) {
