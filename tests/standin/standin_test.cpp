@@ -39,7 +39,9 @@ ncclComm_t make_communicator(int size, const ncclUniqueId& id, int rank) {
   config.blocking = 0;
   ncclComm_t communicator = nullptr;
   require(cudaSetDevice(rank));
-  EXPECT_EQ(ncclCommInitRankConfig(&communicator, size, id, rank, &config), ncclInProgress);
+  // It may be done before the call returns: then the answer is that it is.
+  const ncclResult_t state = ncclCommInitRankConfig(&communicator, size, id, rank, &config);
+  EXPECT_TRUE(state == ncclInProgress || state == ncclSuccess) << state;
   return communicator;
 }
 
