@@ -1,0 +1,70 @@
+// Training steps as they passed on every rank, or as a model of a machine says they would: the one form that
+// `train` records, the predictor simulates, and breakdown.h, reports and Perfetto read. Values.
+//
+// A rank has two lanes: on the compute lane data, forward, backward, wait, optimizer and other follow one
+// another (a wait may also lie inside a backward); on the communication lane each bucket's collective has a
+// span. Times are seconds on one clock for all ranks, 0 at the timeline's begin.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+
+namespace gradwire {
+
+enum class SpanKind : std::uint8_t {
+  data,       // the next batch is made or fetched
+  forward,    // model and loss
+  backward,   // gradients
+  bucket,     // a bucket's collective is on its way; the only kind on the communication lane
+  wait,       // the compute lane waits for communication: what is exposed
+  optimizer,  // parameters are updated, gradients cleared
+  other       // anything else that has a name: a checkpoint, an evaluation
+};
+
+std::string_view name_of(SpanKind);               // "backward"
+SpanKind parse_span_kind(std::string_view text);  // throws ConfigError listing the kinds
+inline bool is_compute(SpanKind kind) { return kind != SpanKind::bucket && kind != SpanKind::wait; }
+
+struct Span {
+  Rank rank = 0;
+  int step = 0;  // from 0; micro-batches of one optimizer step share its number
+  SpanKind kind = SpanKind::other;
+  std::string name = {};  // for people: "bucket 3", "checkpoint"; the kind's name when empty
+  Seconds begin = 0, end = 0;
+
+  // Of a bucket alone: its number in the order buckets leave, what it holds, and when its last gradient was
+  // there (ready <= begin: the collective may have to queue behind others).
+  int bucket = -1;
+  Bytes bytes = 0;
+  Seconds ready = 0;
+
+  bool operator==(const Span&) const = default;
+};
+
+struct Timeline {
+  std::string source;  // where it comes from: "gradwire train gpt-tiny, shm", "model: dgx-a100"
+  int ranks = 1;
+  std::vector<Span> spans;  // in any order
+  bool operator==(const Timeline&) const = default;
+};
+
+// Throws ConfigError naming the span when one contradicts what is said above: a rank that is none of `ranks`,
+// an end before its begin, a time that is no number, a bucket without a number, a negative step.
+void check_timeline(const Timeline&);
+
+// As Chrome's tracing and Perfetto read it: a process for each rank, threads "compute" and "communication",
+// microseconds with three decimals. What is written is read again with times rounded to nanoseconds.
+std::string timeline_json(const Timeline&);
+void write_timeline(const std::filesystem::path&, const Timeline&);
+
+// Reads what the above wrote. Anything else (cut in half, another tool's trace, numbers that can't be) is a
+// ConfigError with `name` in front, the place, and what would be right.
+Timeline parse_timeline(std::string_view json, const std::string& name);
+Timeline read_timeline(const std::filesystem::path&);
+
+}  // namespace gradwire
