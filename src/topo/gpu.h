@@ -1,0 +1,36 @@
+// GPUs people train on: what presets/gpus.yaml says of them, with sources there.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+
+namespace gradwire {
+
+struct Gpu {
+  std::string id;    // "a100-sxm-80": the id of measured records
+  std::string name;  // "NVIDIA A100-SXM4-80GB"
+  int sm = 0;        // compute capability x 10: 80
+  double fp32_flops = 0, tf32_flops = 0, fp16_flops = 0, bf16_flops = 0;  // dense peaks; 0: not in hardware
+  Bytes memory_bytes = 0;
+  double memory_bytes_per_s = 0;
+  int nvlink_gen = 0, nvlink_links = 0;    // what the card has, bridged or not; 0: none
+  double nvlink_bytes_per_s_per_link = 0;  // nominal, one way
+  double nccl_bytes_per_s_per_link = 0;    // what NCCL counts on, close to what is achieved
+  bool nvswitch = false;                   // sold on boards with NVSwitch (A100 SXM and later)
+  int pcie_gen = 0, pcie_width = 16;
+  bool pcie_p2p = false;       // peer access over PCIe; GeForce since the 20 series has none
+  double c2c_bytes_per_s = 0;  // to its Grace, one way, nominal
+  std::string source;
+  bool operator==(const Gpu&) const = default;
+};
+
+std::vector<Gpu> all_gpus();        // in the order of presets/gpus.yaml
+Gpu find_gpu(std::string_view id);  // throws ConfigError that names near ids
+std::optional<Gpu> find_gpu_by_name(
+    std::string_view text);  // "NVIDIA GeForce RTX 3090" as nvidia-smi prints it
+
+}  // namespace gradwire

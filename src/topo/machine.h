@@ -1,0 +1,70 @@
+// A machine to train on: one or several equal nodes, as devices and links, with the GPUs in rank order. Made
+// from the facts of a node, from a built-in preset, from files, or from the machine this runs on. A value.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "topo/gpu.h"
+#include "topo/network.h"
+#include "topo/node_spec.h"
+#include "topo/path.h"
+#include "topo/topology.h"
+
+namespace gradwire {
+
+struct Machine {
+  std::string name;    // as asked for: "4*dgx-h100@ndr"
+  std::string source;  // "preset dgx-h100", "nvidia-smi topo -m in box.txt", "this machine"
+  NodeSpec node;       // with everything that was not stated filled in
+  int nodes = 1;
+  Gpu gpu;
+  CpuMaker cpu = CpuMaker::unknown;
+  bool p2p = false;  // GPUs reach each other over PCIe; else through host memory (NVLink aside)
+  std::optional<NetworkSpec> network;  // between the nodes, filled in
+  Topology topology;
+  std::vector<DeviceId> gpus;      // in use, rank order: node by node
+  std::vector<std::string> notes;  // what was assumed because nobody said it
+  int gpus_per_node() const { return node.gpus; }
+};
+
+// The network is the argument, else the node's own; one is needed for more than one node.
+// Throws ConfigError for what can't be built. One node costs some 10 us, 2048 nodes of 8 GPUs some 10 ms.
+Machine build_machine(const NodeSpec&, int nodes = 1, const std::optional<NetworkSpec>& = {});
+
+// What --on takes:
+//   NAME                     a preset of presets/machines.yaml: dgx-a100, 2x-titan-rtx-pcie
+//   Nx-GPU-LINK[-LAYOUT]     any GPU: 4x-rtx4090-pcie-pxb, 2x-a40-nvlink  (nvlink|nvswitch|pcie; pix pxb phb
+//   node sys) FILE                     YAML as in presets/machines.yaml, NCCL topology XML, or a saved
+//   `nvidia-smi topo -m` FILE:GPU                 the same, saying which GPU it is: box.txt:rtx3090
+//   N*MACHINE[@NETWORK]      several nodes: 4*dgx-h100@ndr, 2*2x-rtx3090-nvlink@10gbe, 8*box.yaml@8x-hdr
+//   this                     the machine this runs on
+Machine find_machine(std::string_view on);  // throws ConfigError
+
+struct MachinePreset {
+  NodeSpec node;
+  std::string title, source;
+};
+std::vector<MachinePreset> all_machines();
+
+// The same machine with only its first GPUs in use, in rank order: some of one node, or all of several nodes.
+Machine with_gpus(Machine, int gpus);
+
+// How data gets from one device to another on this machine: straight, or, for two GPUs of a node that have
+// neither NVLink nor peer access, through the host memory next to the receiver (that is where NCCL puts its
+// buffers).
+struct Path {
+  PathClass path_class = PathClass::none;
+  bool through_host = false;
+  std::vector<LinkId> links;
+  double bytes_per_s = 0;  // of the narrowest link, alone on it
+  Seconds latency = 0;
+};
+Path find_path(const Machine&, DeviceId from, DeviceId to);
+
+// Up over PCIe into the memory next to the receiver, and down from there, whether needed or not.
+std::vector<LinkId> staged_route(const Topology&, DeviceId from, DeviceId to);
+
+}  // namespace gradwire

@@ -1,0 +1,113 @@
+// What a machine is made of: devices (GPUs, processors, memory, switches, network cards) and the links
+// between them. A link is a one-way pipe with a rate of its own; a full-duplex cable is two links. What
+// several devices share, such as the one uplink of a PCIe switch, is one link that all their routes cross:
+// that is how contention appears.
+//
+// A value: built once with add_device() and add_cable(), then only read; const functions may run on any
+// thread. Devices of one node are added together. Network switches belong to no node (kNoNode).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+
+namespace gradwire {
+
+using DeviceId = std::int32_t;  // index into Topology::devices()
+using LinkId = std::int32_t;    // index into Topology::links()
+
+constexpr DeviceId kNoDevice = -1;
+constexpr int kNoNode = -1;
+
+// cpu is a NUMA node of a socket; host_bridge is where PCIe ends at it (its root ports share it); memory is
+// the DRAM behind one cpu.
+enum class DeviceKind : std::uint8_t {
+  gpu,
+  cpu,
+  host_bridge,
+  memory,
+  pcie_switch,
+  nvswitch,
+  nic,
+  net_switch
+};
+
+struct Device {
+  std::string name;  // within its node, as nvidia-smi and NCCL say it: "GPU0", "NIC1", "CPU0"
+  DeviceKind kind = DeviceKind::gpu;
+  int node = 0;
+  std::string model;  // "a100-sxm-80", "xeon-skylake", "mlx5_0"; may be empty
+  bool operator==(const Device&) const = default;
+};
+
+// internal: inside a processor, between host bridge and cores. c2c: NVLink-C2C between Grace and its GPU.
+enum class LinkKind : std::uint8_t { nvlink, c2c, pcie, internal, socket, memory, network };
+
+// Three rates, because three are asked for; presets/links.yaml holds them with their sources.
+struct Rate {
+  double bytes_per_s = 0;          // what software achieves: the one to compute with
+  double nominal_bytes_per_s = 0;  // what the data sheet says
+  double nccl_bytes_per_s = 0;     // what NCCL's graph search believes
+  Seconds latency = 0;             // of the first byte
+  bool operator==(const Rate&) const = default;
+};
+
+struct Link {
+  LinkKind kind = LinkKind::pcie;
+  DeviceId from = kNoDevice, to = kNoDevice;
+  int generation = 0;  // of NVLink or PCIe; 0 if it has none
+  int width = 1;       // PCIe lanes, or NVLinks bonded
+  Rate rate;
+  bool operator==(const Link&) const = default;
+};
+
+class Topology {
+ public:
+  DeviceId add_device(Device);
+  LinkId add_link(Link);
+  void add_cable(const Link&);                           // the link and its twin in the other direction
+  void reserve(std::size_t devices, std::size_t links);  // optional
+
+  std::span<const Device> devices() const { return devices_; }
+  std::span<const Link> links() const { return links_; }
+  const Device& device(DeviceId) const;
+  const Link& link(LinkId) const;
+  std::span<const LinkId> links_from(DeviceId) const;
+
+  int nodes() const { return nodes_; }
+  std::vector<DeviceId> find_devices(DeviceKind, int node) const;  // in the order they were added
+
+  // The links data takes from one device to another, in order: NVLink before PCIe before a socket link, then
+  // fewest hops. Between nodes it leaves by the network card nearest to `from` and enters by the one nearest
+  // to `to` (on the same rail if there is one). Data never passes through a third GPU, memory or network
+  // card. Empty if from == to. Costs about a microsecond inside a node, however many nodes there are. Throws
+  // ConfigError if there is no way.
+  std::vector<LinkId> route(DeviceId from, DeviceId to) const;
+  bool reaches(DeviceId from, DeviceId to) const;
+
+  // The network cards nearest to a device of the same node, all equally near, in device order.
+  std::vector<DeviceId> nearest_nics(DeviceId) const;
+
+  bool operator==(const Topology&) const = default;
+
+ private:
+  std::vector<Device> devices_;
+  std::vector<Link> links_;
+  std::vector<std::vector<LinkId>> out_;                     // by device
+  std::vector<std::pair<DeviceId, DeviceId>> node_devices_;  // [first, last) of each node
+  int nodes_ = 0;
+};
+
+std::string_view to_string(DeviceKind);
+std::string_view to_string(LinkKind);
+std::string device_name(const Topology&, DeviceId);  // "GPU0", or "node 3 GPU0" when there are several nodes
+std::string link_name(const Topology&, LinkId);      // "GPU0 > GPU1 (NVLink 3 x4)"
+double bottleneck(const Topology&,
+                  std::span<const LinkId> route);                 // lowest bytes_per_s; 0 for an empty route
+Seconds latency(const Topology&, std::span<const LinkId> route);  // sum
+
+}  // namespace gradwire
