@@ -1,0 +1,61 @@
+#include "trace/recorder.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.h"
+
+namespace gradwire {
+
+Seconds steady_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Filling the records touches their memory now instead of in a step.
+Recorder::Recorder(std::size_t capacity) : records_(capacity) {}
+
+void Recorder::put(const Record& record) {
+  const auto place = used_.fetch_add(1, std::memory_order_relaxed);
+  if (place < records_.size()) records_[place] = record;
+}
+
+void Recorder::add(SpanKind kind, Seconds begin, Seconds end) { add_named(kind, nullptr, begin, end); }
+
+void Recorder::add_named(SpanKind kind, const char* name, Seconds begin, Seconds end) {
+  put({kind, step(), -1, name, 0, 0, begin, end});
+}
+
+void Recorder::add_bucket(int bucket, Bytes bytes, const BucketTimes& times) {
+  put({SpanKind::bucket, step(), bucket, nullptr, bytes, times.ready, times.begin, times.end});
+}
+
+std::vector<Span> Recorder::spans(Rank rank, Seconds offset) const {
+  std::vector<Span> result;
+  const auto count = std::min(used_.load(), records_.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const Record& record = records_[i];
+    Span span{.rank = rank,
+              .step = record.step,
+              .kind = record.kind,
+              .name = record.name ? record.name : "",
+              .begin = record.begin + offset,
+              .end = record.end + offset};
+    if (record.kind == SpanKind::bucket) {
+      span.name = fmt::format("bucket {}", record.bucket);
+      span.bucket = record.bucket;
+      span.bytes = record.bytes;
+      span.ready = record.ready + offset;
+    }
+    result.push_back(std::move(span));
+  }
+  return result;
+}
+
+std::size_t Recorder::dropped() const {
+  const auto used = used_.load();
+  return used > records_.size() ? used - records_.size() : 0;
+}
+
+void Recorder::clear() { used_ = 0; }
+
+}  // namespace gradwire

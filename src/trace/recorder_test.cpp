@@ -1,0 +1,65 @@
+#include "trace/recorder.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace gradwire {
+namespace {
+
+TEST(Recorder, gives_back_what_it_took_down_on_the_common_clock) {
+  Recorder recorder(8);
+  recorder.set_step(4);
+  recorder.add(SpanKind::forward, 10, 11);
+  recorder.add_named(SpanKind::other, "checkpoint", 11, 12);
+  recorder.add_bucket(2, 64, {.ready = 10.25, .begin = 10.5, .end = 10.75});
+  const auto spans = recorder.spans(3, -10);
+  ASSERT_EQ(spans.size(), 3u);
+  EXPECT_EQ(spans[0],
+            (Span{.rank = 3, .step = 4, .kind = SpanKind::forward, .name = {}, .begin = 0, .end = 1}));
+  EXPECT_EQ(spans[1].name, "checkpoint");
+  EXPECT_EQ(spans[2], (Span{.rank = 3,
+                            .step = 4,
+                            .kind = SpanKind::bucket,
+                            .name = "bucket 2",
+                            .begin = 0.5,
+                            .end = 0.75,
+                            .bucket = 2,
+                            .bytes = 64,
+                            .ready = 0.25}));
+}
+
+TEST(Recorder, counts_what_it_has_no_room_for) {
+  Recorder recorder(2);
+  for (int i = 0; i < 5; ++i) recorder.add(SpanKind::data, i, i + 1);
+  EXPECT_EQ(recorder.spans(0).size(), 2u);
+  EXPECT_EQ(recorder.dropped(), 3u);
+  recorder.clear();
+  EXPECT_EQ(recorder.dropped(), 0u);
+  EXPECT_TRUE(recorder.spans(0).empty());
+}
+
+TEST(Recorder, loses_nothing_when_threads_record_at_once) {
+  Recorder recorder(2000);
+  const auto record = [&](int bucket) {
+    for (int i = 0; i < 1000; ++i) recorder.add_bucket(bucket, static_cast<Bytes>(i), {0, 0, 1});
+  };
+  std::thread first(record, 0), second(record, 1);
+  first.join();
+  second.join();
+  std::vector<Bytes> sums(2);
+  for (const Span& span : recorder.spans(0)) sums.at(static_cast<std::size_t>(span.bucket)) += span.bytes;
+  EXPECT_EQ(sums, (std::vector<Bytes>{499500, 499500}));
+}
+
+TEST(Timed, records_its_own_lifetime_and_nothing_without_a_recorder) {
+  Recorder recorder(4);
+  { const Timed timed(&recorder, SpanKind::optimizer); }
+  { const Timed timed(nullptr, SpanKind::optimizer); }
+  const auto spans = recorder.spans(0);
+  ASSERT_EQ(spans.size(), 1u);
+  EXPECT_LE(spans[0].begin, spans[0].end);
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,170 @@
+// The timeline as Chrome's trace event format: "X" events with times in microseconds, "M" events that name
+// processes and threads. "otherData" holds what makes it ours; other viewers show it as the trace's
+// information.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "trace/timeline.h"
+
+namespace gradwire {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kVersion = 1, kComputeLane = 1, kCommunicationLane = 2;
+constexpr int kMostRanks = 1'000'000;
+
+std::string quoted(const std::string& text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string lane_names(Rank rank) {
+  const auto line = [&](const char* what, int lane, const std::string& name) {
+    return fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":"{}"}}}},)"
+                       "\n",
+                       what, rank, lane, name);
+  };
+  return line("process_name", 0, fmt::format("rank {}", rank)) +
+         line("thread_name", kComputeLane, "compute") +
+         line("thread_name", kCommunicationLane, "communication");
+}
+
+std::string bucket_arguments(const Span& span) {
+  return fmt::format(R"(,"bucket":{},"bytes":{},"ready":{:.3f})", span.bucket, span.bytes, span.ready * 1e6);
+}
+
+std::string event_of(const Span& span) {
+  const bool bucket = span.kind == SpanKind::bucket;
+  const std::string name = span.name.empty() ? std::string(name_of(span.kind)) : span.name;
+  return fmt::format(R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},)"
+                     R"("args":{{"step":{}{}}}}})",
+                     quoted(name), name_of(span.kind), span.rank, bucket ? kCommunicationLane : kComputeLane,
+                     span.begin * 1e6, (span.end - span.begin) * 1e6, span.step,
+                     bucket ? bucket_arguments(span) : "");
+}
+
+// Reading. The names of fields stand in the errors, so each is fetched by a function that knows its own.
+
+const Json& field(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  if (found == object.end()) throw ConfigError(fmt::format("'{}' is missing", name));
+  return *found;
+}
+
+std::string text_field(const Json& object, const char* name) {
+  const Json& value = field(object, name);
+  if (!value.is_string())
+    throw ConfigError(fmt::format("'{}' should be a text, not {}", name, value.type_name()));
+  return value.get<std::string>();
+}
+
+double number_field(const Json& object, const char* name) {
+  const Json& value = field(object, name);
+  if (!value.is_number())
+    throw ConfigError(fmt::format("'{}' should be a number, not {}", name, value.type_name()));
+  return value.get<double>();
+}
+
+std::int64_t integer_field(const Json& object, const char* name, std::int64_t most) {
+  const double value = number_field(object, name);
+  if (!(value >= 0 && value <= static_cast<double>(most)) || value != std::floor(value))
+    throw ConfigError(fmt::format("'{}' should be a whole number from 0 to {}, not {:g}", name, most, value));
+  return static_cast<std::int64_t>(value);
+}
+
+Seconds from_microseconds(double value) { return value / 1e6; }
+
+void read_bucket(const Json& arguments, Span& span) {
+  constexpr std::int64_t kMostBytes = std::int64_t{1} << 53;
+  span.bucket = static_cast<int>(integer_field(arguments, "bucket", INT32_MAX));
+  span.bytes = static_cast<Bytes>(integer_field(arguments, "bytes", kMostBytes));
+  span.ready = from_microseconds(number_field(arguments, "ready"));
+  // Rounded to nanoseconds each, they may have changed places.
+  if (span.ready > span.begin && span.ready < span.begin + 2e-9) span.ready = span.begin;
+}
+
+Span read_span(const Json& event) {
+  Span span;
+  const Json& arguments = field(event, "args");
+  if (!arguments.is_object()) throw ConfigError("'args' should be an object");
+  span.kind = parse_span_kind(text_field(event, "cat"));
+  span.name = text_field(event, "name");
+  if (span.name == name_of(span.kind)) span.name.clear();
+  span.rank = static_cast<Rank>(integer_field(event, "pid", kMostRanks));
+  span.step = static_cast<int>(integer_field(arguments, "step", INT32_MAX));
+  const double ts = number_field(event, "ts"), dur = number_field(event, "dur");
+  span.begin = from_microseconds(ts);
+  span.end = from_microseconds(ts + dur);
+  if (span.kind == SpanKind::bucket) read_bucket(arguments, span);
+  return span;
+}
+
+void read_head(const Json& document, Timeline& timeline) {
+  const bool ours = document.is_object() && document.contains("otherData") &&
+                    document["otherData"].is_object() && document["otherData"].contains("gradwire_timeline");
+  if (!ours)
+    throw ConfigError("this is not a timeline that gradwire wrote: 'otherData' has no 'gradwire_timeline'");
+  const Json& head = document["otherData"];
+  const auto version = integer_field(head, "gradwire_timeline", INT32_MAX);
+  if (version != kVersion)
+    throw ConfigError(
+        fmt::format("timeline version {} is not the version {} this program reads", version, kVersion));
+  timeline.source = text_field(head, "source");
+  timeline.ranks = static_cast<int>(integer_field(head, "ranks", kMostRanks));
+}
+
+Timeline read_document(const Json& document) {
+  Timeline timeline;
+  read_head(document, timeline);
+  const Json& events = field(document, "traceEvents");
+  if (!events.is_array()) throw ConfigError("'traceEvents' should be an array");
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    try {
+      if (!events[i].is_object()) throw ConfigError("it should be an object");
+      if (text_field(events[i], "ph") == "X") timeline.spans.push_back(read_span(events[i]));
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("event {}: {}", i, error.what()));
+    }
+  }
+  check_timeline(timeline);
+  return timeline;
+}
+
+}  // namespace
+
+std::string timeline_json(const Timeline& timeline) {
+  check_timeline(timeline);
+  std::string text =
+      fmt::format(R"({{"displayTimeUnit":"ms","otherData":{{"gradwire_timeline":{},"source":{},)"
+                  R"("ranks":{}}},"traceEvents":[)"
+                  "\n",
+                  kVersion, quoted(timeline.source), timeline.ranks);
+  for (Rank rank = 0; rank < timeline.ranks; ++rank) text += lane_names(rank);
+  for (const Span& span : timeline.spans) text += event_of(span) + ",\n";
+  text.erase(text.rfind(','));  // there is a rank, so there is one
+  return text + "\n]}\n";
+}
+
+void write_timeline(const std::filesystem::path& path, const Timeline& timeline) {
+  write_file(path, timeline_json(timeline));
+}
+
+Timeline parse_timeline(std::string_view json, const std::string& name) {
+  try {
+    return read_document(Json::parse(json));
+  } catch (const Json::parse_error& error) {
+    throw ConfigError(
+        fmt::format("{}: not whole JSON: it breaks off or errs at byte {} of {}; write it again with --trace",
+                    name, error.byte, json.size()));
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{}: {}", name, error.what()));
+  }
+}
+
+Timeline read_timeline(const std::filesystem::path& path) {
+  return parse_timeline(read_file(path), path.string());
+}
+
+}  // namespace gradwire
