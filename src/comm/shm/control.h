@@ -44,6 +44,7 @@ struct Block {
   Mailbox mailboxes[2];                   // rounds alternate: the other one may still be read by a slow rank
   alignas(kLine) Counter staged;          // windows whose contribution of this rank is in its stage
   alignas(kLine) Counter owned;           // windows this rank has finished its own slice of
+  alignas(kLine) Counter laps;            // how often the token of measure_distance() has passed this rank
   alignas(kLine) Counter finished;        // rounds in which this rank no longer reads others' memory
   alignas(kLine) Counter live[kRegions];  // the regions in use; peers drop their mappings of the others
   alignas(kLine) std::atomic<bool> joined, left;

@@ -1,5 +1,8 @@
 #include "comm/shm/group.h"
 
+#include <algorithm>
+#include <chrono>
+#include <limits>
 #include <new>
 #include <optional>
 
@@ -87,6 +90,25 @@ void Group::await_all(Counter Block::*counter, std::uint64_t value) {
   await_each([counter, value](const Block& block) {
     return (block.*counter).load(std::memory_order_acquire) >= value;
   });
+}
+
+// A token goes round the ranks; the shortest lap counts, because a longer one tells of an interruption.
+std::optional<Seconds> Group::measure_distance() {
+  if (!backoff_.spins() || size() < 2) return std::nullopt;
+  constexpr int kLaps = 4;
+  const Rank before = (rank_ + size() - 1) % size();
+  Seconds shortest = std::numeric_limits<Seconds>::infinity();
+  auto last = std::chrono::steady_clock::now();
+  for (int lap = 0; lap < kLaps; ++lap) {
+    const std::uint64_t token = rank_ == 0 ? laps_ : laps_ + 1;  // rank 0 sends it off
+    await(before,
+          [token](const Block& block) { return block.laps.load(std::memory_order_acquire) >= token; });
+    post(&Block::laps, ++laps_);
+    const auto now = std::chrono::steady_clock::now();
+    if (lap > 0) shortest = std::min(shortest, std::chrono::duration<Seconds>(now - last).count());
+    last = now;
+  }
+  return shortest / size();
 }
 
 template <typename Reached>

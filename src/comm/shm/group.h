@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +46,10 @@ class Group {
   }
   void await_all(Counter Block::*counter, std::uint64_t value);
 
+  // How long a cache line takes from one rank's core to the next one's, or nothing where ranks outnumber
+  // cores. All ranks call it at the same place; each gets its own reading. Costs four times round the ranks.
+  std::optional<Seconds> measure_distance();
+
   void cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }
 
  private:
@@ -69,7 +74,7 @@ class Group {
   std::vector<Block*> blocks_;
   std::vector<std::span<std::byte>> stages_;
   PeerWatch watch_;
-  std::uint64_t round_ = 0;
+  std::uint64_t round_ = 0, laps_ = 0;
   Signature call_;  // of the current round, for messages
   std::atomic<bool> cancelled_ = false;
 };

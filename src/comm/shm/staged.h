@@ -30,6 +30,8 @@ class Staged {
   std::span<std::byte> part(Rank of, Rank to, std::uint64_t j) const;
   std::span<std::byte> result(Rank of, std::uint64_t j) const;
 
+  void look_at_distance();
+  void hand_over(std::byte* to, const std::byte* from, std::size_t bytes) const;
   void stage(std::uint64_t j);
   void own(std::uint64_t j);
   void take(std::uint64_t j);
@@ -42,8 +44,10 @@ class Staged {
   std::uint64_t& windows_;
   const std::size_t window_bytes_;
   Call call_;
-  std::size_t total_ = 0;    // bytes of the logical buffer that slices divide
-  std::uint64_t count_ = 0;  // windows of this call
+  std::size_t total_ = 0;     // bytes of the logical buffer that slices divide
+  std::uint64_t count_ = 0;   // windows of this call
+  bool near_ = false;         // the ranks' cores share a cache, or did when last looked at
+  std::uint64_t looked_ = 0;  // in which window that was
   std::vector<const std::byte*> sources_;
   std::array<std::byte, 16 << 10> block_;  // of a result that this rank does not keep
 };
