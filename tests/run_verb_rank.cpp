@@ -23,7 +23,8 @@ void run(std::string_view what, gradwire::Rank who) {
   meet(world);
   if (what == "die" && world.rank == who) std::raise(SIGKILL);
   if (what == "die") get_from(*world.store, who, "last words", gradwire::Deadline::after(world.timeout));
-  fmt::print("met {} of {}, locally {} of {}\n", world.rank, world.size, world.local_rank, world.local_size);
+  fmt::print("met {} of {}, locally {} of {}, listens on {}\n", world.rank, world.size, world.local_rank,
+             world.local_size, world.interface.empty() ? "loopback" : world.interface);
   leave(world);
 }
 

@@ -28,8 +28,8 @@ std::uint16_t free_port() { return local_address(listen_at(SocketAddress::loopba
 TEST(RunVerb, brings_ranks_together) {
   auto run = gradwire_run({"-n", "3", "--", kRank, "meet"});
   EXPECT_EQ(run.finish(), 0) << run.text();
-  EXPECT_THAT(run.text(), AllOf(HasSubstr("[0] met 0 of 3, locally 0 of 3\n"),
-                                HasSubstr("[2] met 2 of 3, locally 2 of 3\n")));
+  EXPECT_THAT(run.text(), AllOf(HasSubstr("[0] met 0 of 3, locally 0 of 3, listens on loopback\n"),
+                                HasSubstr("[2] met 2 of 3, locally 2 of 3, listens on loopback\n")));
 }
 
 TEST(RunVerb, says_which_rank_was_killed_and_the_others_learn_it) {

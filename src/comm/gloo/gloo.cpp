@@ -278,6 +278,7 @@ class Alone final : public Collectives {
 
 std::unique_ptr<Collectives> make_gloo(const World& world, const GlooOptions& options) {
   if (world.size == 1) return std::make_unique<Alone>();
+  if (!world.store) throw ConfigError("a world of several ranks needs a store to make a gloo communicator");
   if (options.algorithm == GlooAlgorithm::classic_bcube && !is_power_of_two(world.size))
     throw ConfigError(fmt::format("gloo's classic_bcube takes 2, 4, 8 ... ranks, not {}", world.size));
   return std::make_unique<GlooCollectives>(world, options);

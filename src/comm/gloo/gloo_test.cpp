@@ -14,7 +14,6 @@
 namespace gradwire {
 namespace {
 
-using testing::AnyOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -105,6 +104,7 @@ TEST(GlooOptions, name_every_algorithm_and_refuse_others) {
   EXPECT_THROW(parse_gloo_algorithm("tree"), ConfigError);
   World three;
   three.size = 3;
+  EXPECT_THROW(make_gloo(three), ConfigError);  // where is the store?
   EXPECT_THROW(make_gloo(three, {.algorithm = GlooAlgorithm::classic_bcube}), ConfigError);
 }
 
@@ -188,6 +188,18 @@ TEST(GlooFaults, name_a_stopped_rank_when_time_is_up) {
   for (const Rank rank : {0, 1}) {
     EXPECT_EQ(outcomes[rank].error, "Timeout") << describe(outcomes[rank]);
     EXPECT_THAT(outcomes[rank].text, HasSubstr("for rank 2"));
+  }
+}
+
+TEST(GlooFaults, tell_all_when_one_rank_has_no_such_interface) {
+  const auto outcomes = run_threads(3, [](World world) {
+    if (world.rank == 1) world.interface = "no-such-interface";
+    make_gloo(world);
+  });
+  EXPECT_EQ(outcomes[1].error, "ConfigError") << describe(outcomes[1]);
+  for (const Rank rank : {0, 2}) {
+    EXPECT_THAT(outcomes[rank].text, HasSubstr("rank 1")) << describe(outcomes[rank]);
+    EXPECT_THAT(outcomes[rank].text, HasSubstr("no-such-interface"));
   }
 }
 

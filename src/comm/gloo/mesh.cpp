@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "net/address_interface.h"
+#include "net/exchange.h"
 
 namespace gradwire {
 namespace {
@@ -64,7 +65,11 @@ std::shared_ptr<gloo::transport::Device> make_device(const World& world) {
 
 std::shared_ptr<gloo::Context> connect_mesh(const World& world) {
   const BrokenPipeGuard guard;
-  auto device = make_device(world);
+  std::shared_ptr<gloo::transport::Device> device;
+  exchange(world, "gloo/device", Deadline::after(world.timeout), [&] {
+    device = make_device(world);
+    return device->str();
+  });
   auto context = std::make_shared<gloo::rendezvous::Context>(world.rank, world.size);
   context->setTimeout(timeout_of(world));
   GlooStore store(world);

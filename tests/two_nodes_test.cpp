@@ -1,0 +1,47 @@
+// Ranks on two machines, as the kernel's network namespaces make them: they meet, and listen where the others
+// reach them, without being told where.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "namespaces/two_hosts.h"
+#include "support/session.h"
+
+namespace gradwire {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+const std::string kRank = GRADWIRE_TEST_RANK;
+
+// Runs a line of the shell on both hosts; false, loudly, where the machine does not permit it.
+bool run_on_two_hosts(const std::string& line, std::string& text) {
+  if (const auto obstacle = TwoHosts::find_obstacle()) {
+    std::fprintf(stderr, "\n*** not run: %s\n\n", obstacle->c_str());
+    return false;
+  }
+  Session session({GRADWIRE_TWO_HOSTS, "--", "sh", "-c", line}, {{"GRADWIRE_SECRET", "0123456789abcdef"}});
+  EXPECT_EQ(session.finish(), 0) << session.text();
+  text = session.text();
+  return true;
+}
+
+TEST(TwoNodes, run_one_job_by_a_launcher_on_each) {
+  std::string text;
+  const auto line = fmt::format("{} run -n 2 --nnodes 2 --node-rank $HOST --master $MASTER_ADDR:29500 -- {}",
+                                GRADWIRE_PROGRAM, kRank);
+  if (!run_on_two_hosts(line, text)) return;
+  EXPECT_THAT(text, AllOf(HasSubstr("[1] met 1 of 4, locally 1 of 2, listens on 10.77.0.1"),
+                          HasSubstr("[2] met 2 of 4, locally 0 of 2, listens on 10.77.0.2")));
+}
+
+TEST(TwoNodes, meet_by_variables_alone) {
+  std::string text;
+  if (!run_on_two_hosts("RANK=$HOST WORLD_SIZE=2 MASTER_PORT=29500 exec " + kRank, text)) return;
+  EXPECT_THAT(text, AllOf(HasSubstr("met 0 of 2, locally 0 of 1, listens on 10.77.0.1"),
+                          HasSubstr("met 1 of 2, locally 0 of 1, listens on 10.77.0.2")));
+}
+
+}  // namespace
+}  // namespace gradwire
