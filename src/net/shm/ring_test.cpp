@@ -60,7 +60,7 @@ TEST(Ring, is_a_stream_of_bytes_whatever_the_pieces) {
   std::mt19937 random(1);
   const auto any = [&](std::size_t limit) { return random() % (random() % 3 == 0 ? limit : 100) + 1; };
   std::size_t written = 0, read = 0;
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < 5000; ++round) {
     const std::size_t head = random() % 33;
     written += writer.write(stream(written, head), stream(written + head, any(50000)));
     Bytes first(random() % 33), second(any(50000));
@@ -70,7 +70,7 @@ TEST(Ring, is_a_stream_of_bytes_whatever_the_pieces) {
     ASSERT_EQ(first, stream(read, moved));
     read += moved;
   }
-  EXPECT_GT(read, 50 * Ring::kSmallest);
+  EXPECT_GT(read, 10 * Ring::kSmallest);
 }
 
 TEST(Ring, carries_a_stream_between_two_threads) {
