@@ -6,9 +6,11 @@
 // communicator is broken and every later call throws the same error.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -50,11 +52,17 @@ Call barrier();
 // signature.
 Signature check_call(const Call&, int world, std::uint64_t sequence);
 
+// When a call ran, on the steady clock.
+struct WorkTimes {
+  std::chrono::steady_clock::time_point begin, end;
+};
+
 class Work {
  public:
   virtual ~Work() = default;  // an unfinished call goes on; only its result can't be asked for any more
   virtual bool done() = 0;    // true also when it failed
   virtual void wait() = 0;    // throws what went wrong
+  virtual std::optional<WorkTimes> times() const = 0;  // of a call that is done, where the backend knows
 };
 
 class Communicator {

@@ -11,11 +11,12 @@
 namespace gradwire {
 namespace {
 
-// A call between start() and its end. `error` is written before `done` and read after it.
+// A call between start() and its end. `error` and `times` are written before `done` and read after it.
 struct Item {
   Call call;
   Signature signature;
   std::exception_ptr error;
+  WorkTimes times;
   std::atomic<bool> done = false;
 };
 
@@ -85,11 +86,13 @@ class Queued::State {
   bool run_next() REQUIRES(runner_) {
     const std::shared_ptr<Item> item = take();
     if (!item) return false;
+    item->times.begin = std::chrono::steady_clock::now();
     try {
       execute(item->call, item->signature);
     } catch (...) {
       item->error = std::current_exception();
     }
+    item->times.end = std::chrono::steady_clock::now();
     item->done.store(true, std::memory_order_release);
     unfinished_.fetch_sub(1, std::memory_order_release);
     return true;
@@ -141,6 +144,10 @@ class QueuedWork final : public Work {
       : state_(std::move(state)), item_(std::move(item)) {}
   bool done() override { return item_->done.load(std::memory_order_acquire); }
   void wait() override { state_->wait(*item_); }
+  std::optional<WorkTimes> times() const override {
+    if (!item_->done.load(std::memory_order_acquire)) return std::nullopt;
+    return item_->times;
+  }
 
  private:
   std::shared_ptr<State> state_;

@@ -87,6 +87,15 @@ TEST_F(QueuedTest, runs_a_blocking_call_in_the_callers_own_thread) {
   EXPECT_EQ(log_.threads, std::vector{std::this_thread::get_id()});
 }
 
+TEST_F(QueuedTest, says_when_a_call_ran_once_it_has_ended) {
+  const auto work = queued_.start(call_with(Recorder::kGate));
+  EXPECT_FALSE(work->times());
+  Recorder::open(log_);
+  work->wait();
+  ASSERT_TRUE(work->times());
+  EXPECT_LE(work->times()->begin, work->times()->end);
+}
+
 TEST_F(QueuedTest, makes_progress_without_anybody_waiting) {
   const auto work = queued_.start(call_with(Recorder::kGate));
   log_.entered.wait();  // in the background thread: this one has not asked for anything
