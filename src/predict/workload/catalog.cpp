@@ -1,0 +1,250 @@
+#include "predict/workload/catalog.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <functional>
+#include <map>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "predict/workload/builders.h"
+
+namespace gradwire {
+namespace {
+
+constexpr auto kTorchvision = "https://pytorch.org/vision/stable/models.html";
+constexpr auto kHuggingFace = "https://huggingface.co/docs/transformers";
+constexpr auto kNvidia = "https://github.com/NVIDIA/DeepLearningExamples";
+constexpr auto kLlama = "https://github.com/meta-llama/llama-models";
+
+ModelEntry image(std::string_view name, std::string_view title, int batch, std::uint64_t parameters,
+                 std::string_view source = kTorchvision) {
+  return {name, title, Family::cnn, "image", 0, batch, "sgd", parameters, source};
+}
+
+ModelEntry text(std::string_view name, std::string_view title, int sequence, int batch,
+                std::uint64_t parameters, std::string_view source = kHuggingFace) {
+  return {name, title, Family::transformer, "sequence", sequence, batch, "adam", parameters, source};
+}
+
+std::vector<ModelEntry> entries() {
+  return {
+      image("resnet18", "ResNet-18", 64, 11'689'512),
+      image("resnet34", "ResNet-34", 64, 21'797'672),
+      image("resnet50", "ResNet-50", 64, 25'557'032),
+      image("resnet101", "ResNet-101", 64, 44'549'160),
+      image("resnet152", "ResNet-152", 32, 60'192'808),
+      image("resnext50-32x4d", "ResNeXt-50 32x4d", 64, 25'028'904),
+      image("resnext101-32x8d", "ResNeXt-101 32x8d", 32, 88'791'336),
+      image("resnext101-32x4d", "ResNeXt-101 32x4d", 64, 44'177'704, kNvidia),
+      image("se-resnext101-32x4d", "SE-ResNeXt-101 32x4d", 64, 48'955'416, kNvidia),
+      image("vgg16", "VGG-16", 64, 138'357'544),
+      image("alexnet", "AlexNet", 256, 61'100'840),
+      image("inception3", "Inception-v3, 299 x 299, without auxiliary classifier", 64, 23'834'568),
+      image("inception4", "Inception-v4, 299 x 299", 32, 42'679'816,
+            "https://github.com/Cadene/pretrained-models.pytorch"),
+      image("ssd", "SSD300 on ResNet-50", 64, 22'894'902, kNvidia),
+      text("bert-base", "BERT base", 128, 32, 109'482'240),
+      text("bert-large", "BERT large", 384, 8, 335'141'888),
+      text("bert-large-pretraining", "BERT large with the heads of pre-training", 128, 32, 336'226'108,
+           kNvidia),
+      text("electra-base", "ELECTRA base discriminator", 384, 16, 109'482'240),
+      text("gpt2", "GPT-2 small", 1024, 4, 124'439'808),
+      text("gpt2-medium", "GPT-2 medium", 1024, 4, 354'823'168),
+      text("gpt2-large", "GPT-2 large", 1024, 2, 774'030'080),
+      text("gpt2-xl", "GPT-2 XL", 1024, 1, 1'557'611'200),
+      text("llama-7b", "Llama 2 7B", 2048, 1, 6'738'415'616, kLlama),
+      text("llama-8b", "Llama 3 8B", 2048, 1, 8'030'261'248, kLlama),
+      text("llama-13b", "Llama 2 13B", 2048, 1, 13'015'864'320, kLlama),
+      text("llama-70b", "Llama 3 70B", 2048, 1, 70'553'706'496, kLlama),
+      {"vit-b-16", "ViT-B/16", Family::transformer, "image", 0, 64, "adam", 86'567'656, kTorchvision},
+      {"vit-l-16", "ViT-L/16", Family::transformer, "image", 0, 32, "adam", 304'326'632, kTorchvision},
+      text("bart-large", "BART large", 128, 16, 406'291'456),
+      text("transformer-xl-base", "Transformer-XL base, WikiText-103", 192, 32, 191'948'759, kNvidia),
+      text("transformer-xl-large", "Transformer-XL large, WikiText-103", 384, 8, 285'164'359, kNvidia),
+      {"gnmt", "GNMT v2, 4 + 4 layers", Family::other, "sequence", 47, 128, "adam", 159'605'817, kNvidia},
+      {"mlp", "three fully connected layers, 1024-2304-2304-1024", Family::other, "item", 0, 64, "sgd",
+       10'032'640, "gradwire train mlp"},
+      {"convnet", "convolutional network for 28 x 28 digits", Family::cnn, "image", 0, 64, "sgd", 1'199'882,
+       "https://github.com/pytorch/examples/tree/main/mnist"},
+      {"gpt", "small GPT: 4 layers of 256, 128 tokens", Family::transformer, "sequence", 128, 8, "sgd",
+       3'257'856, "gradwire train gpt"},
+  };
+}
+
+using Build = std::function<std::vector<Layer>(int sequence)>;
+
+ResNetSpec residual(std::array<int, 4> blocks, bool deep = true, int groups = 1, int width = 64) {
+  return {blocks, deep, groups, width, false};
+}
+
+GptSpec gpt_spec(int layers, int width, int sequence) { return {layers, width, sequence}; }
+
+std::map<std::string_view, Build> image_builders() {
+  return {{"resnet18",
+           [](int) {
+             return resnet(residual({2, 2, 2, 2}, false));
+           }},
+          {"resnet34",
+           [](int) {
+             return resnet(residual({3, 4, 6, 3}, false));
+           }},
+          {"resnet50",
+           [](int) {
+             return resnet(residual({3, 4, 6, 3}));
+           }},
+          {"resnet101",
+           [](int) {
+             return resnet(residual({3, 4, 23, 3}));
+           }},
+          {"resnet152",
+           [](int) {
+             return resnet(residual({3, 8, 36, 3}));
+           }},
+          {"resnext50-32x4d",
+           [](int) {
+             return resnet(residual({3, 4, 6, 3}, true, 32, 4));
+           }},
+          {"resnext101-32x8d",
+           [](int) {
+             return resnet(residual({3, 4, 23, 3}, true, 32, 8));
+           }},
+          {"resnext101-32x4d",
+           [](int) {
+             return resnet(residual({3, 4, 23, 3}, true, 32, 4));
+           }},
+          {"se-resnext101-32x4d",
+           [](int) {
+             return resnet({{3, 4, 23, 3}, true, 32, 4, true});
+           }},
+          {"vgg16", [](int) { return vgg16(); }},
+          {"alexnet", [](int) { return alexnet(); }},
+          {"inception3", [](int) { return inception3(); }},
+          {"inception4", [](int) { return inception4(); }},
+          {"ssd", [](int) { return ssd300(); }},
+          {"convnet", [](int) { return convnet(); }},
+          {"vit-b-16", [](int) { return vit({}); }},
+          {"vit-l-16",
+           [](int) {
+             return vit({24, 1024, 4096});
+           }},
+          {"mlp", [](int) {
+             return mlp(std::array{1024, 2304, 2304, 1024});
+           }}};
+}
+
+std::map<std::string_view, Build> text_builders() {
+  return {{"bert-base",
+           [](int s) {
+             return bert({12, 768, s});
+           }},
+          {"electra-base",
+           [](int s) {
+             return bert({12, 768, s});
+           }},
+          {"bert-large",
+           [](int s) {
+             return bert({24, 1024, s});
+           }},
+          {"bert-large-pretraining",
+           [](int s) {
+             return bert({24, 1024, s, true});
+           }},
+          {"gpt2", [](int s) { return gpt(gpt_spec(12, 768, s)); }},
+          {"gpt2-medium", [](int s) { return gpt(gpt_spec(24, 1024, s)); }},
+          {"gpt2-large", [](int s) { return gpt(gpt_spec(36, 1280, s)); }},
+          {"gpt2-xl", [](int s) { return gpt(gpt_spec(48, 1600, s)); }},
+          {"gpt",
+           [](int s) {
+             return gpt({4, 256, s, 256, 128});
+           }},
+          {"llama-7b",
+           [](int s) {
+             return llama({32, 4096, 11008, 32, 32, 32000, s});
+           }},
+          {"llama-8b",
+           [](int s) {
+             return llama({32, 4096, 14336, 32, 8, 128256, s});
+           }},
+          {"llama-13b",
+           [](int s) {
+             return llama({40, 5120, 13824, 40, 40, 32000, s});
+           }},
+          {"llama-70b",
+           [](int s) {
+             return llama({80, 8192, 28672, 64, 8, 128256, s});
+           }},
+          {"bart-large", [](int s) { return bart_large(s); }},
+          {"transformer-xl-base",
+           [](int s) {
+             return transformer_xl({16, 512, 2048, s, s, 1});
+           }},
+          {"transformer-xl-large",
+           [](int s) {
+             return transformer_xl({18, 1024, 4096, s, s, 4});
+           }},
+          {"gnmt", [](int s) { return gnmt(s); }}};
+}
+
+std::vector<Layer> build_layers(std::string_view name, int sequence) {
+  for (const auto& builders : {image_builders(), text_builders()})
+    if (const auto found = builders.find(name); found != builders.end()) return found->second(sequence);
+  throw Error(fmt::format("bug in gradwire: model '{}' is listed and has no builder", name));
+}
+
+bool resembles(std::string_view name, std::string_view asked) {
+  const auto head = asked.substr(0, 4);
+  return !head.empty() && name.substr(0, head.size()) == head;
+}
+
+[[noreturn]] void fail_unknown(std::string_view name) {
+  std::vector<std::string> near, all;
+  for (const auto& entry : all_models()) {
+    all.emplace_back(entry.name);
+    if (resembles(entry.name, name)) near.emplace_back(entry.name);
+  }
+  throw ConfigError(
+      fmt::format("'{}' is not a model: there are {}; or write a YAML file, see docs/predict.md", name,
+                  join(near.empty() ? all : near, ", ")));
+}
+
+}  // namespace
+
+const std::vector<ModelEntry>& all_models() {
+  static const auto all = entries();
+  return all;
+}
+
+std::optional<ModelEntry> find_model(std::string_view name) {
+  for (const auto& entry : all_models())
+    if (entry.name == name) return entry;
+  return std::nullopt;
+}
+
+Workload build_model(std::string_view name, std::optional<int> sequence) {
+  const auto entry = find_model(name);
+  if (!entry) fail_unknown(name);
+  if (sequence && (*sequence < 1 || *sequence > 1 << 20))
+    throw ConfigError(fmt::format("a sequence of {} tokens: write 1 to 1048576", *sequence));
+  const int tokens = entry->sequence == 0 ? 0 : sequence.value_or(entry->sequence);
+  Workload workload{std::string(entry->name),
+                    std::string(entry->title),
+                    entry->family,
+                    std::string(entry->sample),
+                    tokens,
+                    entry->batch,
+                    std::string(entry->optimizer),
+                    build_layers(name, tokens),
+                    std::string(entry->source)};
+  return workload;
+}
+
+Workload load_model(std::string_view name_or_file, std::optional<int> sequence) {
+  if (find_model(name_or_file) || name_or_file.find_first_of("./") == std::string_view::npos)
+    return build_model(name_or_file, sequence);
+  return parse_model(read_file(name_or_file), name_or_file);
+}
+
+}  // namespace gradwire

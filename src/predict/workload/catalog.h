@@ -1,0 +1,53 @@
+// The models that are built in, by name; models a user describes in YAML; and, for a name nobody knows, a
+// stand-in of the right size made from its parameter count.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "predict/workload/workload.h"
+
+namespace gradwire {
+
+struct ModelEntry {
+  std::string_view name, title;
+  Family family;
+  std::string_view sample;
+  int sequence;  // 0: it has none
+  int batch;     // per GPU, a usual one
+  std::string_view optimizer;
+  std::uint64_t parameters;  // as published; what is built has as many, which a test checks
+  std::string_view source;   // of that number
+};
+
+const std::vector<ModelEntry>& all_models();
+
+std::optional<ModelEntry> find_model(std::string_view name);
+
+// Built with another sequence length if one is given. Throws ConfigError with near names.
+Workload build_model(std::string_view name, std::optional<int> sequence = {});
+
+// What --model and `compare MODEL` take: a built-in name, or a YAML file (a path with a dot or a slash).
+Workload load_model(std::string_view name_or_file, std::optional<int> sequence = {});
+
+// As presets/models/example.yaml shows. Throws ConfigError naming `where`, the layer and what would be right.
+Workload parse_model(std::string_view yaml, std::string_view where);
+
+// A model of which little is known: the layers of a typical one of its family, scaled to the parameter count.
+struct StandIn {
+  std::string name;
+  std::uint64_t parameters = 0;
+  Family family = Family::other;
+  std::string sample = "image";
+  std::optional<int> sequence;
+};
+Workload build_stand_in(const StandIn&);
+
+// The family of a name that is not built in, as far as names tell; by what a sample is otherwise.
+Family guess_family(std::string_view name, std::string_view sample);
+
+}  // namespace gradwire

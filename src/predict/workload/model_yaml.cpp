@@ -1,0 +1,109 @@
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include "base/error.h"
+#include "predict/workload/catalog.h"
+
+namespace gradwire {
+namespace {
+
+constexpr int kMostRepeats = 10'000;
+
+class Reader {
+ public:
+  explicit Reader(std::string_view where) : where_(where) {}
+
+  Workload read(const YAML::Node& root) const {
+    if (!root.IsMap()) fail("expected keys such as 'name' and 'layers'");
+    if (!root["layers"]) return stand_in(root);
+    Workload workload;
+    common(root, workload);
+    const auto layers = root["layers"];
+    if (!layers.IsSequence() || layers.size() == 0) fail("'layers' is a list of at least one layer");
+    for (const auto& node : layers) add_layer(node, workload.layers);
+    return workload;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw ConfigError(fmt::format("{}: {}; see presets/models/example.yaml", where_, what));
+  }
+
+  template <typename T>
+  T value(const YAML::Node& node, const char* key, T otherwise) const {
+    if (!node[key]) return otherwise;
+    try {
+      return node[key].as<T>();
+    } catch (const YAML::Exception&) {
+      fail(fmt::format("line {}: '{}' has a value of the wrong type", node[key].Mark().line + 1, key));
+    }
+  }
+
+  void common(const YAML::Node& root, Workload& workload) const {
+    workload.name = value<std::string>(root, "name", std::string(where_));
+    workload.title = value<std::string>(root, "title", workload.name);
+    workload.sample = value<std::string>(root, "sample", "image");
+    workload.sequence = value(root, "sequence", 0);
+    workload.batch = value(root, "batch", 32);
+    workload.optimizer = value<std::string>(root, "optimizer", "sgd");
+    workload.family = family(root, workload);
+    workload.source = std::string(where_);
+  }
+
+  Family family(const YAML::Node& root, const Workload& workload) const {
+    const auto text = value<std::string>(root, "family", "");
+    if (text.empty()) return guess_family(workload.name, workload.sample);
+    for (const auto family : {Family::cnn, Family::transformer, Family::other})
+      if (to_string(family) == text) return family;
+    fail(fmt::format("'family: {}' is none of cnn, transformer, other", text));
+  }
+
+  Workload stand_in(const YAML::Node& root) const {
+    if (!root["parameters"]) fail("needs 'layers', or 'parameters' and 'family'");
+    const auto parameters = value(root, "parameters", 0.0);
+    if (!(parameters >= 1000 && parameters <= 1e14)) fail("'parameters' is a number from 1000 to 1e14");
+    Workload described;
+    common(root, described);
+    const auto tokens = described.sequence > 0 ? std::optional(described.sequence) : std::nullopt;
+    auto workload = build_stand_in(
+        {described.name, static_cast<std::uint64_t>(parameters), described.family, described.sample, tokens});
+    described.layers = workload.layers;
+    return described;
+  }
+
+  void add_layer(const YAML::Node& node, std::vector<Layer>& layers) const {
+    if (!node.IsMap()) fail(fmt::format("line {}: a layer is a map of keys", node.Mark().line + 1));
+    Layer layer;
+    layer.name = value(node, "name", fmt::format("layer {}", layers.size()));
+    layer.kind = parse_layer_kind(value<std::string>(node, "kind", "matmul"));
+    layer.flops = value(node, "flops", 0.0);
+    layer.elements = value(node, "elements", 0.0);
+    for (const auto tensor : value<std::vector<double>>(node, "tensors", {})) {
+      if (!(tensor >= 0 && tensor <= 1e15))
+        fail(fmt::format("layer '{}': a tensor of {} elements", layer.name, tensor));
+      layer.tensors.push_back(static_cast<std::uint64_t>(tensor));
+    }
+    const int repeat = value(node, "repeat", 1);
+    if (repeat < 1 || repeat > kMostRepeats)
+      fail(fmt::format("layer '{}': 'repeat: {}' is not 1 to {}", layer.name, repeat, kMostRepeats));
+    layers.insert(layers.end(), static_cast<std::size_t>(repeat), layer);
+  }
+
+  std::string where_;
+};
+
+}  // namespace
+
+Workload parse_model(std::string_view yaml, std::string_view where) {
+  YAML::Node root;
+  try {
+    root = YAML::Load(std::string(yaml));
+  } catch (const YAML::Exception& error) {
+    throw ConfigError(fmt::format("{}: line {}: {}", where, error.mark.line + 1, error.msg));
+  }
+  auto workload = Reader(where).read(root);
+  check_workload(workload);
+  return workload;
+}
+
+}  // namespace gradwire

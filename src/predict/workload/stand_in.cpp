@@ -1,0 +1,67 @@
+#include <cmath>
+
+#include "base/error.h"
+#include "predict/workload/catalog.h"
+
+namespace gradwire {
+namespace {
+
+// The built-in model whose shape a stand-in takes.
+std::string_view pattern_of(Family family) {
+  return family == Family::cnn ? "resnet101" : family == Family::transformer ? "bert-large" : "bert-base";
+}
+
+// Tensors and work grow in proportion; the remainder of rounding goes to the largest tensor of the last
+// layer.
+void scale(std::vector<Layer>& layers, std::uint64_t from, std::uint64_t to) {
+  const double factor = double(to) / double(from);
+  std::uint64_t sum = 0;
+  std::uint64_t* last = nullptr;
+  for (auto& layer : layers) {
+    layer.flops *= factor;
+    layer.elements *= std::sqrt(factor);
+    for (auto& tensor : layer.tensors) {
+      tensor = static_cast<std::uint64_t>(double(tensor) * factor);
+      sum += tensor;
+      if (!last || tensor > *last) last = &tensor;
+    }
+  }
+  check(last && sum <= to + layers.size(), "a scaled model has its parameters");
+  *last += to - sum;
+}
+
+bool contains(std::string_view text, std::initializer_list<std::string_view> words) {
+  for (const auto word : words)
+    if (text.find(word) != std::string_view::npos) return true;
+  return false;
+}
+
+}  // namespace
+
+Family guess_family(std::string_view name, std::string_view sample) {
+  if (const auto entry = find_model(name)) return entry->family;
+  if (contains(name, {"jasper", "quartz", "wave", "taco", "pitch", "gnmt", "ncf", "lstm", "rnn", "dlrm",
+                      "unet", "diffusion", "mlp", "schnet", "speech"}))
+    return Family::other;
+  if (contains(name,
+               {"bert", "gpt", "llama", "former", "bart", "electra", "t5", "vit", "swin", "opt-", "bloom"}))
+    return Family::transformer;
+  if (sample == "image") return Family::cnn;
+  return sample == "sequence" || sample == "token" ? Family::transformer : Family::other;
+}
+
+Workload build_stand_in(const StandIn& what) {
+  if (what.parameters < 1000 || what.parameters > 100'000'000'000'000)
+    throw ConfigError("a model of " + std::to_string(what.parameters) +
+                      " parameters: write 1000 to 100000000000000");
+  auto workload = build_model(pattern_of(what.family), what.sequence);
+  scale(workload.layers, parameter_count(workload), what.parameters);
+  workload.name = what.name;
+  workload.title = what.name + ", a stand-in scaled from " + std::string(pattern_of(what.family));
+  workload.family = what.family;
+  workload.sample = what.sample;
+  workload.source = "parameter count alone";
+  return workload;
+}
+
+}  // namespace gradwire

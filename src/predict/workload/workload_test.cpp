@@ -1,0 +1,129 @@
+#include "predict/workload/workload.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "predict/workload/catalog.h"
+
+namespace gradwire {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+class BuiltIn : public ::testing::TestWithParam<ModelEntry> {};
+
+TEST_P(BuiltIn, HasAsManyParametersAsPublished) {
+  EXPECT_EQ(parameter_count(build_model(GetParam().name)), GetParam().parameters);
+}
+
+TEST_P(BuiltIn, IsAModelThatCanBeTrained) {
+  const auto workload = build_model(GetParam().name);
+  EXPECT_NO_THROW(check_workload(workload));
+  EXPECT_GT(forward_flops(workload), 0);
+  EXPECT_EQ(workload.family, GetParam().family);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, BuiltIn, ::testing::ValuesIn(all_models()), [](const auto& model) {
+  std::string name(model.param.name);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+// Published multiplications and additions of one image, forward: torchvision's table gives GFLOPS counted as
+// multiply-adds: 4.09, 15.47, 0.71, 5.71.
+TEST(Workload, DoesTheWorkThatIsPublished) {
+  EXPECT_NEAR(forward_flops(build_model("resnet50")) / 2e9, 4.09, 0.25);
+  EXPECT_NEAR(forward_flops(build_model("vgg16")) / 2e9, 15.47, 0.2);
+  EXPECT_NEAR(forward_flops(build_model("alexnet")) / 2e9, 0.71, 0.02);
+  EXPECT_NEAR(forward_flops(build_model("inception3")) / 2e9, 5.71, 0.3);
+}
+
+// 6 flops a parameter and token for forward and backward together: 2 forward (Kaplan et al. 2020).
+TEST(Workload, LlamaDoesTwoFlopsAParameterAndToken) {
+  const auto llama = build_model("llama-7b");
+  EXPECT_NEAR(forward_flops(llama) / (2.0 * double(parameter_count(llama)) * llama.sequence), 1.0, 0.1);
+}
+
+TEST(Workload, CountsTensorsAsTorchvisionRegistersThem) {
+  EXPECT_EQ(tensor_count(build_model("resnet50")), 161);
+  EXPECT_EQ(tensor_count(build_model("gpt2")), 148);
+  EXPECT_EQ(tensor_count(build_model("vgg16")), 32);
+}
+
+TEST(Workload, TiedEmbeddingIsRegisteredFirst) {
+  const auto gpt2 = build_model("gpt2");
+  EXPECT_EQ(gpt2.layers.front().tensors.front(), 50257u * 768u);
+  EXPECT_TRUE(gpt2.layers.back().tensors.empty());
+}
+
+TEST(Workload, SequenceLengthScalesTheWorkAndNotTheParameters) {
+  const auto half = build_model("gpt2", 512), full = build_model("gpt2", 1024);
+  EXPECT_EQ(parameter_count(half), parameter_count(full));
+  EXPECT_GT(forward_flops(full), 2 * forward_flops(half));
+}
+
+TEST(Workload, AnUnknownNameIsAnsweredWithNearOnes) {
+  EXPECT_THAT(
+      [] { build_model("resnet51"); },
+      ThrowsMessage<ConfigError>(HasSubstr("'resnet51' is not a model: there are resnet18, resnet34")));
+}
+
+TEST(StandInModel, HasExactlyTheParametersAskedFor) {
+  for (const std::uint64_t parameters : {1'000ull, 19'341'616ull, 333'000'000ull, 2'567'463'684ull})
+    for (const auto family : {Family::cnn, Family::transformer, Family::other})
+      EXPECT_EQ(parameter_count(build_stand_in({"x", parameters, family, "item", {}})), parameters);
+}
+
+TEST(StandInModel, GuessesFamiliesFromNames) {
+  EXPECT_EQ(guess_family("efficientnet-b4", "image"), Family::cnn);
+  EXPECT_EQ(guess_family("roberta-base", "sequence"), Family::transformer);
+  EXPECT_EQ(guess_family("jasper", "sequence"), Family::other);
+  EXPECT_EQ(guess_family("resnet50", "image"), Family::cnn);
+}
+
+TEST(ModelYaml, ReadsLayersAndRepeats) {
+  const auto workload = parse_model(R"(
+name: two
+batch: 8
+layers:
+  - {name: a, kind: convolution, flops: 1e6, tensors: [100, 10], repeat: 3}
+  - {name: b, tensors: [50]}
+)",
+                                    "two.yaml");
+  EXPECT_EQ(workload.layers.size(), 4u);
+  EXPECT_EQ(parameter_count(workload), 380u);
+  EXPECT_EQ(workload.batch, 8);
+}
+
+TEST(ModelYaml, ASizeAloneMakesAStandIn) {
+  const auto workload = parse_model("{name: mine, parameters: 124e6, family: transformer}", "mine.yaml");
+  EXPECT_EQ(parameter_count(workload), 124'000'000u);
+  EXPECT_EQ(workload.family, Family::transformer);
+}
+
+TEST(ModelYaml, SaysWhatIsWrongAndWhere) {
+  const auto fails = [](const char* yaml, const char* text) {
+    EXPECT_THAT([&] { parse_model(yaml, "m.yaml"); }, ThrowsMessage<ConfigError>(HasSubstr(text))) << yaml;
+  };
+  fails("[1, 2]", "m.yaml: expected keys such as 'name' and 'layers'");
+  fails("layers: [{tensors: [1", "m.yaml: line 1");
+  fails("layers: []", "'layers' is a list of at least one layer");
+  fails("layers: [3]", "m.yaml: line 1: a layer is a map of keys");
+  fails("layers: [{flops: fast}]", "m.yaml: line 1: 'flops' has a value of the wrong type");
+  fails("layers: [{kind: magic, tensors: [1]}]", "'magic' is not a kind of layer");
+  fails("layers: [{tensors: [1e300]}]", "a tensor of 1e+300 elements");
+  fails("layers: [{tensors: [-1]}]", "a tensor of -1 elements");
+  fails("layers: [{flops: .nan, tensors: [1]}]", "flops is nan: write a number from 0 to 1e15");
+  fails("layers: [{tensors: [1], repeat: 1000000000}]", "'repeat: 1000000000' is not 1 to 10000");
+  fails("layers: [{flops: 1}]", "has no parameters: nothing to train");
+  fails("{layers: [{tensors: [1]}], batch: 0}", "batch is 0: write 1 or more");
+  fails("{layers: [{tensors: [1]}], family: big}", "'family: big' is none of cnn, transformer, other");
+  fails("{parameters: 3, family: cnn}", "'parameters' is a number from 1000 to 1e14");
+  fails("name: x", "needs 'layers', or 'parameters' and 'family'");
+}
+
+}  // namespace
+}  // namespace gradwire
