@@ -49,7 +49,7 @@ class Shm final : public Collectives {
 
  private:
   static constexpr std::size_t kTinyBytes =
-      512;  // up to here a look at where buffers lie costs more than it saves
+      1024;  // up to here a look at where buffers lie costs more than it saves
 
   // Reading everybody's whole contribution is less work than two meetings, up to here.
   std::size_t small_limit() const { return kInlineBytes * 2 / static_cast<std::size_t>(std::max(2, size())); }
