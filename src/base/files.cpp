@@ -44,11 +44,15 @@ std::string read_file(const std::filesystem::path& path) {
 }
 
 void write_file(const std::filesystem::path& path, std::string_view content, int mode) {
+  write_file_parts(path, {&content, 1}, mode);
+}
+
+void write_file_parts(const std::filesystem::path& path, std::span<const std::string_view> parts, int mode) {
   std::string temporary = path.string() + ".XXXXXX";
   const Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd) throw_file_error("write", path);
   try {
-    write_all(fd.get(), content, path);
+    for (const auto part : parts) write_all(fd.get(), part, path);
     if (::fchmod(fd.get(), static_cast<mode_t>(mode)) != 0 || ::fsync(fd.get()) != 0 ||
         ::rename(temporary.c_str(), path.c_str()) != 0)
       throw_file_error("write", path);

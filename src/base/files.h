@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,9 @@ namespace gradwire {
 std::string read_file(
     const std::filesystem::path& path);  // throws ConfigError naming the path and the reason
 void write_file(const std::filesystem::path& path, std::string_view content, int mode = 0644);
+// The parts one after another: for what is too large to be joined in memory.
+void write_file_parts(const std::filesystem::path& path, std::span<const std::string_view> parts,
+                      int mode = 0644);
 
 // A directory of its own under the system's place for temporary files, removed with everything in it.
 class TempDir {

@@ -24,6 +24,13 @@ bool is_whole(const std::string& content) {
   return content.find_first_not_of(content.empty() ? ' ' : content[0]) == std::string::npos;
 }
 
+TEST(Files, are_written_from_parts) {
+  const TempDir directory;
+  const std::string_view parts[] = {"one ", "", "two"};
+  write_file_parts(directory.path() / "f", parts);
+  EXPECT_EQ(read_file(directory.path() / "f"), "one two");
+}
+
 TEST(WriteFile, is_read_back_byte_for_byte) {
   const TempDir directory;
   std::string content = "line\n";
