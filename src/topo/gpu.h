@@ -24,13 +24,18 @@ struct Gpu {
   int pcie_gen = 0, pcie_width = 16;
   bool pcie_p2p = false;       // peer access over PCIe; GeForce since the 20 series has none
   double c2c_bytes_per_s = 0;  // to its Grace, one way, nominal
+  double usual_gbit = 0, usual_cards_per_gpu = 0;  // of networks such GPUs commonly have; 0: not known
+  std::vector<std::string> aliases, matches;       // other ids; what nvidia-smi calls it
   std::string source;
   bool operator==(const Gpu&) const = default;
 };
 
-std::vector<Gpu> all_gpus();        // in the order of presets/gpus.yaml
-Gpu find_gpu(std::string_view id);  // throws ConfigError that names near ids
+const std::vector<Gpu>& all_gpus();  // in the order of presets/gpus.yaml
+Gpu find_gpu(std::string_view id);   // throws ConfigError that names near ids
 std::optional<Gpu> find_gpu_by_name(
     std::string_view text);  // "NVIDIA GeForce RTX 3090" as nvidia-smi prints it
+
+std::vector<Gpu> parse_gpus(std::string_view yaml,
+                            std::string_view where);  // a file of that form; throws ConfigError
 
 }  // namespace gradwire

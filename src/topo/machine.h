@@ -26,7 +26,8 @@ struct Machine {
   std::optional<NetworkSpec> network;  // between the nodes, filled in
   Topology topology;
   std::vector<DeviceId> gpus;      // in use, rank order: node by node
-  std::vector<std::string> notes;  // what was assumed because nobody said it
+  std::vector<std::string> notes;  // what was assumed because nobody said it, and what a report has wrong
+  std::vector<std::string> facts;  // of this machine: its processor, caches, memory; empty for others
   int gpus_per_node() const { return node.gpus; }
 };
 
@@ -44,10 +45,11 @@ Machine build_machine(const NodeSpec&, int nodes = 1, const std::optional<Networ
 Machine find_machine(std::string_view on);  // throws ConfigError
 
 struct MachinePreset {
-  NodeSpec node;
+  NodeSpec node;  // its name is the id
+  int nodes = 1;
   std::string title, source;
 };
-std::vector<MachinePreset> all_machines();
+const std::vector<MachinePreset>& all_machines();
 
 // The same machine with only its first GPUs in use, in rank order: some of one node, or all of several nodes.
 Machine with_gpus(Machine, int gpus);

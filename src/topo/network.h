@@ -26,14 +26,16 @@ struct NetworkSpec {
 
 struct NetworkPreset {
   NetworkSpec spec;
+  double gbit_achieved = 0;
   std::string title, source;
 };
 
-std::vector<NetworkPreset> all_networks();
+const std::vector<NetworkPreset>& all_networks();
 NetworkSpec find_network(
     std::string_view text);  // "ndr", "10gbe", "8x-hdr", "4x-efa-100"; throws ConfigError
 
-// One port: nominal gbit, and what the kind achieves of it.
+// One card: its nominal rate, and what the nearest preset of that kind achieves of it. Kind and gbit_per_nic
+// are needed.
 Rate network_rate(const NetworkSpec&);
 
 std::string_view to_string(NetworkKind);

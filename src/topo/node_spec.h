@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "topo/gpu.h"
 #include "topo/matrix.h"
 #include "topo/network.h"
 
@@ -23,11 +24,18 @@ struct PcieLayout {
   int switches_per_upper = 0;  // switches under an upper switch (PXB); 0: straight to the host bridge
   int gpus_per_bridge = 0;     // under one host bridge (PHB); fewer than per socket gives NODE
   int gpus_per_socket = 0;     // beyond, SYS
+  int sockets_per_board = 0;   // sockets beyond have no link between them; 0: all are linked
   int sockets = 0;             // at least; 0: as many as the GPUs need
   int uplink_gen = 0, uplink_width = 0;  // of switches; 0: as the GPU's slot
   std::vector<int> slot_widths;          // lanes of each GPU's slot where they differ, e.g. {16, 8, 8, 4}
   bool nics_at_switch = true;            // network cards spread over the switches, else over the sockets
   bool operator==(const PcieLayout&) const = default;
+};
+
+// NVLinks bonded between two GPUs.
+struct NvlinkBond {
+  int gpu = 0, peer = 0, links = 0;
+  bool operator==(const NvlinkBond&) const = default;
 };
 
 struct NodeSpec {
@@ -36,14 +44,17 @@ struct NodeSpec {
   int gpus = 1;     // in use; the node may have more, then gpu_indices or the first ones
   std::optional<Intra> intra;
   std::optional<int> nvlink_gen, nvlink_links_per_gpu, nvlink_links_per_pair;
-  std::optional<bool> p2p;  // over PCIe
+  std::vector<NvlinkBond> nvlinks;  // of a mesh whose pairs differ
+  std::optional<bool> p2p;          // over PCIe
   std::optional<int> pcie_gen, pcie_width;
   std::optional<CpuMaker> cpu;
   std::string cpu_model;  // id as in presets/cpus.yaml; empty: usual for maker and PCIe generation
   std::optional<PcieLayout> pcie;
-  std::optional<TopoMatrix> matrix;  // wins over layout and intra
-  std::vector<int> gpu_indices;      // as in the matrix, in rank order
+  std::optional<TopoMatrix>
+      matrix;  // wins over the layout and over intra, except that pcie leaves its NVLinks out
+  std::vector<int> gpu_indices;  // as in the matrix, in rank order
   std::optional<NetworkSpec> network;
+  std::optional<Gpu> gpu_facts;  // of a GPU that presets/gpus.yaml does not have
   bool operator==(const NodeSpec&) const = default;
 };
 

@@ -4,13 +4,16 @@
 // that is how contention appears.
 //
 // A value: built once with add_device() and add_cable(), then only read; const functions may run on any
-// thread. Devices of one node are added together. Network switches belong to no node (kNoNode).
+// thread. The devices of a node are added one after the other, nodes in order. Network switches belong to no
+// node (kNoNode).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -78,7 +81,7 @@ class Topology {
   const Link& link(LinkId) const;
   std::span<const LinkId> links_from(DeviceId) const;
 
-  int nodes() const { return nodes_; }
+  int nodes() const { return static_cast<int>(node_devices_.size()); }
   std::vector<DeviceId> find_devices(DeviceKind, int node) const;  // in the order they were added
 
   // The links data takes from one device to another, in order: NVLink before PCIe before a socket link, then
@@ -89,17 +92,30 @@ class Topology {
   std::vector<LinkId> route(DeviceId from, DeviceId to) const;
   bool reaches(DeviceId from, DeviceId to) const;
 
-  // The network cards nearest to a device of the same node, all equally near, in device order.
-  std::vector<DeviceId> nearest_nics(DeviceId) const;
+  // The devices of a kind nearest to a device in its node, all equally near, in device order; empty if none
+  // is reached. Of network cards, those without a cable count only where no card has one.
+  std::vector<DeviceId> nearest(DeviceId, DeviceKind) const;
 
   bool operator==(const Topology&) const = default;
 
  private:
+  struct Search;
+  Search search(DeviceId from, DeviceId target) const;
+  std::vector<LinkId> walk_back(const Search&, DeviceId to) const;
+  std::vector<DeviceId> nearest(DeviceId, DeviceKind, const Search&) const;
+  std::optional<std::vector<LinkId>> find_route(DeviceId from, DeviceId to) const;
+  std::optional<std::vector<LinkId>> find_route_between_nodes(DeviceId from, DeviceId to) const;
+  std::optional<std::vector<LinkId>> find_network_route(DeviceId from, DeviceId to) const;
+  DeviceId leaving_nic(DeviceId from, const Search&) const;
+  DeviceId entering_nic(DeviceId to, const Search&, DeviceId left_by) const;
+  bool share_a_switch(DeviceId nic, DeviceId other) const;
+
   std::vector<Device> devices_;
   std::vector<Link> links_;
-  std::vector<std::vector<LinkId>> out_;                     // by device
+  std::vector<LinkId> twins_;                 // by link: the other direction of a cable, or -1
+  std::vector<std::vector<LinkId>> out_;      // by device
+  std::vector<std::vector<LinkId>> uplinks_;  // by device: those of out_ that lead to a network switch
   std::vector<std::pair<DeviceId, DeviceId>> node_devices_;  // [first, last) of each node
-  int nodes_ = 0;
 };
 
 std::string_view to_string(DeviceKind);

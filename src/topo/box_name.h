@@ -1,0 +1,18 @@
+// Machines by a name that describes them: "4x-rtx4090-pcie-pxb" is four RTX 4090 without NVLink behind two
+// levels of PCIe switches.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "topo/node_spec.h"
+
+namespace gradwire {
+
+// N x GPU, joined by nvlink, nvswitch or pcie; then how the PCIe tree lies: pix, pxb, phb, node, sys. Nothing
+// if the name does not have that form; throws ConfigError if it has it but names no GPU.
+std::optional<NodeSpec> find_box(std::string_view name);
+
+PcieLayout layout_of(std::string_view word, int gpus);  // throws ConfigError
+
+}  // namespace gradwire

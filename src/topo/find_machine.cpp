@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "topo/box_name.h"
+#include "topo/machine.h"
+#include "topo/machine_file.h"
+#include "topo/matrix_file.h"
+#include "topo/nccl_xml.h"
+#include "topo/similar.h"
+#include "topo/this_machine.h"
+
+namespace gradwire {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uintmax_t kLargestFile = 16 << 20;
+
+struct Wish {
+  int nodes = 0;  // 0: not said
+  std::string_view base;
+  std::optional<NetworkSpec> network;
+};
+
+bool is_file(std::string_view text) {
+  std::error_code ignored;
+  return !text.empty() && fs::exists(fs::path(text), ignored) && !fs::is_directory(fs::path(text), ignored);
+}
+
+Wish parse_wish(std::string_view on) {
+  Wish wish{.nodes = 0, .base = on, .network = {}};
+  if (is_file(on)) return wish;
+  if (const auto star = on.find('*'); star != std::string_view::npos) {
+    const auto nodes = find_integer<int>(trim(on.substr(0, star)));
+    if (!nodes || *nodes < 1)
+      throw ConfigError(
+          fmt::format("'{}': what stands before * is the number of nodes, as in 4*dgx-h100@ndr", on));
+    wish.nodes = *nodes;
+    wish.base = on.substr(star + 1);
+  }
+  if (const auto at = wish.base.rfind('@'); at != std::string_view::npos && !is_file(wish.base)) {
+    wish.network = find_network(wish.base.substr(at + 1));
+    wish.base = wish.base.substr(0, at);
+  }
+  return wish;
+}
+
+Machine build(const NodeSpec& node, int nodes, const Wish& wish, std::string source) {
+  Machine machine = build_machine(node, wish.nodes > 0 ? wish.nodes : nodes, wish.network);
+  machine.source = std::move(source);
+  return machine;
+}
+
+std::string read_small_file(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) throw ConfigError(fmt::format("{}: this is not a file", path));
+  if (fs::file_size(path, ignored) > kLargestFile)
+    throw ConfigError(fmt::format("{}: over 16 MiB: this describes no machine", path));
+  return read_file(path);
+}
+
+Machine from_yaml(const std::string& path, const std::string& text, const Wish& wish) {
+  const std::vector<MachinePreset> machines = parse_machines(text, path);
+  if (machines.size() > 1)
+    throw ConfigError(fmt::format("{}: there are {} machines in it, one is needed", path, machines.size()));
+  return build(machines[0].node, machines[0].nodes, wish, path);
+}
+
+Machine from_file(const std::string& path, std::string_view gpu, const Wish& wish) {
+  const std::string text = read_small_file(path);
+  if (trim(text).starts_with('<')) {
+    Machine machine = machine_from_xml(
+        text, path, {.nodes = std::max(1, wish.nodes), .gpu = std::string(gpu), .network = wish.network});
+    machine.source = "NCCL topology in " + path;
+    return machine;
+  }
+  if (looks_like_matrix(text)) {
+    const MatrixNode found = node_from_matrix(text, path, gpu);
+    Machine machine = build(found.node, 1, wish, "nvidia-smi topo -m in " + path);
+    machine.notes.insert(machine.notes.begin(), found.notes.begin(), found.notes.end());
+    return machine;
+  }
+  return from_yaml(path, text, wish);
+}
+
+// FILE or FILE:GPU
+std::optional<Machine> find_file(const Wish& wish) {
+  if (is_file(wish.base)) return from_file(std::string(wish.base), "", wish);
+  const auto colon = wish.base.rfind(':');
+  if (colon == std::string_view::npos || !is_file(wish.base.substr(0, colon))) return std::nullopt;
+  return from_file(std::string(wish.base.substr(0, colon)), wish.base.substr(colon + 1), wish);
+}
+
+[[noreturn]] void refuse(std::string_view base) {
+  const bool path = base.find('/') != std::string_view::npos || base.ends_with(".yaml") ||
+                    base.ends_with(".yml") || base.ends_with(".xml") || base.ends_with(".txt");
+  if (path) throw ConfigError(fmt::format("{}: there is no such file", base));
+  std::vector<std::string> names = {"this"};
+  for (const MachinePreset& preset : all_machines()) names.push_back(preset.node.name);
+  throw ConfigError(
+      fmt::format("'{}' is no machine Gradwire knows{}; see gradwire list machines, or write "
+                  "4x-rtx4090-pcie, 2*dgx-a100@hdr, or a file",
+                  base, did_you_mean(base, names)));
+}
+
+Machine find_base(const Wish& wish) {
+  for (const MachinePreset& preset : all_machines())
+    if (preset.node.name == wish.base)
+      return build(preset.node, preset.nodes, wish, "preset " + preset.node.name);
+  if (wish.base == "this") return this_machine({.nodes = std::max(1, wish.nodes), .network = wish.network});
+  if (auto machine = find_file(wish)) return std::move(*machine);
+  if (const auto box = find_box(wish.base)) return build(*box, 1, wish, "described by its name");
+  refuse(wish.base);
+}
+
+}  // namespace
+
+Machine find_machine(std::string_view on) {
+  const std::string_view text = trim(on);
+  Machine machine = find_base(parse_wish(text));
+  machine.name = std::string(text);
+  return machine;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,206 @@
+#include "topo/matrix.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "topo/path.h"
+
+namespace gradwire {
+namespace {
+
+using Words = std::vector<std::string_view>;
+
+constexpr std::size_t kMostColumns = 256;
+
+// Escape codes, carriage returns and the bars of Markdown become blanks.
+std::string cleaned(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {
+      while (i + 1 < text.size() && std::isalpha(static_cast<unsigned char>(text[i])) == 0) ++i;
+      continue;
+    }
+    result += text[i] == '|' || text[i] == '\r' || text[i] == '`' ? ' ' : text[i];
+  }
+  return result;
+}
+
+Words words_of(std::string_view line) {
+  Words words;
+  for (std::size_t i = 0; i < line.size();) {
+    if (std::isspace(static_cast<unsigned char>(line[i])) != 0) {
+      ++i;
+      continue;
+    }
+    const std::size_t begin = i;
+    while (i < line.size() && std::isspace(static_cast<unsigned char>(line[i])) == 0) ++i;
+    words.push_back(line.substr(begin, i - begin));
+  }
+  return words;
+}
+
+bool is_gpu_name(std::string_view word) {
+  return word.starts_with("GPU") && find_integer<int>(word.substr(3));
+}
+
+bool is_number(std::string_view word) { return find_integer<long>(word).has_value(); }
+
+bool is_p2p_status(std::string_view word) {
+  constexpr std::string_view kStatuses[] = {"OK", "CNS", "GNS", "TNS", "NS", "U", "DR"};
+  return std::find(std::begin(kStatuses), std::end(kStatuses), word) != std::end(kStatuses);
+}
+
+// A header names a GPU first and no cell: "GPU0 GPU1 mlx5_0 CPU Affinity".
+bool is_header(const Words& words) {
+  if (words.empty() || !is_gpu_name(words[0])) return false;
+  if (words.size() == 1 || words[1] == "CPU" || words[1] == "...") return true;
+  return !find_path_class(words[1]) && !is_p2p_status(words[1]) && !is_number(words[1]);
+}
+
+// Columns end where the affinity begins, or where someone cut them off.
+std::vector<std::string> column_names(const Words& header) {
+  std::vector<std::string> names;
+  for (const auto word : header) {
+    if (word == "CPU" || word == "NUMA" || word == "GPU" || word == "..." || word == "…") break;
+    names.emplace_back(word);
+  }
+  return names;
+}
+
+class Reader {
+ public:
+  Reader(std::string_view text, std::string_view where) : text_(cleaned(text)), where_(where) {}
+
+  TopoMatrix read() {
+    for (const auto line : split(text_, '\n')) read_line(words_of(line));
+    finish();
+    return std::move(matrix_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw ConfigError(fmt::format("{}: {}", where_, what));
+  }
+
+  void read_line(const Words& words) {
+    if (words.empty()) return;
+    if (matrix_.names.empty()) {
+      if (is_header(words)) start(words);
+      return;
+    }
+    read_nic_legend(words);
+    const auto name = std::find(matrix_.names.begin(), matrix_.names.end(), words[0]);
+    if (name != matrix_.names.end() && !complete_ && !is_header(words))
+      read_row(static_cast<std::size_t>(name - matrix_.names.begin()), words);
+  }
+
+  void start(const Words& header) {
+    matrix_.names = column_names(header);
+    if (matrix_.names.size() > kMostColumns)
+      fail(fmt::format("a matrix of {} columns is no machine", matrix_.names.size()));
+    const auto first_nic = std::find_if_not(matrix_.names.begin(), matrix_.names.end(), is_gpu_name);
+    if (std::any_of(first_nic, matrix_.names.end(), is_gpu_name))
+      fail("a GPU column stands behind a NIC column");
+    matrix_.gpus = static_cast<int>(first_nic - matrix_.names.begin());
+    matrix_.cells.resize(matrix_.names.size());
+    for (auto nic = first_nic; nic != matrix_.names.end(); ++nic) matrix_.nic_models.push_back(*nic);
+    affinity_ = std::find(header.begin(), header.end(), "Affinity") != header.end();
+  }
+
+  void read_row(std::size_t row, const Words& words) {
+    auto& cells = matrix_.cells[row];
+    if (!cells.empty()) fail(fmt::format("the row of {} is there twice", matrix_.names[row]));
+    for (std::size_t i = 0; i < matrix_.names.size(); ++i) {
+      if (i + 1 >= words.size() || words[i + 1] == "..." || words[i + 1] == "…")
+        fail(fmt::format("the row of {} ends before column {}: {} of {} cells are there", matrix_.names[row],
+                         matrix_.names[i], i, matrix_.names.size()));
+      cells.push_back(cell(row, i, words[i + 1]));
+    }
+    if (affinity_ && row < static_cast<std::size_t>(matrix_.gpus)) read_affinity(row, words);
+    const bool all =
+        std::none_of(matrix_.cells.begin(), matrix_.cells.end(), [](const auto& r) { return r.empty(); });
+    complete_ = all;
+  }
+
+  std::string cell(std::size_t row, std::size_t column, std::string_view word) const {
+    const auto path = find_path_class(word);
+    const bool known = path && *path != PathClass::nvb && *path != PathClass::net && word != "NVL";
+    if (!known) {
+      if (is_p2p_status(word))
+        fail(
+            "this is `nvidia-smi topo -p2p`, which says where peer access works; save `nvidia-smi topo -m` "
+            "instead");
+      if (is_number(word))
+        fail("this is not from nvidia-smi (numbers in the cells, as rocm-smi prints them)");
+      fail(fmt::format("{}-{} is '{}': it must be X, NV1 to NV18, PIX, PXB, PHB, NODE or SYS",
+                       matrix_.names[row], matrix_.names[column], word));
+    }
+    if ((*path == PathClass::self) != (row == column))
+      fail(fmt::format("{}-{} is '{}': only a device with itself is X (a column may be missing)",
+                       matrix_.names[row], matrix_.names[column], word));
+    return *path == PathClass::nvl ? std::string(word) : std::string(to_string(*path));
+  }
+
+  void read_affinity(std::size_t row, const Words& words) {
+    const std::size_t at = matrix_.names.size() + 1;
+    matrix_.cpu_affinity.resize(static_cast<std::size_t>(matrix_.gpus));
+    matrix_.numa_affinity.resize(static_cast<std::size_t>(matrix_.gpus));
+    if (at < words.size()) matrix_.cpu_affinity[row] = std::string(words[at]);
+    if (at + 1 < words.size() && words[at + 1] != "N/A")
+      matrix_.numa_affinity[row] = std::string(words[at + 1]);
+  }
+
+  void read_nic_legend(const Words& words) {  // "NIC0: mlx5_0"
+    if (words.size() != 2 || !words[0].ends_with(':')) return;
+    const auto name = std::find(matrix_.names.begin() + matrix_.gpus, matrix_.names.end(),
+                                words[0].substr(0, words[0].size() - 1));
+    if (name == matrix_.names.end()) return;
+    matrix_.nic_models[static_cast<std::size_t>(name - matrix_.names.begin() - matrix_.gpus)] =
+        std::string(words[1]);
+  }
+
+  void finish() {
+    if (matrix_.names.empty())
+      fail("there is no matrix here: no line names the columns GPU0 GPU1 ... as `nvidia-smi topo -m` does");
+    std::vector<std::string> missing;
+    for (std::size_t i = 0; i < matrix_.names.size(); ++i)
+      if (matrix_.cells[i].empty()) missing.push_back(matrix_.names[i]);
+    if (!missing.empty())
+      fail(fmt::format("the matrix has {} columns but no row for {}: save all of `nvidia-smi topo -m`",
+                       matrix_.names.size(), join(missing, ", ")));
+    note_oddities();
+  }
+
+  void note_oddities() {
+    for (std::size_t i = 0; i < matrix_.names.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j)
+        if (matrix_.cells[i][j] != matrix_.cells[j][i])
+          matrix_.oddities.push_back(fmt::format("{}-{} is {} but {}-{} is {}", matrix_.names[j],
+                                                 matrix_.names[i], matrix_.cells[j][i], matrix_.names[i],
+                                                 matrix_.names[j], matrix_.cells[i][j]));
+  }
+
+  std::string text_, where_;
+  TopoMatrix matrix_;
+  bool affinity_ = false, complete_ = false;
+};
+
+}  // namespace
+
+TopoMatrix parse_matrix(std::string_view text, std::string_view where) { return Reader(text, where).read(); }
+
+TopoMatrix parse_matrix(const std::vector<std::string>& lines, std::string_view where) {
+  return parse_matrix(join(lines, "\n"), where);
+}
+
+bool looks_like_matrix(std::string_view text) {
+  const std::string clean = cleaned(text);
+  for (const auto line : split(clean, '\n'))
+    if (is_header(words_of(line))) return true;
+  return false;
+}
+
+}  // namespace gradwire

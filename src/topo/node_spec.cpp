@@ -1,0 +1,41 @@
+#include "topo/node_spec.h"
+
+#include <array>
+#include <utility>
+
+namespace gradwire {
+namespace {
+
+constexpr std::array<std::pair<Intra, std::string_view>, 4> kIntras = {{{Intra::nvswitch, "nvswitch"},
+                                                                        {Intra::nvlink_mesh, "nvlink-mesh"},
+                                                                        {Intra::nvlink_pairs, "nvlink-pairs"},
+                                                                        {Intra::pcie, "pcie"}}};
+constexpr std::array<std::pair<CpuMaker, std::string_view>, 5> kMakers = {{{CpuMaker::amd, "amd"},
+                                                                           {CpuMaker::intel, "intel"},
+                                                                           {CpuMaker::power, "power"},
+                                                                           {CpuMaker::grace, "grace"},
+                                                                           {CpuMaker::unknown, "unknown"}}};
+
+template <typename T, std::size_t N>
+std::string_view name_of(const std::array<std::pair<T, std::string_view>, N>& names, T value) {
+  for (const auto& [known, name] : names)
+    if (known == value) return name;
+  return "?";
+}
+
+template <typename T, std::size_t N>
+std::optional<T> find_named(const std::array<std::pair<T, std::string_view>, N>& names,
+                            std::string_view text) {
+  for (const auto& [known, name] : names)
+    if (name == text) return known;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view to_string(Intra intra) { return name_of(kIntras, intra); }
+std::string_view to_string(CpuMaker maker) { return name_of(kMakers, maker); }
+std::optional<Intra> find_intra(std::string_view text) { return find_named(kIntras, text); }
+std::optional<CpuMaker> find_cpu_maker(std::string_view text) { return find_named(kMakers, text); }
+
+}  // namespace gradwire

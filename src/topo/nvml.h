@@ -1,0 +1,29 @@
+// GPUs and NVLinks as NVML reports them. Its library is opened at run time and belongs to the driver; without
+// it there is nothing to report, which is no error.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gradwire {
+
+struct NvmlLink {
+  std::string peer;  // PCI address of the other end
+  bool to_switch = false;
+};
+
+struct NvmlGpu {
+  std::string name, address;         // "NVIDIA A100-SXM4-80GB", "0000:17:00.0"
+  int pcie_gen = 0, pcie_width = 0;  // the highest it can train to here; 0: not known
+  std::vector<NvmlLink> links;       // active ones
+};
+
+struct NvmlReport {
+  std::vector<NvmlGpu> gpus;
+  std::string error;  // why there is nothing, in NVML's words; empty if it worked
+};
+
+std::optional<NvmlReport> read_nvml(const std::string& library);  // nothing if the library is not there
+
+}  // namespace gradwire

@@ -1,0 +1,108 @@
+#include "topo/path.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/text.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::array kNames = {"X", "NVL", "NVB", "C2C", "PIX", "PXB", "PHB", "NODE", "SYS", "NET", "DIS"};
+
+// What a route passes, by kind of link and device.
+struct Passed {
+  int switches = 0, bridges = 0;
+  bool nvlink = false, c2c = false, socket = false, network = false, pcie = false;
+};
+
+Passed passed(const Topology& topology, const std::vector<LinkId>& route) {
+  Passed result;
+  for (const LinkId id : route) {
+    const Link& link = topology.link(id);
+    result.nvlink |= link.kind == LinkKind::nvlink;
+    result.c2c |= link.kind == LinkKind::c2c;
+    result.socket |= link.kind == LinkKind::socket;
+    result.network |= link.kind == LinkKind::network;
+    result.pcie |= link.kind == LinkKind::pcie;
+    if (id == route.back()) continue;
+    result.switches += topology.device(link.to).kind == DeviceKind::pcie_switch;
+    result.bridges += topology.device(link.to).kind == DeviceKind::host_bridge;
+  }
+  return result;
+}
+
+PathClass class_of(const Passed& passed) {
+  if (passed.network) return PathClass::net;
+  if (passed.socket) return PathClass::sys;
+  if (passed.nvlink) return PathClass::nvl;
+  if (passed.c2c && !passed.pcie) return PathClass::c2c;
+  if (passed.bridges > 1) return PathClass::node;
+  if (passed.bridges == 1) return PathClass::phb;
+  return passed.switches > 1 ? PathClass::pxb : PathClass::pix;
+}
+
+}  // namespace
+
+PathClass classify(const Topology& topology, DeviceId from, DeviceId to) {
+  if (from == to) return PathClass::self;
+  if (!topology.reaches(from, to)) return PathClass::none;
+  return class_of(passed(topology, topology.route(from, to)));
+}
+
+std::string_view to_string(PathClass path) { return kNames.at(static_cast<std::size_t>(path)); }
+
+std::optional<PathClass> find_path_class(std::string_view text) {
+  std::string upper(text);
+  std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return std::toupper(c); });
+  if (upper == "SOC") return PathClass::sys;
+  if (upper.starts_with("NV") && find_integer<int>(std::string_view(upper).substr(2))) return PathClass::nvl;
+  const auto found = std::find(kNames.begin(), kNames.end(), upper);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<PathClass>(found - kNames.begin());
+}
+
+int nvlinks_between(const Topology& topology, DeviceId from, DeviceId to) {
+  if (from == to || topology.device(from).node != topology.device(to).node || !topology.reaches(from, to))
+    return 0;
+  int width = 0;
+  for (const LinkId id : topology.route(from, to)) {
+    const Link& link = topology.link(id);
+    if (link.kind != LinkKind::nvlink) return 0;
+    width = width == 0 ? link.width : std::min(width, link.width);
+  }
+  return width;
+}
+
+std::string matrix_cell(const Topology& topology, DeviceId from, DeviceId to) {
+  const PathClass path = classify(topology, from, to);
+  if (path == PathClass::nvl) return fmt::format("NV{}", nvlinks_between(topology, from, to));
+  return std::string(to_string(path));
+}
+
+namespace {
+
+double nvlink_rate(const Topology& topology, DeviceId from, DeviceId to) {
+  if (nvlinks_between(topology, from, to) == 0) return 0;
+  return bottleneck(topology, topology.route(from, to));
+}
+
+}  // namespace
+
+std::optional<DeviceId> find_nvlink_relay(const Topology& topology, DeviceId from, DeviceId to) {
+  std::optional<DeviceId> best;
+  double widest = 0;
+  for (const DeviceId gpu : topology.find_devices(DeviceKind::gpu, topology.device(from).node)) {
+    if (gpu == from || gpu == to) continue;
+    const double rate = std::min(nvlink_rate(topology, from, gpu), nvlink_rate(topology, gpu, to));
+    if (rate <= widest) continue;
+    widest = rate;
+    best = gpu;
+  }
+  return best;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,32 @@
+// Where GPUs and network cards sit in the PCIe tree of a node. Made from a layout or from a matrix; one
+// builder then makes devices and links of it.
+#pragma once
+
+#include <vector>
+
+#include "topo/resolve.h"
+
+namespace gradwire {
+
+// Numbers are names of groups within the node, counted from 0 for each kind; -1: there is no such level.
+struct Seat {
+  int cpu = 0, bridge = 0;
+  int upper = -1;  // switch above the leaf switch
+  int leaf = -1;
+  int width = 16;
+  bool operator==(const Seat&) const = default;
+};
+
+struct Placement {
+  std::vector<Seat> gpus, nics;
+  int cpus = 1;
+  int count(int Seat::*group) const;  // groups of a kind
+};
+
+Placement place(const ResolvedNode&);  // throws ConfigError for a layout whose levels don't nest
+
+Placement place_by_layout(const ResolvedNode&);
+Placement place_by_matrix(const ResolvedNode&);
+void add_nics(const ResolvedNode&, Placement&, int cards);  // at switches or sockets, spread evenly
+
+}  // namespace gradwire

@@ -1,0 +1,43 @@
+// The rates of links inside a node, from presets/links.yaml, and of processors, from presets/cpus.yaml.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "topo/gpu.h"
+#include "topo/node_spec.h"
+#include "topo/topology.h"
+
+namespace gradwire {
+
+struct LinkPreset {
+  std::string id, title, source;
+  LinkKind kind = LinkKind::pcie;
+  int generation = 0;
+  Rate rate;  // of 16 lanes, or of one NVLink
+};
+const std::vector<LinkPreset>& all_links();
+
+Rate pcie_rate(int generation, int width);  // throws ConfigError for a generation that does not exist
+Rate nvlink_rate(const Gpu&, int generation, int links);
+Rate c2c_rate(const Gpu&);
+Rate internal_rate();
+
+// What stands behind a GPU's PCIe slot.
+struct Processor {
+  std::string id, title, source;
+  CpuMaker maker = CpuMaker::unknown;
+  int pcie_gen = 0;
+  Rate memory;  // one direction: half of what reads and writes together achieve
+  Rate socket;  // to one other socket; all 0 if it has no such link
+  bool operator==(const Processor&) const = default;
+};
+const std::vector<Processor>& all_processors();
+Processor find_processor(std::string_view id);  // throws ConfigError
+Processor processor_of(std::string_view vendor, int family,
+                       int model);  // as /proc/cpuinfo and NCCL's files say them
+Processor usual_processor(std::optional<CpuMaker>, int pcie_gen);  // of servers
+
+}  // namespace gradwire
