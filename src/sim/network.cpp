@@ -39,9 +39,11 @@ WayId Network::add_way(Pair pair, std::span<const PipeId> route) {
   return way;
 }
 
-std::uint64_t Network::key(Pair pair) const {
-  return static_cast<std::uint64_t>(pair.from) * static_cast<std::uint64_t>(world_) +
-         static_cast<std::uint64_t>(pair.to);
+// Spread over all bits: pairs of neighbours are regular enough to meet in one place of a table otherwise.
+std::uint64_t Network::key(Pair pair) {
+  const std::uint64_t both =
+      static_cast<std::uint64_t>(pair.from) << 32 | static_cast<std::uint32_t>(pair.to);
+  return both * 0x9E3779B97F4A7C15u;
 }
 
 std::optional<WayId> Network::find_way(Pair pair) const {

@@ -52,7 +52,7 @@ class Network {
   std::size_t first_hop(WayId way) const { return first_hop_[way]; }
 
  private:
-  std::uint64_t key(Pair pair) const;
+  static std::uint64_t key(Pair pair);  // one of its own for every pair
 
   int world_;
   std::vector<Pipe> pipes_;
