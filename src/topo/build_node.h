@@ -12,10 +12,13 @@ Topology build_node(const ResolvedNode&);
 
 void add_nvlinks(const ResolvedNode&, Topology&);  // between the GPUs that are there
 
-// How a node's matrix joins its GPUs, and an NVSwitch if their links could not all be direct.
+// Who is joined to whom by NVLink: directly, or each to an NVSwitch.
 struct NvlinkPlan {
-  std::vector<NvlinkBond> bonds;     // direct
-  std::vector<int> links_to_switch;  // of each GPU; empty: there is no NVSwitch
+  struct Port {
+    int gpu = 0, nvswitch = 0, links = 0;
+  };
+  std::vector<NvlinkBond> bonds;
+  std::vector<Port> ports;
 };
 NvlinkPlan plan_nvlinks(const ResolvedNode&);  // throws ConfigError
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -18,28 +19,55 @@ int nvlinks_in_cell(const TopoMatrix& matrix, std::size_t i, std::size_t j) {
   return std::max(count(matrix.cells[i][j]), count(matrix.cells[j][i]));
 }
 
-// All links direct would need more of them than a GPU has: then there is a switch, and the cell is what each
-// GPU has to it. Two GPUs of a board that is sold with NVSwitch, at full width, are taken for a part of such
-// a board.
-NvlinkPlan plan_by_matrix(const ResolvedNode& node) {
-  const TopoMatrix& matrix = *node.spec.matrix;
+using Counts = std::vector<std::vector<int>>;
+
+Counts nvlinks_of(const TopoMatrix& matrix) {
   const auto gpus = static_cast<std::size_t>(matrix.gpus);
+  Counts counts(gpus, std::vector<int>(gpus, 0));
+  for (std::size_t i = 0; i < gpus; ++i)
+    for (std::size_t j = 0; j < gpus; ++j)
+      if (i != j) counts[i][j] = nvlinks_in_cell(matrix, i, j);
+  return counts;
+}
+
+// The GPUs with NVLinks to this one, and itself.
+std::vector<std::size_t> joined_to(const Counts& counts, std::size_t gpu) {
+  std::vector<std::size_t> group;
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    if (i == gpu || counts[gpu][i] > 0) group.push_back(i);
+  return group;
+}
+
+// All links of a group direct would need more of them than a GPU has: then there is a switch, and a cell is
+// what a GPU has to it. Two GPUs of a board that is sold with NVSwitch, at full width, are taken for a part
+// of such a board.
+bool is_switched(const ResolvedNode& node, const Counts& counts, const std::vector<std::size_t>& group) {
+  const int has = node.gpu.nvlink_links > 0 ? node.gpu.nvlink_links : kMostLinks;
+  for (const std::size_t gpu : group)
+    if (joined_to(counts, gpu) != group) return false;
+  const auto& row = counts[group.front()];
+  const bool board =
+      node.gpu.nvswitch && group.size() == counts.size() && *std::max_element(row.begin(), row.end()) >= has;
+  return group.size() > 1 &&
+         (board || (group.size() > 2 && std::accumulate(row.begin(), row.end(), 0) > has));
+}
+
+NvlinkPlan plan_by_matrix(const ResolvedNode& node) {
+  const Counts counts = nvlinks_of(*node.spec.matrix);
   NvlinkPlan plan;
-  std::vector<int> widest(gpus, 0);
-  bool switched = false;
-  for (std::size_t i = 0; i < gpus; ++i) {
-    int sum = 0;
-    for (std::size_t j = 0; j < gpus; ++j) {
-      const int links = i == j ? 0 : nvlinks_in_cell(matrix, i, j);
-      sum += links;
-      widest[i] = std::max(widest[i], links);
-      if (j < i && links > 0) plan.bonds.push_back({static_cast<int>(j), static_cast<int>(i), links});
-    }
-    const int has = node.gpu.nvlink_links > 0 ? node.gpu.nvlink_links : kMostLinks;
-    switched |= sum > has || (node.gpu.nvswitch && sum > 0 && widest[i] >= has);
+  int switches = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const std::vector<std::size_t> group = joined_to(counts, i);
+    const bool switched = is_switched(node, counts, group);
+    for (std::size_t j = i + 1; j < counts.size() && !switched; ++j)
+      if (counts[i][j] > 0) plan.bonds.push_back({static_cast<int>(i), static_cast<int>(j), counts[i][j]});
+    if (!switched || group.front() != i) continue;
+    for (const std::size_t gpu : group)
+      plan.ports.push_back(
+          {static_cast<int>(gpu), switches, *std::max_element(counts[gpu].begin(), counts[gpu].end())});
+    ++switches;
   }
-  if (!switched) return plan;
-  return {.bonds = {}, .links_to_switch = widest};
+  return plan;
 }
 
 // Two quads, each fully joined, and a link from each GPU to its counterpart. V100 has six links for the four
@@ -59,7 +87,7 @@ NvlinkPlan hybrid_cube_mesh(const Gpu& gpu) {
 }
 
 NvlinkPlan plan_mesh(const ResolvedNode& node) {
-  if (!node.spec.nvlinks.empty()) return {.bonds = node.spec.nvlinks, .links_to_switch = {}};
+  if (!node.spec.nvlinks.empty()) return {.bonds = node.spec.nvlinks, .ports = {}};
   const int gpus = node.total_gpus;
   const int each = *node.spec.nvlink_links_per_gpu / std::max(1, gpus - 1);
   const int per_pair = node.spec.nvlink_links_per_pair.value_or(each);
@@ -99,8 +127,9 @@ NvlinkPlan plan_nvlinks(const ResolvedNode& node) {
   if (node.spec.matrix) return plan_by_matrix(node);
   if (*node.spec.intra == Intra::nvlink_mesh) return plan_mesh(node);
   if (*node.spec.intra == Intra::nvlink_pairs) return plan_pairs(node);
-  const auto gpus = static_cast<std::size_t>(node.total_gpus);
-  return {.bonds = {}, .links_to_switch = std::vector<int>(gpus, *node.spec.nvlink_links_per_gpu)};
+  NvlinkPlan plan;
+  for (int i = 0; i < node.total_gpus; ++i) plan.ports.push_back({i, 0, *node.spec.nvlink_links_per_gpu});
+  return plan;
 }
 
 void add_nvlinks(const ResolvedNode& node, Topology& topology) {
@@ -118,10 +147,16 @@ void add_nvlinks(const ResolvedNode& node, Topology& topology) {
   };
   for (const NvlinkBond& bond : plan.bonds)
     join(gpus[static_cast<std::size_t>(bond.gpu)], gpus[static_cast<std::size_t>(bond.peer)], bond.links);
-  if (plan.links_to_switch.empty()) return;
-  const DeviceId nvswitch =
-      topology.add_device({.name = "NVS", .kind = DeviceKind::nvswitch, .node = 0, .model = {}});
-  for (std::size_t i = 0; i < gpus.size(); ++i) join(gpus[i], nvswitch, plan.links_to_switch[i]);
+  std::vector<DeviceId> switches;
+  for (const NvlinkPlan::Port& port : plan.ports) {
+    if (static_cast<std::size_t>(port.nvswitch) == switches.size())
+      switches.push_back(topology.add_device({.name = fmt::format("NVS{}", port.nvswitch),
+                                              .kind = DeviceKind::nvswitch,
+                                              .node = 0,
+                                              .model = {}}));
+    join(gpus[static_cast<std::size_t>(port.gpu)], switches[static_cast<std::size_t>(port.nvswitch)],
+         port.links);
+  }
 }
 
 }  // namespace gradwire

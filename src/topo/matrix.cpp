@@ -28,16 +28,40 @@ std::string cleaned(std::string_view text) {
   return result;
 }
 
+// Length of the cell or device name that a word begins with; 0 if none.
+std::size_t known_prefix(std::string_view word) {
+  const auto digits = [&](std::size_t from) {
+    std::size_t end = from;
+    while (end < word.size() && std::isdigit(static_cast<unsigned char>(word[end])) != 0) ++end;
+    return end > from ? end : 0;
+  };
+  for (const std::string_view code : {"NODE", "SYS", "SOC", "PIX", "PXB", "PHB", "X"})
+    if (word.starts_with(code)) return code.size();
+  for (const std::string_view name : {"GPU", "NIC", "NV"})
+    if (word.starts_with(name)) return digits(name.size());
+  return 0;
+}
+
+// Pasting can lose the blank between two columns: "PXBNODE", "NIC1NIC2".
+void add_unglued(std::string_view word, Words& words) {
+  Words parts;
+  for (std::string_view rest = word; !rest.empty();) {
+    const std::size_t size = known_prefix(rest);
+    if (size == 0) return words.push_back(word);
+    parts.push_back(rest.substr(0, size));
+    rest.remove_prefix(size);
+  }
+  words.insert(words.end(), parts.begin(), parts.end());
+}
+
 Words words_of(std::string_view line) {
+  const auto is_space = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
   Words words;
   for (std::size_t i = 0; i < line.size();) {
-    if (std::isspace(static_cast<unsigned char>(line[i])) != 0) {
-      ++i;
-      continue;
-    }
     const std::size_t begin = i;
-    while (i < line.size() && std::isspace(static_cast<unsigned char>(line[i])) == 0) ++i;
-    words.push_back(line.substr(begin, i - begin));
+    while (i < line.size() && !is_space(line[i])) ++i;
+    if (i > begin) add_unglued(line.substr(begin, i - begin), words);
+    while (i < line.size() && is_space(line[i])) ++i;
   }
   return words;
 }
@@ -112,6 +136,7 @@ class Reader {
 
   void read_row(std::size_t row, const Words& words) {
     auto& cells = matrix_.cells[row];
+    if (breaks_off(row, words)) return;
     if (!cells.empty()) fail(fmt::format("the row of {} is there twice", matrix_.names[row]));
     for (std::size_t i = 0; i < matrix_.names.size(); ++i) {
       if (i + 1 >= words.size() || words[i + 1] == "..." || words[i + 1] == "…")
@@ -123,6 +148,17 @@ class Reader {
     const bool all =
         std::none_of(matrix_.cells.begin(), matrix_.cells.end(), [](const auto& r) { return r.empty(); });
     complete_ = all;
+  }
+
+  // The last row that is there, of a NIC, ends early: the text was cut, and what it lacks stands in the other
+  // rows.
+  bool breaks_off(std::size_t row, const Words& words) {
+    const bool cut = words.size() <= matrix_.names.size() || !find_path_class(words[matrix_.names.size()]);
+    const bool gpus_whole = std::none_of(matrix_.cells.begin(), matrix_.cells.begin() + matrix_.gpus,
+                                         [](const auto& cells) { return cells.empty(); });
+    if (!cut || row < static_cast<std::size_t>(matrix_.gpus) || !gpus_whole) return false;
+    cut_at_ = row;
+    return true;
   }
 
   std::string cell(std::size_t row, std::size_t column, std::string_view word) const {
@@ -168,10 +204,36 @@ class Reader {
     std::vector<std::string> missing;
     for (std::size_t i = 0; i < matrix_.names.size(); ++i)
       if (matrix_.cells[i].empty()) missing.push_back(matrix_.names[i]);
-    if (!missing.empty())
+    const auto nics = matrix_.names.size() - static_cast<std::size_t>(matrix_.gpus);
+    if (missing.size() == nics && nics > 0 &&
+        missing.front() == matrix_.names[static_cast<std::size_t>(matrix_.gpus)])
+      cut_at_ = static_cast<std::size_t>(matrix_.gpus);
+    if (cut_at_ && missing.front() == matrix_.names[*cut_at_])
+      complete_from_columns(missing);
+    else if (!missing.empty())
       fail(fmt::format("the matrix has {} columns but no row for {}: save all of `nvidia-smi topo -m`",
                        matrix_.names.size(), join(missing, ", ")));
     note_oddities();
+  }
+
+  void complete_from_columns(const std::vector<std::string>& missing) {
+    matrix_.oddities.push_back(
+        fmt::format("the text breaks off at the row of {}: {} read from the other rows", missing.front(),
+                    missing.size() == 1 ? "it is" : join(missing, ", ") + " are"));
+    for (std::size_t i = *cut_at_; i < matrix_.names.size(); ++i) {
+      for (std::size_t j = 0; j < *cut_at_; ++j) matrix_.cells[i].push_back(matrix_.cells[j][i]);
+      for (std::size_t j = *cut_at_; j < matrix_.names.size(); ++j)
+        matrix_.cells[i].push_back(i == j ? "X" : through_a_gpu(i, j));
+    }
+  }
+
+  // In a tree two devices are as near as the farther of them is to a third that is near both.
+  std::string through_a_gpu(std::size_t i, std::size_t j) const {
+    PathClass nearest = PathClass::sys;
+    for (std::size_t gpu = 0; gpu < static_cast<std::size_t>(matrix_.gpus); ++gpu)
+      nearest = std::min(nearest, std::max(*find_path_class(matrix_.cells[gpu][i]),
+                                           *find_path_class(matrix_.cells[gpu][j])));
+    return std::string(to_string(nearest));
   }
 
   void note_oddities() {
@@ -185,6 +247,7 @@ class Reader {
 
   std::string text_, where_;
   TopoMatrix matrix_;
+  std::optional<std::size_t> cut_at_;  // row
   bool affinity_ = false, complete_ = false;
 };
 

@@ -54,7 +54,7 @@ MatrixNode node_from_matrix(std::string_view text, const std::string& where, std
   node.matrix = parse_matrix(text, where);
   node.gpus = node.matrix->gpus;
   for (const std::string& oddity : node.matrix->oddities)
-    result.notes.push_back("the report contradicts itself: " + oddity);
+    result.notes.push_back("odd in the report: " + oddity);
   if (!gpu.empty()) {
     node.gpu = find_gpu(gpu).id;
   } else if (const auto named = find_gpu_by_name(text)) {

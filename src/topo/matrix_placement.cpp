@@ -22,8 +22,8 @@ class Groups {  // union-find; a group is named by its smallest member
     return i;
   }
   void join(std::size_t i, std::size_t j) {
-    const auto [low, high] = std::minmax(of(i), of(j));
-    parent_[high] = low;
+    const std::size_t a = of(i), b = of(j);
+    parent_[std::max(a, b)] = std::min(a, b);
   }
 
  private:

@@ -1,7 +1,7 @@
 #include "topo/resolve.h"
 
 #include <algorithm>
-#include <cmath>
+#include <numeric>
 
 #include "base/error.h"
 #include "topo/resolve_network.h"
@@ -41,7 +41,10 @@ void resolve_count(ResolvedNode& node) {
   if (spec.gpus > node.total_gpus || highest > node.total_gpus)
     throw ConfigError(fmt::format("{} GPUs are asked for but the matrix has {}", std::max(spec.gpus, highest),
                                   node.total_gpus));
-  for (int i = 0; spec.gpu_indices.empty() && i < spec.gpus; ++i) node.spec.gpu_indices.push_back(i);
+  if (spec.gpu_indices.empty()) {
+    spec.gpu_indices.resize(static_cast<std::size_t>(spec.gpus));
+    std::iota(spec.gpu_indices.begin(), spec.gpu_indices.end(), 0);
+  }
   std::vector<int> sorted = spec.gpu_indices;
   std::sort(sorted.begin(), sorted.end());
   if (static_cast<int>(sorted.size()) < spec.gpus || sorted.front() < 0 ||
