@@ -6,8 +6,8 @@
 #include <unistd.h>
 #include <simgrid/s4u.hpp>
 
-#include <chrono>
 #include <csignal>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -88,10 +88,9 @@ PeerResult simulate_here(const PeerCall& call) {
   for (int i = 0; i < call.hosts; ++i)
     sg::Actor::create(host_name(i), engine.host_by_name(host_name(i)),
                       [&call, i] { call.pattern == Pattern::ring ? ring(call, i) : all_to_all(call, i); });
-  const auto begin = std::chrono::steady_clock::now();
+  const Seconds begin = processor_time();
   engine.run();
-  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
-  return {sg::Engine::get_clock(), wall.count()};
+  return {sg::Engine::get_clock(), processor_time() - begin};
 }
 
 [[noreturn]] void be_the_child(const PeerCall& call, int to_parent) {
@@ -100,6 +99,12 @@ PeerResult simulate_here(const PeerCall& call) {
 }
 
 }  // namespace
+
+Seconds processor_time() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 std::optional<PeerResult> run_simgrid(const PeerCall& call, Seconds limit) {
   int ends[2];

@@ -23,8 +23,10 @@ struct PeerCall {
 
 struct PeerResult {
   Seconds simulated = 0;
-  Seconds wall = 0;  // of the simulation alone, with the platform already built
+  Seconds cost = 0;  // processor time of the simulation alone, with the platform already built
 };
+
+Seconds processor_time();  // of this process so far
 
 // Nothing if it takes longer than `limit` or fails.
 std::optional<PeerResult> run_simgrid(const PeerCall& call, Seconds limit);

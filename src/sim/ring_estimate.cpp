@@ -4,7 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "sched/ring.h"
+#include "base/error.h"
+#include "sched/choose.h"
 #include "sim/ring_recurrence.h"
 #include "sim/sharing.h"
 #include "sim/simulate.h"
@@ -77,23 +78,30 @@ class RingAnalysis {
 struct Call {
   const RingShape& shape;
   const CostModel& cost;
-  int cut;
+  RingCall ring;
+
+  int world() const { return static_cast<int>(shape.hops.size()); }
 
   Seconds time(double Rates::*rate, Bytes chunk) const {
-    const int world = static_cast<int>(shape.hops.size());
     std::vector<Hop> hops;
     for (const Rates& hop : shape.hops)
       hops.push_back({hop.latency, cost.per_message + static_cast<double>(chunk) / hop.*rate});
     if (shape.alike && rate == &Rates::crowded) hops.resize(1);
     const std::size_t period = period_of(hops);
-    return ring_recurrence(std::span(hops).first(period), {world, cut, cost.reduce(chunk)});
+    return ring_recurrence(std::span(hops).first(period),
+                           {ring.kind, world(), ring.cut, cost.reduce(chunk), copy_time(chunk)});
   }
 
   // Everything that crosses the busiest pipe, at its full rate, after the least latency of any hop.
   Seconds pipe_time(Bytes chunk) const {
-    const double messages = 2.0 * static_cast<double>(shape.hops.size() - 1) * cut;
+    const double messages = (ring.kind == Collective::all_reduce ? 2.0 : 1.0) * (world() - 1) * ring.cut;
     const auto nearest = std::ranges::min_element(shape.hops, {}, &Rates::latency);
     return nearest->latency + cost.per_message + messages * static_cast<double>(chunk) * shape.busiest;
+  }
+
+  // Of a rank's own part to its place, in one go.
+  Seconds copy_time(Bytes chunk) const {
+    return ring.kind == Collective::all_gather ? cost.copy(chunk * static_cast<Bytes>(ring.cut)) : 0;
   }
 
   Seconds high(Bytes chunk) const { return time(shape.touching ? &Rates::crowded : &Rates::alone, chunk); }
@@ -109,9 +117,16 @@ struct Call {
 
 Estimate estimate_ring(const RingCall& call, const Network& network, const CostModel& cost) {
   check_cost(cost);
-  if (network.world() < 2) return {};
+  if (call.cut < 1)
+    throw ConfigError(fmt::format("a ring with {} pieces: there must be at least 1", call.cut));
+  if (!can(Algorithm::ring, call.kind))
+    throw ConfigError(fmt::format("there is no ring for {}", name_of(call.kind)));
+  if (network.world() < 2) {  // nobody to talk to; but where `in` and `out` are two, data moves
+    const Seconds alone = call.kind == Collective::all_reduce ? 0 : cost.copy(call.bytes);
+    return {alone, alone};
+  }
   const RingShape shape = RingAnalysis(network, cost.efficiency).shape();
-  const Call asked{shape, cost, call.cut};
+  const Call asked{shape, cost, call};
   const Bytes element = call.bytes % 4 == 0 ? 4 : 1,
               chunks = static_cast<Bytes>(network.world()) * static_cast<Bytes>(call.cut);
   const Bytes elements = call.bytes / element, least = elements / chunks * element;
@@ -122,9 +137,10 @@ Estimate estimate_ring(const RingCall& call, const Network& network, const CostM
 RingTime ring_time(const RingCall& call, const Network& network, const CostModel& cost, double tolerance) {
   const Estimate estimate = estimate_ring(call, network, cost);
   if (estimate.error() <= tolerance) return {estimate.high, estimate.exact() ? 0 : estimate.error(), false};
+  const Problem problem{.kind = call.kind, .world = network.world(), .bytes = call.bytes};
   std::vector<Plan> plans;
   for (Rank rank = 0; rank < network.world(); ++rank)
-    plans.push_back(make_plan(ring_all_reduce(rank, network.world(), call.cut)));
+    plans.push_back(make_plan(make_part({Algorithm::ring, call.cut}, problem, rank)));
   const Chunks chunks = divide_evenly(plans[0].part.shape, call.bytes);
   return {simulate_time(plans, chunks, network, cost).time, 0, true};
 }

@@ -1,4 +1,5 @@
-// How long a ring all-reduce takes on a network, without replaying it, in microseconds.
+// How long a ring (all_reduce, reduce_scatter, all_gather) takes on a network, without replaying it, in
+// microseconds.
 //
 // The hops of a ring wait for each other, so all advance at one rate, and what they share decides it. A hop
 // never gets less of a pipe than the pipe's rate divided by all that ever cross it; with that,
@@ -9,15 +10,17 @@
 // rate. Where chunks differ by an element, the time is between those with all chunks small and all large.
 #pragma once
 
+#include "base/collective.h"
 #include "sim/cost.h"
 #include "sim/network.h"
 
 namespace gradwire {
 
-// An all-reduce of `bytes` as ring_all_reduce(rank, network.world(), cut) does it.
+// `bytes` is what the larger of `in` and `out` holds; `cut` as sched/ring.h takes it.
 struct RingCall {
   Bytes bytes = 0;
   int cut = 1;
+  Collective kind = Collective::all_reduce;
 };
 
 struct Estimate {
@@ -26,7 +29,7 @@ struct Estimate {
   bool exact() const { return error() < 1e-9; }
 };
 
-// The network must have a way from every rank to the next.
+// The network must have a way from every rank to the next. Throws ConfigError for another collective.
 Estimate estimate_ring(const RingCall& call, const Network& network, const CostModel& cost = {});
 
 // The estimate where it is within `tolerance`, else a replay.

@@ -4,7 +4,8 @@
 
 #include <random>
 
-#include "sched/ring.h"
+#include "base/error.h"
+#include "sched/choose.h"
 #include "sim/ring_recurrence.h"
 #include "sim/simulate.h"
 
@@ -14,7 +15,8 @@ namespace {
 Seconds replay(const RingCall& call, const Network& network, const CostModel& cost) {
   std::vector<Plan> plans;
   for (Rank rank = 0; rank < network.world(); ++rank)
-    plans.push_back(make_plan(ring_all_reduce(rank, network.world(), call.cut)));
+    plans.push_back(make_plan(
+        make_part({Algorithm::ring, call.cut}, {.kind = call.kind, .world = network.world()}, rank)));
   return simulate_time(plans, divide_evenly(plans[0].part.shape, call.bytes), network, cost).time;
 }
 
@@ -26,7 +28,7 @@ CostModel random_cost(std::mt19937& random) {
   return {.per_step = pick(random, {0, 1e-6}),
           .per_message = pick(random, {0, 3e-6}),
           .reduce_bytes_per_s = pick(random, {5e9, 1e12, std::numeric_limits<double>::infinity()}),
-          .copy_bytes_per_s = 1e9,
+          .copy_bytes_per_s = pick(random, {1e7, 10e9}),
           .efficiency = pick(random, {1, 0.9})};
 }
 
@@ -34,7 +36,9 @@ RingCall random_call(std::mt19937& random, int world) {
   const int cut = 1 + static_cast<int>(random() % 10);
   const Bytes chunk = 4 * (1 + random() % 100'000);
   const Bytes uneven = random() % 4 == 0 ? 4 * (random() % static_cast<unsigned>(world * cut)) : 0;
-  return {chunk * static_cast<Bytes>(world * cut) + uneven, cut};
+  constexpr Collective kKinds[] = {Collective::all_reduce, Collective::reduce_scatter,
+                                   Collective::all_gather};
+  return {chunk * static_cast<Bytes>(world * cut) + uneven, cut, kKinds[random() % 3]};
 }
 
 // Every hop has a pipe of its own, of any rate and latency.
@@ -99,7 +103,7 @@ TEST(RingEstimate, EqualsTheReplayWhereHopsDontTouch) {
     EXPECT_TRUE(estimate.exact());
     const Seconds replayed = replay(call, network, cost);
     EXPECT_NEAR(estimate.high, replayed, 1e-9 * replayed)
-        << "round " << round << ", world " << world << ", cut " << call.cut;
+        << "round " << round << ", world " << world << ", cut " << call.cut << ", " << name_of(call.kind);
   }
 }
 
@@ -167,10 +171,20 @@ TEST(RingTime, ReplaysWhereItCannotKnow) {
   EXPECT_FALSE(ring_time(call, network, {}, 1.0).replayed);
 }
 
-TEST(RingTime, OfOneRankIsNothing) {
-  Network network(1);
-  network.add_way({0, 0}, {});
-  EXPECT_EQ(ring_time({1 << 20, 4}, network).time, 0);
+TEST(RingTime, RefusesWhatIsNoRing) {
+  const Network network = star(4, {1e9, 0}, ring_pairs(4));
+  EXPECT_THROW(ring_time({1024, 1, Collective::broadcast}, network), ConfigError);
+  EXPECT_THROW(ring_time({1024, 0}, network), ConfigError);
+}
+
+TEST(RingTime, OfOneRankIsItsCopyIfAny) {
+  const Network network(1);
+  const CostModel cost{.copy_bytes_per_s = 1e9};
+  for (const Collective kind : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather}) {
+    const RingCall call{1'000'000, 4, kind};
+    EXPECT_NEAR(ring_time(call, network, cost).time, kind == Collective::all_reduce ? 0 : 1e-3, 1e-12);
+    EXPECT_NEAR(replay(call, network, cost), ring_time(call, network, cost).time, 1e-12);
+  }
 }
 
 TEST(RingRecurrence, KnowsThePeriodOfHops) {

@@ -8,9 +8,11 @@
 namespace gradwire {
 namespace {
 
-// Of one piece on every rank of the period: when what arrived last was there, and when it was added up.
+using Times = std::vector<Seconds>;  // by rank of the period
+
+// Of one piece: when what arrived last was there, and when it was added up.
 struct Piece {
-  std::vector<Seconds> arrived, reduced;
+  Times arrived, reduced;
 };
 
 // The state of a ring in the middle of its messages, which every rank sends in one order: round by round,
@@ -22,28 +24,16 @@ class Ring {
       : hops_(hops),
         steps_(steps),
         sending_(hops.size()),
-        receiving_(hops.size()),
-        carried_(hops.size()),
-        summed_(hops.size()),
-        pieces_(kPiecesInFlight, Piece{sending_, sending_}) {}
+        receiving_(sending_),
+        carried_(sending_),
+        summed_(hops.size(), steps.copy),
+        pieces_(kPiecesInFlight, Piece{sending_, sending_}),
+        sent_(2 * kPiecesInFlight, sending_) {}
 
-  // Chunks are added up for world - 1 rounds, then go round complete for as many. A place in scratch is free
-  // for the next chunk when the one before it is added up; what is complete has its own place from the start.
   void run_block(int count) {
-    const int rounds = steps_.world - 1;
-    for (int s = 0; s < rounds; ++s)
-      for (int k = 0; k < count; ++k) {
-        Piece& piece = pieces_[k];
-        if (s > 0) raise(sending_, piece.reduced);
-        raise(receiving_, piece.reduced);
-        carry(piece);
-        add_up(piece);
-      }
-    for (int s = 0; s < rounds; ++s)
-      for (int k = 0; k < count; ++k) {
-        raise(sending_, s == 0 ? pieces_[k].reduced : pieces_[k].arrived);
-        carry(pieces_[k]);
-      }
+    if (steps_.kind == Collective::reduce_scatter) return scatter(count);
+    if (steps_.kind == Collective::all_reduce) add_up_in_place(count);
+    gather(count);
   }
 
   Seconds end() const {
@@ -51,7 +41,47 @@ class Ring {
   }
 
  private:
-  static void raise(std::vector<Seconds>& started, const std::vector<Seconds>& needed) {
+  int rounds() const { return steps_.world - 1; }
+
+  // A place in scratch is free for the next chunk when the one before it is added up.
+  void add_up_in_place(int count) {
+    for (int s = 0; s < rounds(); ++s)
+      for (Piece& piece : std::span(pieces_).first(count)) {
+        if (s > 0) raise(sending_, piece.reduced);
+        raise(receiving_, piece.reduced);
+        carry(piece);
+        add_up(piece);
+      }
+  }
+
+  // What is complete has its own place from the start. Its first round sends what has just been added up, or,
+  // of an all_gather, the input.
+  void gather(int count) {
+    for (int s = 0; s < rounds(); ++s)
+      for (Piece& piece : std::span(pieces_).first(count)) {
+        if (s > 0)
+          raise(sending_, piece.arrived);
+        else if (steps_.kind == Collective::all_reduce)
+          raise(sending_, piece.reduced);
+        carry(piece);
+      }
+  }
+
+  // Sums are collected in scratch, in two places for each piece, and a place is free when it has been sent.
+  // What arrives last goes to the output.
+  void scatter(int count) {
+    for (int s = 0; s < rounds(); ++s)
+      for (int k = 0; k < count; ++k) {
+        Piece& piece = pieces_[k];
+        if (s > 0) raise(sending_, piece.reduced);
+        if (s < rounds() - 1) raise(receiving_, sent_[s % 2 * count + k]);
+        carry(piece);
+        if (s > 0) sent_[(s - 1) % 2 * count + k] = carried_;
+        add_up(piece);
+      }
+  }
+
+  static void raise(Times& started, const Times& needed) {
     for (std::size_t i = 0; i < started.size(); ++i) started[i] = std::max(started[i], needed[i]);
   }
 
@@ -74,14 +104,15 @@ class Ring {
 
   const std::span<const Hop> hops_;
   const RingSteps steps_;
-  std::vector<Seconds> sending_, receiving_, carried_, summed_;
+  Times sending_, receiving_, carried_, summed_;
   std::vector<Piece> pieces_;
+  std::vector<Times> sent_;  // by place in scratch: when what it held was gone
 };
 
 }  // namespace
 
 Seconds ring_recurrence(std::span<const Hop> hops, const RingSteps& steps) {
-  if (steps.world < 2 || hops.empty()) return 0;
+  if (hops.empty()) return 0;
   Ring ring(hops, steps);
   for_each_block(steps.cut, [&](int, int count) { ring.run_block(count); });
   return ring.end();
