@@ -111,7 +111,7 @@ class NodeBuilder {
     const auto& matrix = node_.spec.matrix;
     const DeviceId gpu =
         add(DeviceKind::gpu, matrix ? matrix->names[index] : fmt::format("GPU{}", index), node_.gpu.id);
-    if (node_.gpu.c2c_bytes_per_s > 0 && node_.cpu.maker == CpuMaker::grace)
+    if (joined_by_c2c(node_))
       join(LinkKind::c2c, gpu, cpus_[static_cast<std::size_t>(seat.cpu)], c2c_rate(node_.gpu));
     else
       join_pcie(gpu, slot(seat), *node_.spec.pcie_gen, seat.width);

@@ -82,16 +82,51 @@ std::vector<LinkId> staged_route(const Topology& topology, DeviceId from, Device
   return route;
 }
 
+namespace {
+
+void append(std::vector<LinkId>& route, const std::vector<LinkId>& more) {
+  route.insert(route.end(), more.begin(), more.end());
+}
+
+// The same network cards, but each GPU's data passes through the memory next to it.
+std::vector<LinkId> staged_network_route(const Topology& topology, const std::vector<LinkId>& direct) {
+  const auto is_network = [&](LinkId id) { return topology.link(id).kind == LinkKind::network; };
+  const auto first = std::find_if(direct.begin(), direct.end(), is_network);
+  const auto last = std::find_if(direct.rbegin(), direct.rend(), is_network).base();
+  const DeviceId from = topology.link(direct.front()).from, to = topology.link(direct.back()).to;
+  const DeviceId near = topology.nearest(from, DeviceKind::memory).at(0),
+                 far = topology.nearest(to, DeviceKind::memory).at(0);
+  std::vector<LinkId> route = topology.route(from, near);
+  append(route, topology.route(near, topology.link(*first).from));
+  route.insert(route.end(), first, last);
+  append(route, topology.route(topology.link(*(last - 1)).to, far));
+  append(route, topology.route(far, to));
+  return route;
+}
+
+bool are_gpus(const Topology& topology, DeviceId a, DeviceId b) {
+  return topology.device(a).kind == DeviceKind::gpu && topology.device(b).kind == DeviceKind::gpu;
+}
+
+bool goes_through_host(const Machine& machine, PathClass path) {
+  if (path == PathClass::net) return machine.network && !machine.network->gpudirect.value_or(true);
+  return !machine.p2p && path >= PathClass::pix && path <= PathClass::sys;
+}
+
+}  // namespace
+
 Path find_path(const Machine& machine, DeviceId from, DeviceId to) {
   const Topology& topology = machine.topology;
   Path path;
   path.path_class = classify(topology, from, to);
   if (path.path_class == PathClass::self || path.path_class == PathClass::none) return path;
-  const bool gpus =
-      topology.device(from).kind == DeviceKind::gpu && topology.device(to).kind == DeviceKind::gpu;
-  path.through_host =
-      gpus && !machine.p2p && path.path_class >= PathClass::pix && path.path_class <= PathClass::sys;
-  path.links = path.through_host ? staged_route(topology, from, to) : topology.route(from, to);
+  path.through_host = are_gpus(topology, from, to) && goes_through_host(machine, path.path_class);
+  if (!path.through_host)
+    path.links = topology.route(from, to);
+  else if (path.path_class == PathClass::net)
+    path.links = staged_network_route(topology, topology.route(from, to));
+  else
+    path.links = staged_route(topology, from, to);
   path.bytes_per_s = bottleneck(topology, path.links);
   path.latency = latency(topology, path.links);
   return path;

@@ -54,9 +54,9 @@ const std::vector<MachinePreset>& all_machines();
 // The same machine with only its first GPUs in use, in rank order: some of one node, or all of several nodes.
 Machine with_gpus(Machine, int gpus);
 
-// How data gets from one device to another on this machine: straight, or, for two GPUs of a node that have
-// neither NVLink nor peer access, through the host memory next to the receiver (that is where NCCL puts its
-// buffers).
+// How data gets from one device to another on this machine: straight, or through host memory: for two GPUs of
+// a node that have neither NVLink nor peer access, through the memory next to the receiver (that is where
+// NCCL puts its buffers); between nodes without GPUDirect, through the memory next to each GPU.
 struct Path {
   PathClass path_class = PathClass::none;
   bool through_host = false;

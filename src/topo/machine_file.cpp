@@ -63,7 +63,10 @@ std::vector<NvlinkBond> read_nvlinks(const YamlMap& entry) {
 void read_cpu(const YamlMap& entry, NodeSpec& node) {
   const auto cpu = entry.find_text("cpu");
   if (!cpu) return;
-  node.cpu = find_cpu_maker(*cpu);
+  const auto& known = all_processors();
+  const bool model =
+      std::any_of(known.begin(), known.end(), [&](const Processor& p) { return p.id == *cpu; });
+  node.cpu = model ? std::nullopt : find_cpu_maker(*cpu);
   if (node.cpu) return;
   node.cpu_model = find_processor(*cpu).id;
   node.cpu = find_processor(*cpu).maker;

@@ -78,8 +78,14 @@ void add_nics(const ResolvedNode& node, Placement& placement, int cards) {
   }
 }
 
+bool joined_by_c2c(const ResolvedNode& node) {
+  return node.gpu.c2c_bytes_per_s > 0 && node.cpu.maker == CpuMaker::grace;
+}
+
 Placement place(const ResolvedNode& node) {
   Placement placement = node.spec.matrix ? place_by_matrix(node) : place_by_layout(node);
+  if (joined_by_c2c(node))
+    for (Seat& seat : placement.gpus) seat = {.cpu = seat.cpu, .bridge = -1};
   const int wanted = node.spec.network ? *node.spec.network->nics_per_node : 0;
   add_nics(node, placement, std::max(0, wanted - static_cast<int>(placement.nics.size())));
   return placement;

@@ -8,7 +8,8 @@
 
 namespace gradwire {
 
-// Numbers are names of groups within the node, counted from 0 for each kind; -1: there is no such level.
+// Numbers are names of groups within the node, counted from 0 for each kind; -1: there is no such level (a
+// GPU on NVLink-C2C has no bridge).
 struct Seat {
   int cpu = 0, bridge = 0;
   int upper = -1;  // switch above the leaf switch
@@ -24,6 +25,8 @@ struct Placement {
 };
 
 Placement place(const ResolvedNode&);  // throws ConfigError for a layout whose levels don't nest
+
+bool joined_by_c2c(const ResolvedNode&);  // GPUs hang on their processor without PCIe (Grace)
 
 Placement place_by_layout(const ResolvedNode&);
 Placement place_by_matrix(const ResolvedNode&);

@@ -72,7 +72,8 @@ void resolve_cpu(ResolvedNode& node) {
   }
   node.cpu = usual_processor(spec.cpu, *spec.pcie_gen);
   spec.cpu_model = node.cpu.id;
-  node.notes.push_back(fmt::format("the processor is not stated: taken as {}", node.cpu.title));
+  if (spec.cpu != CpuMaker::grace)
+    node.notes.push_back(fmt::format("the processor is not stated: taken as {}", node.cpu.title));
   if (!spec.cpu) spec.cpu = CpuMaker::unknown;
 }
 

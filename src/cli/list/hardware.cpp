@@ -1,0 +1,146 @@
+#include "cli/list/hardware.h"
+
+#include <fmt/format.h>
+
+#include "cli/topo/table.h"
+#include "topo/machine.h"
+#include "topo/rates.h"
+
+namespace gradwire {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+std::string giga(double value) { return value == 0 ? "-" : fmt::format("{:.4g}", value / 1e9); }
+std::string tera(double value) { return value == 0 ? "-" : fmt::format("{:.4g}", value / 1e12); }
+
+std::string nvlink_of(const Gpu& gpu) {
+  if (gpu.nvlink_links == 0) return "-";
+  return fmt::format("{} x{} {:.4g}", gpu.nvlink_gen, gpu.nvlink_links,
+                     gpu.nvlink_links * gpu.nvlink_bytes_per_s_per_link / 1e9);
+}
+
+nlohmann::json rate_json(const Rate& rate) {
+  return {{"gb_per_s", rate.bytes_per_s / 1e9},
+          {"nominal_gb_per_s", rate.nominal_bytes_per_s / 1e9},
+          {"nccl_gb_per_s", rate.nccl_bytes_per_s / 1e9},
+          {"latency_us", rate.latency * 1e6}};
+}
+
+std::string network_of(const NodeSpec& node) {
+  if (!node.network || !node.network->gbit_per_nic) return "-";
+  return fmt::format("{}x{:g} {}", node.network->nics_per_node.value_or(1), *node.network->gbit_per_nic,
+                     node.network->kind ? to_string(*node.network->kind) : "");
+}
+
+}  // namespace
+
+std::string gpus_text() {
+  Rows rows = {{"GPU", "SM", "fp32", "tf32", "fp16", "GB", "GB/s", "NVLink GB/s", "PCIe", "P2P"}};
+  for (const Gpu& gpu : all_gpus())
+    rows.push_back({gpu.id, fmt::format("{}", gpu.sm), tera(gpu.fp32_flops), tera(gpu.tf32_flops),
+                    tera(gpu.fp16_flops), giga(static_cast<double>(gpu.memory_bytes)),
+                    giga(gpu.memory_bytes_per_s), nvlink_of(gpu),
+                    fmt::format("{} x{}", gpu.pcie_gen, gpu.pcie_width), gpu.pcie_p2p ? "yes" : "no"});
+  return aligned(rows, 1) +
+         "\nTFLOP/s dense; NVLink: generation, links, GB/s one way; P2P: peer access over PCIe.\n"
+         "Sources: presets/gpus.yaml\n";
+}
+
+std::string links_text() {
+  Rows rows = {{"link", "what it is", "GB/s", "nominal", "NCCL"}};
+  for (const LinkPreset& link : all_links())
+    rows.push_back({link.id, link.title, giga(link.rate.bytes_per_s), giga(link.rate.nominal_bytes_per_s),
+                    giga(link.rate.nccl_bytes_per_s)});
+  Rows cpus = {{"processor", "what it is", "PCIe", "memory GB/s", "socket GB/s", "NCCL"}};
+  for (const Processor& cpu : all_processors())
+    cpus.push_back({cpu.id, cpu.title, fmt::format("{}", cpu.pcie_gen), giga(cpu.memory.bytes_per_s),
+                    giga(cpu.socket.bytes_per_s), giga(cpu.socket.nccl_bytes_per_s)});
+  return aligned(rows, 2) + "\n" + aligned(cpus, 2) +
+         "\nGB/s is what is achieved, one way; NVLink per link. NCCL: what its graph search\n"
+         "believes. Sources: presets/links.yaml and presets/cpus.yaml\n";
+}
+
+std::string networks_text() {
+  Rows rows = {{"network", "what it is", "kind", "Gbit/s", "GB/s", "us"}};
+  for (const NetworkPreset& network : all_networks()) {
+    const Rate rate = network_rate(network.spec);
+    rows.push_back({network.spec.name, network.title, std::string(to_string(*network.spec.kind)),
+                    fmt::format("{:g}", *network.spec.gbit_per_nic), giga(rate.bytes_per_s),
+                    fmt::format("{:.3g}", rate.latency * 1e6)});
+  }
+  return aligned(rows, 3) +
+         "\nA card; GB/s is what is achieved. 4*dgx-h100@ndr joins four nodes; 8x-hdr is eight\n"
+         "cards a node; any rate: 75gbe, roce-300. Sources: presets/networks.yaml\n";
+}
+
+std::string machines_text() {
+  Rows rows = {{"machine", "what it is", "network"}};
+  for (const MachinePreset& machine : all_machines())
+    rows.push_back({machine.node.name, machine.title, network_of(machine.node)});
+  return aligned(rows, 3) +
+         "\nAny other: 4x-rtx4090-pcie-pxb, 2x-a40-nvlink, several nodes 4*dgx-h100@ndr, or a file.\n"
+         "gradwire topo --on MACHINE shows one. Sources: presets/machines.yaml\n";
+}
+
+nlohmann::json gpus_json() {
+  auto list = nlohmann::json::array();
+  for (const Gpu& gpu : all_gpus())
+    list.push_back({{"id", gpu.id},
+                    {"name", gpu.name},
+                    {"sm", gpu.sm},
+                    {"fp32_tflops", gpu.fp32_flops / 1e12},
+                    {"tf32_tflops", gpu.tf32_flops / 1e12},
+                    {"fp16_tflops", gpu.fp16_flops / 1e12},
+                    {"bf16_tflops", gpu.bf16_flops / 1e12},
+                    {"memory_gb", static_cast<double>(gpu.memory_bytes) / 1e9},
+                    {"memory_gb_per_s", gpu.memory_bytes_per_s / 1e9},
+                    {"nvlink_gen", gpu.nvlink_gen},
+                    {"nvlink_links", gpu.nvlink_links},
+                    {"nvlink_gb_per_s_per_link", gpu.nvlink_bytes_per_s_per_link / 1e9},
+                    {"pcie_gen", gpu.pcie_gen},
+                    {"pcie_width", gpu.pcie_width},
+                    {"pcie_p2p", gpu.pcie_p2p},
+                    {"source", gpu.source}});
+  return list;
+}
+
+nlohmann::json links_json() {
+  auto list = nlohmann::json::array();
+  for (const LinkPreset& link : all_links()) {
+    nlohmann::json entry = rate_json(link.rate);
+    entry.update(
+        {{"id", link.id}, {"title", link.title}, {"kind", to_string(link.kind)}, {"source", link.source}});
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+nlohmann::json networks_json() {
+  auto list = nlohmann::json::array();
+  for (const NetworkPreset& network : all_networks()) {
+    nlohmann::json entry = rate_json(network_rate(network.spec));
+    entry.update({{"id", network.spec.name},
+                  {"title", network.title},
+                  {"kind", to_string(*network.spec.kind)},
+                  {"gbit", *network.spec.gbit_per_nic},
+                  {"rails", network.spec.rails.value_or(false)},
+                  {"source", network.source}});
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+nlohmann::json machines_json() {
+  auto list = nlohmann::json::array();
+  for (const MachinePreset& machine : all_machines())
+    list.push_back({{"id", machine.node.name},
+                    {"title", machine.title},
+                    {"gpu", machine.node.gpu},
+                    {"gpus", machine.node.gpus},
+                    {"intra", machine.node.intra ? to_string(*machine.node.intra) : ""},
+                    {"source", machine.source}});
+  return list;
+}
+
+}  // namespace gradwire

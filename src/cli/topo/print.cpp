@@ -1,0 +1,291 @@
+#include "cli/topo/print.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/topo/table.h"
+#include "cli/topo/tree.h"
+#include "topo/rates.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kMostGpus = 24;  // in a table; more are counted
+
+using Cells = std::vector<std::vector<std::string>>;
+
+struct Endpoints {
+  std::vector<DeviceId> ids;
+  std::vector<std::string> names;
+  std::size_t gpus = 0;
+};
+
+// The GPUs and network cards of the first node.
+Endpoints endpoints_of(const Machine& machine) {
+  Endpoints result;
+  for (const DeviceKind kind : {DeviceKind::gpu, DeviceKind::nic})
+    for (const DeviceId id : machine.topology.find_devices(kind, 0)) {
+      result.ids.push_back(id);
+      result.names.push_back(machine.topology.device(id).name);
+      result.gpus += kind == DeviceKind::gpu;
+    }
+  return result;
+}
+
+std::string rate_cell(const Path& path) {
+  if (path.path_class == PathClass::self) return "X";
+  if (path.path_class == PathClass::none) return "-";
+  const double gb = path.bytes_per_s / 1e9;
+  return fmt::format("{:.{}f}{}", gb, gb < 9.95 ? 1 : 0, path.through_host ? "h" : "");
+}
+
+bool has_host_path(const Cells& rates) {
+  return std::any_of(rates.begin(), rates.end(), [](const auto& row) {
+    return std::any_of(row.begin(), row.end(), [](const std::string& cell) { return cell.ends_with('h'); });
+  });
+}
+
+Cells table_of(const Endpoints& endpoints, const auto& cell) {
+  Cells cells;
+  for (const DeviceId from : endpoints.ids) {
+    cells.emplace_back();
+    for (const DeviceId to : endpoints.ids) cells.back().push_back(cell(from, to));
+  }
+  return cells;
+}
+
+// Too many for a table: what occurs between GPUs, and how often.
+std::string counted_pairs(const Endpoints& endpoints, const Cells& cells) {
+  std::map<std::string, int> pairs;
+  for (std::size_t i = 0; i < endpoints.gpus; ++i)
+    for (std::size_t j = 0; j < i; ++j) ++pairs[cells[i][j]];
+  std::string text;
+  for (const auto& [cell, count] : pairs)
+    text += fmt::format("  {:6} between {} pairs of GPUs\n", cell, count);
+  return text;
+}
+
+Grid part(const Endpoints& endpoints, const Cells& cells, std::size_t rows, std::size_t first,
+          std::size_t last) {
+  Grid grid;
+  grid.rows.assign(endpoints.names.begin(), endpoints.names.begin() + static_cast<std::ptrdiff_t>(rows));
+  grid.columns.assign(endpoints.names.begin() + static_cast<std::ptrdiff_t>(first),
+                      endpoints.names.begin() + static_cast<std::ptrdiff_t>(last));
+  for (std::size_t row = 0; row < rows; ++row)
+    grid.cells.emplace_back(cells[row].begin() + static_cast<std::ptrdiff_t>(first),
+                            cells[row].begin() + static_cast<std::ptrdiff_t>(last));
+  return grid;
+}
+
+// The whole square if it fits; else GPUs to GPUs, then GPUs to network cards.
+std::string tables(const Endpoints& endpoints, const Cells& cells) {
+  const std::size_t all = endpoints.names.size(), gpus = endpoints.gpus;
+  const Grid whole = part(endpoints, cells, all, 0, all);
+  if (gpus == 0 || grid_width(whole) <= kTerminalWidth) return grid_text(whole);
+  std::string text = grid_text(part(endpoints, cells, gpus, 0, gpus));
+  if (gpus < all) text += "\n" + grid_text(part(endpoints, cells, gpus, gpus, all));
+  return text;
+}
+
+std::string section(const std::string& title, const Endpoints& endpoints, const Cells& cells) {
+  return "\n" + title + "\n" +
+         (endpoints.gpus <= kMostGpus ? tables(endpoints, cells) : counted_pairs(endpoints, cells));
+}
+
+std::string joined_by(const Machine& machine) {
+  const Topology& topology = machine.topology;
+  if (!topology.find_devices(DeviceKind::nvswitch, 0).empty()) return "NVSwitch";
+  const auto& links = topology.links();
+  const bool nvlink =
+      std::any_of(links.begin(), links.end(), [](const Link& link) { return link.kind == LinkKind::nvlink; });
+  const std::string pcie =
+      fmt::format("PCIe {} x{}", machine.node.pcie_gen.value_or(0), machine.node.pcie_width.value_or(16));
+  const std::string host = machine.p2p ? "" : ", no peer access over PCIe";
+  return (nvlink ? "NVLink, " : "") + pcie + host;
+}
+
+std::string heading(const Machine& machine) {
+  const auto gpus = machine.topology.find_devices(DeviceKind::gpu, 0).size();
+  const std::string what =
+      gpus == 0 ? "no GPU" : fmt::format("{} x {}, {}", gpus, machine.gpu.name, joined_by(machine));
+  std::string text = fmt::format("{}: {}{}", machine.name,
+                                 machine.nodes > 1 ? fmt::format("{} nodes of ", machine.nodes) : "", what);
+  text = wrapped(text, 2);
+  if (machine.source != "preset " + machine.name) text += wrapped("  from " + machine.source, 4);
+  return text;
+}
+
+std::string network_text(const Machine& machine) {
+  if (!machine.network || machine.node.gpus == 0) return {};
+  const NetworkSpec& network = *machine.network;
+  const Rate rate = network_rate(network);
+  std::string text = fmt::format("  network   {} x {:g} Gbit/s {}{}, {:.3g} GB/s a card, {}",
+                                 *network.nics_per_node, *network.gbit_per_nic, to_string(*network.kind),
+                                 network.rails.value_or(false) ? ", rails" : "", rate.bytes_per_s / 1e9,
+                                 format_seconds(rate.latency));
+  if (!network.gpudirect.value_or(true)) text += ", through host memory";
+  return wrapped(text, 12);
+}
+
+std::string between_nodes(const Machine& machine) {
+  if (machine.nodes < 2) return {};
+  const auto size = static_cast<std::size_t>(machine.gpus_per_node());
+  const Path path = find_path(machine, machine.gpus[0], machine.gpus[size]);
+  const LinkId narrowest = *std::min_element(path.links.begin(), path.links.end(), [&](LinkId a, LinkId b) {
+    return machine.topology.link(a).rate.bytes_per_s < machine.topology.link(b).rate.bytes_per_s;
+  });
+  return wrapped(fmt::format("  to the next node: {:.3g} GB/s from GPU0, narrowest {}",
+                             path.bytes_per_s / 1e9, link_name(machine.topology, narrowest)),
+                 4);
+}
+
+constexpr std::pair<std::string_view, std::string_view> kLegend[] = {
+    {"NV", "NV#: so many NVLinks"},  {"PIX", "PIX: one PCIe switch"},    {"PXB", "PXB: several"},
+    {"PHB", "PHB: the host bridge"}, {"NODE", "NODE: two host bridges"}, {"SYS", "SYS: between processors"}};
+
+std::string legend(const Cells& cells) {
+  std::vector<std::string> entries;
+  for (const auto& [code, meaning] : kLegend) {
+    const std::string_view wanted = code;
+    const bool occurs = std::any_of(cells.begin(), cells.end(), [&](const auto& row) {
+      return std::any_of(row.begin(), row.end(),
+                         [&](const std::string& cell) { return cell.starts_with(wanted); });
+    });
+    if (occurs) entries.emplace_back(meaning);
+  }
+  return entries.empty() ? "" : wrapped("  " + join(entries, ", "), 2);
+}
+
+// What contention leaves when every GPU sends to the next one, as a ring all-reduce does.
+std::string ring_text(const Machine& machine) {
+  if (machine.gpus.size() < 3) return {};
+  std::vector<int> flows(machine.topology.links().size(), 0);
+  std::vector<std::vector<LinkId>> routes;
+  for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
+    routes.push_back(find_path(machine, machine.gpus[i], machine.gpus[(i + 1) % machine.gpus.size()]).links);
+    for (const LinkId id : routes.back()) ++flows[static_cast<std::size_t>(id)];
+  }
+  const auto share = [&](LinkId id) {
+    return machine.topology.link(id).rate.bytes_per_s / flows[static_cast<std::size_t>(id)];
+  };
+  LinkId narrowest = routes[0][0];
+  for (const auto& route : routes)
+    for (const LinkId id : route) narrowest = share(id) < share(narrowest) ? id : narrowest;
+  const int sharing = flows[static_cast<std::size_t>(narrowest)];
+  return wrapped(fmt::format("  All at once, each GPU to the next: {:.3g} GB/s at the narrowest, {}{}",
+                             share(narrowest) / 1e9, link_name(machine.topology, narrowest),
+                             sharing > 1 ? fmt::format(", shared by {} flows", sharing) : ""),
+                 4);
+}
+
+std::string notes_text(const Machine& machine) {
+  if (machine.notes.empty()) return {};
+  std::string text = "\nNote\n";
+  for (const std::string& note : machine.notes) text += wrapped("  - " + note, 4);
+  return text;
+}
+
+}  // namespace
+
+std::string machine_text(const Machine& machine) {
+  const Endpoints endpoints = endpoints_of(machine);
+  const Cells paths =
+      table_of(endpoints, [&](DeviceId a, DeviceId b) { return matrix_cell(machine.topology, a, b); });
+  const Cells rates =
+      table_of(endpoints, [&](DeviceId a, DeviceId b) { return rate_cell(find_path(machine, a, b)); });
+  std::string text = heading(machine);
+  for (const std::string& fact : machine.facts) text += wrapped("  " + fact, 4);
+  if (endpoints.ids.size() > 1)
+    text += section("Paths, as nvidia-smi topo -m shows them", endpoints, paths) + legend(paths);
+  text += fmt::format("\nThe {}\n", machine.nodes > 1 ? "inside of each node" : "node");
+  text += draw_tree(machine) + draw_nvlinks(machine) + network_text(machine);
+  if (endpoints.ids.size() > 1) {
+    text += section("GB/s one way, nothing else on the links", endpoints, rates);
+    if (has_host_path(rates)) text += "  h: through host memory, these GPUs have no peer access over PCIe\n";
+  }
+  return text + ring_text(machine) + between_nodes(machine) + notes_text(machine);
+}
+
+namespace {
+
+nlohmann::json rate_json(const Rate& rate) {
+  return {{"gb_per_s", rate.bytes_per_s / 1e9},
+          {"nominal_gb_per_s", rate.nominal_bytes_per_s / 1e9},
+          {"nccl_gb_per_s", rate.nccl_bytes_per_s / 1e9},
+          {"latency_us", rate.latency * 1e6}};
+}
+
+nlohmann::json devices_json(const Topology& topology) {
+  auto list = nlohmann::json::array();
+  for (const Device& device : topology.devices())
+    if (device.node == 0)
+      list.push_back({{"name", device.name}, {"kind", to_string(device.kind)}, {"model", device.model}});
+  return list;
+}
+
+nlohmann::json links_json(const Topology& topology) {
+  auto list = nlohmann::json::array();
+  for (const Link& link : topology.links()) {
+    if (topology.device(link.from).node != 0 || topology.device(link.to).node != 0) continue;
+    nlohmann::json entry = rate_json(link.rate);
+    entry["from"] = topology.device(link.from).name;
+    entry["to"] = topology.device(link.to).name;
+    entry["kind"] = to_string(link.kind);
+    entry["generation"] = link.generation;
+    entry["width"] = link.width;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+nlohmann::json paths_json(const Machine& machine, const Endpoints& endpoints) {
+  auto list = nlohmann::json::array();
+  for (const DeviceId from : endpoints.ids)
+    for (const DeviceId to : endpoints.ids) {
+      if (from == to) continue;
+      const Path path = find_path(machine, from, to);
+      list.push_back({{"from", machine.topology.device(from).name},
+                      {"to", machine.topology.device(to).name},
+                      {"path", matrix_cell(machine.topology, from, to)},
+                      {"gb_per_s", path.bytes_per_s / 1e9},
+                      {"latency_us", path.latency * 1e6},
+                      {"through_host", path.through_host}});
+    }
+  return list;
+}
+
+nlohmann::json network_json(const NetworkSpec& network) {
+  nlohmann::json json =
+      network.kind && network.gbit_per_nic ? rate_json(network_rate(network)) : nlohmann::json::object();
+  if (network.kind) json["kind"] = to_string(*network.kind);
+  if (network.gbit_per_nic) json["gbit_per_nic"] = *network.gbit_per_nic;
+  if (network.nics_per_node) json["nics_per_node"] = *network.nics_per_node;
+  if (network.gpudirect) json["gpudirect"] = *network.gpudirect;
+  if (network.rails) json["rails"] = *network.rails;
+  return json;
+}
+
+}  // namespace
+
+nlohmann::json machine_json(const Machine& machine) {
+  const Endpoints endpoints = endpoints_of(machine);
+  nlohmann::json json = {{"name", machine.name},         {"source", machine.source}, {"nodes", machine.nodes},
+                         {"gpus", machine.gpus.size()},  {"gpu", machine.gpu.id},    {"p2p", machine.p2p},
+                         {"cpu", machine.node.cpu_model}};
+  json["network"] = machine.network ? network_json(*machine.network) : nlohmann::json();
+  json["matrix"] = {{"names", endpoints.names}, {"cells", table_of(endpoints, [&](DeviceId a, DeviceId b) {
+                                                   return matrix_cell(machine.topology, a, b);
+                                                 })}};
+  json["paths"] = paths_json(machine, endpoints);
+  json["devices"] = devices_json(machine.topology);
+  json["links"] = links_json(machine.topology);
+  json["facts"] = machine.facts;
+  json["notes"] = machine.notes;
+  return json;
+}
+
+}  // namespace gradwire

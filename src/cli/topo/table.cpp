@@ -1,0 +1,109 @@
+#include "cli/topo/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace gradwire {
+namespace {
+
+using Row = std::vector<std::string>;
+
+std::string padded(const std::string& cell, std::size_t width, bool flush_left) {
+  const std::size_t used = display_width(cell);
+  const std::string blanks(width > used ? width - used : 0, ' ');
+  return flush_left ? cell + blanks : blanks + cell;
+}
+
+void cut_trailing_blanks(std::string& line) {
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+}
+
+std::vector<std::size_t> widths_of(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths;
+  for (const Row& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
+  }
+  return widths;
+}
+
+}  // namespace
+
+std::size_t display_width(const std::string& utf8) {
+  return static_cast<std::size_t>(
+      std::count_if(utf8.begin(), utf8.end(), [](unsigned char c) { return (c & 0xc0) != 0x80; }));
+}
+
+std::string aligned(const std::vector<Row>& rows, std::size_t left) {
+  const std::vector<std::size_t> widths = widths_of(rows);
+  std::string text;
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      line += (i == 0 ? "" : "  ") + padded(row[i], widths[i], i < left);
+    cut_trailing_blanks(line);
+    text += line + "\n";
+  }
+  return text;
+}
+
+namespace {
+
+struct GridWidths {
+  std::size_t head = 0, column = 4;
+};
+
+GridWidths grid_widths(const Grid& grid) {
+  GridWidths widths;
+  for (const std::string& name : grid.rows) widths.head = std::max(widths.head, name.size());
+  for (const std::string& name : grid.columns) widths.column = std::max(widths.column, name.size());
+  for (const Row& row : grid.cells)
+    for (const std::string& cell : row) widths.column = std::max(widths.column, display_width(cell));
+  return widths;
+}
+
+}  // namespace
+
+std::size_t grid_width(const Grid& grid) {
+  const GridWidths widths = grid_widths(grid);
+  return 2 + widths.head + grid.columns.size() * (widths.column + 1);
+}
+
+std::string grid_text(const Grid& grid) {
+  const auto [head, column] = grid_widths(grid);
+  const std::size_t per_block = std::max<std::size_t>(1, (kTerminalWidth - 2 - head) / (column + 1));
+  std::string text;
+  for (std::size_t begin = 0; begin < grid.columns.size(); begin += per_block) {
+    const std::size_t end = std::min(grid.columns.size(), begin + per_block);
+    if (begin > 0) text += "\n";
+    for (std::size_t row = 0; row <= grid.rows.size(); ++row) {
+      std::string line = "  " + padded(row == 0 ? "" : grid.rows[row - 1], head, true);
+      for (std::size_t i = begin; i < end; ++i)
+        line += " " + padded(row == 0 ? grid.columns[i] : grid.cells[row - 1][i], column, false);
+      cut_trailing_blanks(line);
+      text += line + "\n";
+    }
+  }
+  return text;
+}
+
+std::string wrapped(const std::string& text, std::size_t indent) {
+  const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
+  std::string result, line = text.substr(0, begin);
+  bool first = true;
+  for (const auto word : split(std::string_view(text).substr(begin), ' ')) {
+    if (!first && display_width(line) + 1 + word.size() > kTerminalWidth) {
+      result += line + "\n";
+      line = std::string(indent, ' ');
+      first = true;
+    }
+    line += (first ? "" : " ") + std::string(word);
+    first = false;
+  }
+  return result + line + "\n";
+}
+
+}  // namespace gradwire

@@ -1,0 +1,52 @@
+#include "cli/topo/topo_verb.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/topo/print.h"
+#include "topo/machine.h"
+
+namespace gradwire {
+namespace {
+
+constexpr const char* kExample = R"(
+MACHINE is
+  NAME                   a preset: dgx-a100, 2x-titan-rtx-pcie; see gradwire list machines
+  Nx-GPU-LINK[-LAYOUT]   any GPU: 4x-rtx4090-pcie-pxb, 2x-a40-nvlink
+                         (nvlink, nvswitch or pcie; layouts pix pxb phb node sys)
+  FILE or FILE:GPU       a saved `nvidia-smi topo -m`, NCCL's topology XML, or YAML as in presets/machines.yaml
+  N*MACHINE@NETWORK      several nodes: 4*dgx-h100@ndr, 2*2x-rtx3090-nvlink@10gbe, 8*box.yaml@8x-hdr
+  this                   the machine this runs on (the default)
+
+Examples:
+  gradwire topo
+  gradwire topo --on 2x-rtx3090-nvlink
+  nvidia-smi topo -m > box.txt; gradwire topo --on box.txt:rtx4090
+)";
+
+struct Flags {
+  std::string on = "this";
+  bool json = false;
+};
+
+}  // namespace
+
+void add_topo_verb(CLI::App& app, int& exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* verb =
+      app.add_subcommand("topo", "shows devices, links and the path between every pair, with GB/s");
+  verb->add_option("--on", flags->on, "the machine to show")->type_name("MACHINE");
+  verb->add_flag("--json", flags->json, "one JSON object and nothing else");
+  verb->footer(kExample);
+  verb->callback([flags, &exit_code] {
+    const Machine machine = find_machine(flags->on);
+    if (flags->json)
+      fmt::print("{}\n", machine_json(machine).dump(2));
+    else
+      fmt::print("{}", machine_text(machine));
+    exit_code = 0;
+  });
+}
+
+}  // namespace gradwire
