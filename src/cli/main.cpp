@@ -10,7 +10,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/bench/bench_verb.h"
+#include "cli/list/list_verb.h"
 #include "cli/run_verb.h"
+#include "cli/topo/topo_verb.h"
 
 namespace {
 
@@ -42,6 +44,8 @@ int main(int argc, char** argv) {
   int exit_code = 0;
   gradwire::add_bench_verb(app, exit_code);
   gradwire::add_run_verb(app, exit_code);
+  gradwire::add_topo_verb(app, exit_code);
+  gradwire::add_list_verb(app, exit_code);
   try {
     check_verb(app, argc, argv);
     app.parse(argc, argv);
