@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "sched/pieces.h"
@@ -36,16 +37,17 @@ PipelinedTime pipelined_time(const Pipelined& call, const Network& network, cons
   const int chunks = chunks_of(one[0]) * call.cut;
   const Replay replay{call, network, cost,
                       (call.bytes + static_cast<Bytes>(chunks) - 1) / static_cast<Bytes>(chunks)};
-  for (int few = kBlock + call.cut % kBlock; few + 4 * kBlock < call.cut; few *= 2) {
-    few += (call.cut - few) % kBlock;
-    const Seconds first = replay.time(few), second = replay.time(few + kBlock);
-    const Seconds block = second - first;
-    const Seconds later = replay.time(few + 2 * kBlock), last = replay.time(few + 4 * kBlock);
-    const bool steady = std::abs(later - second - block) < kSteady * later &&
-                        std::abs(last - later - 2 * block) < kSteady * last;
-    if (steady) return {last + ((call.cut - few) / kBlock - 4) * block, few + 4 * kBlock, true};
+  int pieces = std::min(call.cut, kBlock + call.cut % kBlock);
+  Seconds time = replay.time(pieces), each = 0;
+  for (int more = kBlock; pieces + more < call.cut; more *= 2) {
+    const Seconds later = replay.time(pieces + more);
+    const Seconds before = std::exchange(each, (later - std::exchange(time, later)) / more);
+    pieces += more;
+    const double error = std::abs(each - before) / each;
+    if (before == 0 || error > call.tolerance) continue;
+    return {time + (call.cut - pieces) * each, error < kSteady ? 0 : error, pieces};
   }
-  return {replay.time(call.cut), call.cut, false};
+  return {pieces == call.cut ? time : replay.time(call.cut), 0, call.cut};
 }
 
 }  // namespace gradwire

@@ -1,6 +1,6 @@
 // How long a collective takes that passes its data through in many equal pieces, without replaying all of
-// them: a few are, until every further block of pieces takes the same time longer; the rest are counted.
-// For any algorithm with a `cut`: trees, chains, rings, two levels.
+// them: twice as many are replayed again and again, until each further piece takes as much longer as before;
+// the rest are counted. For any algorithm with a `cut`: trees, chains, rings, two levels.
 #pragma once
 
 #include <functional>
@@ -15,17 +15,19 @@ namespace gradwire {
 struct Pipelined {
   std::function<std::vector<Part>(int cut)> parts;  // the programs of all ranks with so many pieces
   int cut = 1;
-  Bytes bytes = 0;  // in all, as Chunks has it
+  Bytes bytes = 0;          // in all, as Chunks has it
+  double tolerance = 0.01;  // how far the time of a piece may be from what it was for half as many
 };
 
+// Chains and rings soon repeat themselves exactly. The flows of a pair of trees meet on their ranks' cables
+// in ever new ways, so that pieces take more or less the same: `error` says how much, relatively. It is no
+// proof: later pieces may fall into another step.
 struct PipelinedTime {
   Seconds time = 0;
-  int replayed = 0;     // pieces
-  bool steady = false;  // the rest was counted; else all were replayed
+  double error = 0;  // 0 when all pieces were replayed, or pieces took the same to nine digits
+  int replayed = 0;  // pieces
 };
 
-// Pieces are taken as equal. Steady means that four blocks took the same to nine digits. That is no proof
-// that later ones do too: flows that share pipes may fall into another step after a while.
 PipelinedTime pipelined_time(const Pipelined& call, const Network& network, const CostModel& cost = {});
 
 }  // namespace gradwire

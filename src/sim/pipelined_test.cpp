@@ -42,36 +42,50 @@ TEST(Pipelined, CountsTheRestOfAChainOnceItIsFull) {
   const Maker chain = kMakers[0].second;
   const PipelinedTime time =
       pipelined_time(call_of(5, 1000, 1'000'000'000, chain), star(5, {12.5e9, 1e-6}, ring_pairs(5)));
-  EXPECT_TRUE(time.steady);
-  EXPECT_LT(time.replayed, 50);
+  EXPECT_EQ(time.error, 0);
+  EXPECT_LE(time.replayed, 40);
   EXPECT_NEAR(time.time, 4 * 82e-6 + 999 * 80e-6, 1e-9);
 }
 
-TEST(Pipelined, EqualsTheReplayOfAllPiecesOnMostRandomStarsAndIsNearOnAll) {
+TEST(Pipelined, ReplaysAllOfAFew) {
+  const Pipelined call = call_of(4, 5, 5 << 20, kMakers[1].second);
+  const Network network = star(4, {12.5e9, 1e-6}, all_pairs(4));
+  const PipelinedTime time = pipelined_time(call, network);
+  EXPECT_EQ(time.replayed, 5);
+  EXPECT_EQ(time.error, 0);
+  EXPECT_DOUBLE_EQ(time.time, replay(call, network, {}));
+}
+
+Network random_star(std::mt19937& random, int world) {
+  Network network(world);
+  for (int i = 0; i < 2 * world; ++i)
+    network.add_pipe(
+        {1e9 * (1 + static_cast<double>(random() % 3)), 1e-6 * static_cast<double>(random() % 3)});
+  for (const Pair pair : all_pairs(world))
+    network.add_way(pair, std::vector<PipeId>{2 * pair.from, 2 * pair.to + 1});
+  return network;
+}
+
+TEST(Pipelined, EqualsTheReplayWherePiecesRepeatAndIsNearWhereTheyDont) {
   std::mt19937 random(21);
-  int steady = 0, equal = 0;
-  for (int round = 0; round < 100; ++round) {
+  int counted = 0, equal = 0;
+  for (int round = 0; round < 120; ++round) {
     const auto& [name, make] = kMakers[random() % kMakers.size()];
-    const int world = 2 + static_cast<int>(random() % 9), cut = 40 + static_cast<int>(random() % 60);
-    Network network(world);
-    for (int i = 0; i < 2 * world; ++i)
-      network.add_pipe(
-          {1e9 * (1 + static_cast<double>(random() % 3)), 1e-6 * static_cast<double>(random() % 3)});
-    for (const Pair pair : all_pairs(world))
-      network.add_way(pair, std::vector<PipeId>{2 * pair.from, 2 * pair.to + 1});
+    const int world = 2 + static_cast<int>(random() % 9), cut = 60 + static_cast<int>(random() % 100);
+    const Network network = random_star(random, world);
     const CostModel cost{.per_message = 1e-6, .reduce_bytes_per_s = random() % 2 == 0 ? 3e9 : 1e11};
-    const Bytes piece = 4 * (1 + random() % 50'000);
+    const Bytes chunk = 4 * (1 + random() % 50'000);
     const Pipelined call =
-        call_of(world, cut, piece * static_cast<Bytes>(cut * (make(0, world, 1).shape.chunks[kOut])), make);
+        call_of(world, cut, chunk * static_cast<Bytes>(make(0, world, cut).shape.chunks[kOut]), make);
     const PipelinedTime time = pipelined_time(call, network, cost);
     const Seconds replayed = replay(call, network, cost);
-    equal += time.steady && std::abs(time.time - replayed) < 1e-9 * replayed;
-    EXPECT_NEAR(time.time, replayed, 1e-4 * replayed)
+    EXPECT_NEAR(time.time, replayed, (time.error == 0 ? 2e-3 : 0.03) * replayed)
         << name << ", round " << round << ", world " << world << ", cut " << cut;
-    steady += time.steady;
+    counted += time.error == 0 && time.replayed < cut;
+    equal += time.error == 0 && time.replayed < cut && std::abs(time.time - replayed) < 1e-9 * replayed;
   }
-  EXPECT_GT(steady, 40);  // or the comparison says little
-  EXPECT_GE(equal, steady * 9 / 10);
+  EXPECT_GT(counted, 40);  // or the comparison says little
+  EXPECT_GE(equal, counted * 95 / 100);
 }
 
 TEST(Pipelined, RefusesNoPieces) {
