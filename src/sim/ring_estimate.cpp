@@ -13,6 +13,9 @@
 namespace gradwire {
 namespace {
 
+// Messages. More would take seconds, and gigabytes for their programs.
+constexpr double kMostReplayed = 4e6;
+
 // What a hop gets of the narrowest of its pipes: alone on them, and when everybody else is on them too.
 struct Rates {
   Seconds latency = 0;
@@ -75,6 +78,10 @@ class RingAnalysis {
   std::vector<double> crossings_, wanted_;  // by pipe
 };
 
+double messages_of_a_hop(const RingCall& call, int world) {
+  return (call.kind == Collective::all_reduce ? 2.0 : 1.0) * (world - 1) * call.cut;
+}
+
 struct Call {
   const RingShape& shape;
   const CostModel& cost;
@@ -94,7 +101,7 @@ struct Call {
 
   // Everything that crosses the busiest pipe, at its full rate, after the least latency of any hop.
   Seconds pipe_time(Bytes chunk) const {
-    const double messages = (ring.kind == Collective::all_reduce ? 2.0 : 1.0) * (world() - 1) * ring.cut;
+    const double messages = messages_of_a_hop(ring, world());
     const auto nearest = std::ranges::min_element(shape.hops, {}, &Rates::latency);
     return nearest->latency + cost.per_message + messages * static_cast<double>(chunk) * shape.busiest;
   }
@@ -106,10 +113,8 @@ struct Call {
 
   Seconds high(Bytes chunk) const { return time(shape.touching ? &Rates::crowded : &Rates::alone, chunk); }
 
-  // In step means that all messages are equal, and so begin and end together where hops are alike.
-  Seconds low(Bytes chunk, bool in_step) const {
-    if (!shape.touching || (shape.alike && in_step)) return high(chunk);
-    return std::min(high(chunk), std::max(time(&Rates::alone, chunk), pipe_time(chunk)));
+  Seconds low(Bytes chunk) const {
+    return shape.touching ? std::max(time(&Rates::alone, chunk), pipe_time(chunk)) : high(chunk);
   }
 };
 
@@ -127,16 +132,20 @@ Estimate estimate_ring(const RingCall& call, const Network& network, const CostM
   }
   const RingShape shape = RingAnalysis(network, cost.efficiency).shape();
   const Call asked{shape, cost, call};
-  const Bytes element = call.bytes % 4 == 0 ? 4 : 1,
-              chunks = static_cast<Bytes>(network.world()) * static_cast<Bytes>(call.cut);
+  const Bytes element = call.bytes % 4 == 0 ? 4 : 1;
+  const Bytes chunks = static_cast<Bytes>(network.world()) * static_cast<Bytes>(call.cut);
   const Bytes elements = call.bytes / element, least = elements / chunks * element;
   const bool even = elements % chunks == 0;
-  return {asked.low(least, even), asked.high(even ? least : least + element)};
+  const Seconds high = asked.high(even ? least : least + element);
+  if (even && (shape.alike || !shape.touching)) return {high, high};
+  return {std::min(high, asked.low(least)), high};
 }
 
 RingTime ring_time(const RingCall& call, const Network& network, const CostModel& cost, double tolerance) {
   const Estimate estimate = estimate_ring(call, network, cost);
-  if (estimate.error() <= tolerance) return {estimate.high, estimate.exact() ? 0 : estimate.error(), false};
+  const bool too_long = messages_of_a_hop(call, network.world()) * network.world() > kMostReplayed;
+  if (estimate.error() <= tolerance || too_long)
+    return {estimate.high, estimate.exact() ? 0 : estimate.error(), false};
   const Problem problem{.kind = call.kind, .world = network.world(), .bytes = call.bytes};
   std::vector<Plan> plans;
   for (Rank rank = 0; rank < network.world(); ++rank)

@@ -32,7 +32,8 @@ struct Estimate {
 // The network must have a way from every rank to the next. Throws ConfigError for another collective.
 Estimate estimate_ring(const RingCall& call, const Network& network, const CostModel& cost = {});
 
-// The estimate where it is within `tolerance`, else a replay.
+// The estimate where it is within `tolerance`, else a replay; with over four million messages the estimate
+// all the same, whose error then says what it is worth.
 struct RingTime {
   Seconds time = 0;
   double error = 0;  // at most so much, relatively; 0 when replayed or exact

@@ -171,6 +171,18 @@ TEST(RingTime, ReplaysWhereItCannotKnow) {
   EXPECT_FALSE(ring_time(call, network, {}, 1.0).replayed);
 }
 
+TEST(RingTime, SaysHowFarOffItMayBeWhereAReplayWouldTakeTooLong) {
+  const int world = 4096;
+  Network network(world);
+  network.add_pipe({1e9, 0});
+  network.add_pipe({9e9, 1e-5});
+  for (const Pair pair : ring_pairs(world))
+    network.add_way(pair, pair.from % 2 == 0 ? std::vector<PipeId>{0} : std::vector<PipeId>{0, 1});
+  const RingTime time = ring_time({1 << 24, 1}, network);
+  EXPECT_FALSE(time.replayed);
+  EXPECT_GT(time.error, 1e-3);
+}
+
 TEST(RingTime, RefusesWhatIsNoRing) {
   const Network network = star(4, {1e9, 0}, ring_pairs(4));
   EXPECT_THROW(ring_time({1024, 1, Collective::broadcast}, network), ConfigError);
