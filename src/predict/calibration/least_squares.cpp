@@ -1,0 +1,51 @@
+#include "predict/calibration/least_squares.h"
+
+#include <cmath>
+
+#include "base/error.h"
+
+namespace gradwire {
+
+LeastSquares::LeastSquares(std::size_t unknowns)
+    : size_(unknowns), matrix_(unknowns * unknowns), right_(unknowns) {}
+
+void LeastSquares::pull(std::size_t column, double strength) { at(column, column) += strength; }
+
+void LeastSquares::pull_together(std::size_t one, std::size_t other, double strength) {
+  at(one, one) += strength;
+  at(other, other) += strength;
+  at(one, other) -= strength;
+  at(other, one) -= strength;
+}
+
+void LeastSquares::add(std::span<const Term> terms, double target, double weight) {
+  for (const Term& a : terms) {
+    right_[a.column] += weight * a.factor * target;
+    for (const Term& b : terms) at(a.column, b.column) += weight * a.factor * b.factor;
+  }
+}
+
+std::vector<double> LeastSquares::solve() const {
+  std::vector<double> lower = matrix_, x = right_;
+  const auto l = [&](std::size_t row, std::size_t column) -> double& { return lower[row * size_ + column]; };
+  for (std::size_t j = 0; j < size_; ++j) {
+    for (std::size_t k = 0; k < j; ++k) l(j, j) -= l(j, k) * l(j, k);
+    check(l(j, j) > 0, "least squares: an unknown without a pull");
+    l(j, j) = std::sqrt(l(j, j));
+    for (std::size_t i = j + 1; i < size_; ++i) {
+      for (std::size_t k = 0; k < j; ++k) l(i, j) -= l(i, k) * l(j, k);
+      l(i, j) /= l(j, j);
+    }
+  }
+  for (std::size_t i = 0; i < size_; ++i) {
+    for (std::size_t k = 0; k < i; ++k) x[i] -= l(i, k) * x[k];
+    x[i] /= l(i, i);
+  }
+  for (std::size_t i = size_; i-- > 0;) {
+    for (std::size_t k = i + 1; k < size_; ++k) x[i] -= l(k, i) * x[k];
+    x[i] /= l(i, i);
+  }
+  return x;
+}
+
+}  // namespace gradwire

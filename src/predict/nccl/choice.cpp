@@ -1,0 +1,119 @@
+#include "predict/nccl/choice.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace gradwire {
+namespace {
+
+// NCCL 2.30.7, src/graph/tuning.cc: microseconds in the order LL, LL128, Simple (lines 148-176).
+using ByProtocol = std::array<double, 3>;
+constexpr ByProtocol kTreeBase = {6.8, 14, 8.4}, kRingBase = {6.6, 14, 8.4};
+constexpr ByProtocol kTreeNvlink = {.6, 1.25, 4}, kRingNvlink = {.6, 1.9, 3.4};
+constexpr ByProtocol kTreePcie = {1, 1.9, 4}, kRingPcie = {1, 2.5, 5.7};
+constexpr ByProtocol kTreeNet = {5, 8.5, 14}, kRingNet = {2.7, 4, 14};
+constexpr double kNvlsInside = 25, kNvlsNet = 18, kNvlsTreeNet = 20.9;
+
+// What a tree reaches of its rate by size, from 64 bytes on in powers of two (lines 620-655).
+constexpr int kTreeSizes = 24;
+constexpr std::array<std::array<double, kTreeSizes>, 3> kTreeShare = {{
+    {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1, 1},
+    {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1, 1},
+    {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9, .9},
+}};
+
+// Rows of the tables of caps: Volta and older, Ampere, Hopper, Blackwell; columns one node, two, more
+// (139-211).
+constexpr double kLlTotal[4][3] = {{39, 39, 20.4}, {87.7, 22.5, 19}, {141, 45, 35}, {282, 90, 70}};
+
+int row_of(int sm) { return sm >= 100 ? 3 : sm >= 90 ? 2 : sm >= 80 ? 1 : 0; }
+int column_of(int nodes) { return std::min(nodes, 3) - 1; }
+bool over_nvlink(const NcclFabric& f) { return f.link == NcclLink::nvlink || f.link == NcclLink::nvswitch; }
+
+// Rings of NCCL's search, doubled when they are connected: an NVLink ring takes one link, PCIe and networks
+// get two.
+int channel_count(const NcclFabric& fabric) {
+  if (!over_nvlink(fabric)) return 2;
+  const double ring = fabric.sm >= 100 ? 45 : fabric.sm >= 90 ? 30 : 20;
+  return std::clamp(2 * static_cast<int>(std::lround(fabric.node_gbps / ring)), 2, 32);
+}
+
+double bus_rate(const NcclFabric& fabric) {
+  if (fabric.nodes == 1) return fabric.node_gbps;
+  return fabric.node_gbps > 0 ? std::min(fabric.node_gbps, fabric.network_gbps) : fabric.network_gbps;
+}
+
+double latency_us(const NcclFabric& f, NcclAlgorithm algorithm, std::size_t p) {
+  const double nodes = f.nodes, ranks = f.ranks;
+  if (algorithm == NcclAlgorithm::nvls) return kNvlsInside + (f.nodes > 1 ? kNvlsNet : 0);
+  if (algorithm == NcclAlgorithm::nvls_tree) return kNvlsInside + 2 * std::log2(nodes) * kNvlsTreeNet;
+  if (algorithm == NcclAlgorithm::tree) {
+    const double inside = (over_nvlink(f) ? kTreeNvlink : kTreePcie)[p];
+    return kTreeBase[p] + 2 * ((ranks / nodes - 1) * inside + std::log2(nodes) * kTreeNet[p]);
+  }
+  const double inside = (over_nvlink(f) ? kRingNvlink : kRingPcie)[p];
+  const double steps = 2 * (ranks - 1), between = f.nodes > 1 ? 2 * (nodes - 1) : 0;
+  return kRingBase[p] + (steps - between) * inside + between * kRingNet[p];
+}
+
+double tree_share(std::size_t p, Bytes bytes) {
+  const int step = static_cast<int>(std::log2(std::max<double>(static_cast<double>(bytes), 64) / 64));
+  return kTreeShare[p][static_cast<std::size_t>(std::min(step, kTreeSizes - 1))];
+}
+
+// Bytes of the buffer per microsecond / 1000; 0: not available.
+double rate(const NcclFabric& f, NcclAlgorithm algorithm, std::size_t p, Bytes bytes) {
+  const double bus = bus_rate(f), ring_to_buffer = f.ranks / (2.0 * (f.ranks - 1));
+  const double ll_cap = kLlTotal[row_of(f.sm)][column_of(f.nodes)];
+  const bool simple = p == 2;
+  if (p == 1 && (f.sm < 70 || !over_nvlink(f) || f.staged_network)) return 0;
+  if (algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree) {
+    if (!simple || !f.nvls || (algorithm == NcclAlgorithm::nvls) != (f.nodes == 1)) return 0;
+    const double inside = f.node_gbps * (f.sm >= 100 ? .74 : .85);
+    return f.nodes == 1 ? inside * f.ranks / (f.ranks + 1.0)
+                        : std::min(inside, f.network_gbps) * ring_to_buffer * 2;
+  }
+  if (algorithm == NcclAlgorithm::tree) {
+    const double tree = .92 * bus, two_nodes = f.nodes == 2 ? 2 : 1;
+    const double by_protocol[] = {std::min(tree / 3.8, ll_cap), tree * (f.nodes == 1 ? 7.0 / 9 : 120.0 / 128),
+                                  tree};
+    return by_protocol[p] * .5 * two_nodes * tree_share(p, bytes);
+  }
+  const double by_protocol[] = {std::min(.5 * bus, ll_cap), .92 * bus, bus};
+  return by_protocol[p] * ring_to_buffer;
+}
+
+// Small buffers do not fill the channels (enqueue.cc, 1990-2116): a channel wants this much for each of its
+// threads.
+int used_channels(const NcclFabric& fabric, const NcclChoice& choice, Bytes bytes) {
+  constexpr double kThreads[] = {512, 640, 512}, kLeast[] = {8, 8, 64};
+  const auto p = static_cast<std::size_t>(choice.protocol);
+  const double ring = choice.algorithm == NcclAlgorithm::ring && p == 0 ? fabric.ranks : 1;
+  const double fills = static_cast<double>(bytes) / (kThreads[p] * kLeast[p] * ring);
+  return static_cast<int>(std::clamp(std::floor(fills), 1.0, static_cast<double>(channel_count(fabric))));
+}
+
+}  // namespace
+
+NcclChoice nccl_choice(const NcclFabric& fabric, const NcclSettings& settings, Bytes bytes) {
+  constexpr std::array kAll = {NcclAlgorithm::tree, NcclAlgorithm::ring, NcclAlgorithm::nvls,
+                               NcclAlgorithm::nvls_tree};
+  NcclChoice best;
+  double least = HUGE_VAL;
+  for (const NcclAlgorithm algorithm : kAll) {
+    if (settings.algorithm && *settings.algorithm != algorithm) continue;
+    for (std::size_t p = 0; p < 3; ++p) {
+      if (settings.protocol && static_cast<std::size_t>(*settings.protocol) != p) continue;
+      const double gbps = rate(fabric, algorithm, p, bytes);
+      if (gbps <= 0) continue;
+      const double time = latency_us(fabric, algorithm, p) + static_cast<double>(bytes) / (1000 * gbps);
+      if (time < least)
+        std::tie(least, best.algorithm, best.protocol) = std::tuple(time, algorithm, NcclProtocol(p));
+    }
+  }
+  best.channels = used_channels(fabric, best, bytes);
+  return best;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,11 @@
+// The files of presets/ that predictions rest on, compiled in.
+#pragma once
+
+#include <string_view>
+
+namespace gradwire {
+
+// "calibration.yaml", "collectives.jsonl"; throws Error if there is no such file.
+std::string_view predict_preset_text(std::string_view file);
+
+}  // namespace gradwire

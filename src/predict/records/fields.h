@@ -1,0 +1,47 @@
+// The fields of one JSON object of a record, read with the type and range each must have. Null counts as
+// absent.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gradwire {
+
+class Fields {
+ public:
+  Fields(const nlohmann::json& object, std::string where);  // throws ConfigError if it is not an object
+
+  std::string text(std::string_view key) const;  // throws ConfigError if absent
+  std::optional<std::string> find_text(std::string_view key) const;
+  double number(std::string_view key, double low, double high) const;
+  std::optional<double> find_number(std::string_view key, double low, double high) const;
+  int integer(std::string_view key, int low, int high) const;
+  std::optional<int> find_integer(std::string_view key, int low, int high) const;
+  std::optional<bool> find_flag(std::string_view key) const;
+  std::optional<std::vector<int>> find_integers(std::string_view key, int low, int high) const;
+  std::optional<std::vector<std::string>> find_texts(std::string_view key) const;
+  std::optional<Fields> find_object(std::string_view key) const;
+  std::vector<Fields> objects(std::string_view key) const;  // throws ConfigError if absent or empty
+  std::vector<std::pair<std::string, std::string>> text_pairs() const;
+
+  // A value of a closed list: `meaning` maps its text or gives nothing, `known` lists what would be right.
+  template <typename Find>
+  auto choice(std::string_view key, Find meaning, std::string_view known) const {
+    const auto found = meaning(text(key));
+    if (!found) fail(key, known);
+    return *found;
+  }
+
+  [[noreturn]] void fail(std::string_view key, std::string_view wanted) const;
+
+ private:
+  const nlohmann::json* find(std::string_view key) const;  // null counts as absent
+
+  const nlohmann::json* object_;
+  std::string where_;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,201 @@
+#include "predict/records/read.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <set>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "predict/records/fields.h"
+
+namespace gradwire {
+namespace {
+
+constexpr int kMostGpus = 1 << 20;
+
+// The value of a closed list whose words `to_string` gives.
+template <typename Value, std::size_t n>
+std::optional<Value> find_value(const std::array<Value, n>& all, std::string_view text) {
+  for (const Value value : all)
+    if (to_string(value) == text) return value;
+  return std::nullopt;
+}
+
+constexpr std::array kQualities = {Quality::ok, Quality::weak, Quality::odd};
+constexpr std::array kTools = {BenchTool::nccl_tests, BenchTool::torch_distributed, BenchTool::kernel_time};
+constexpr std::array kLinks = {LinkSetting::normal, LinkSetting::nvlink,     LinkSetting::pcie,
+                               LinkSetting::no_p2p, LinkSetting::infiniband, LinkSetting::ethernet};
+
+NetworkSpec read_network(const Fields& fields) {
+  NetworkSpec network;
+  if (fields.find_text("kind"))
+    network.kind = fields.choice("kind", find_network_kind,
+                                 "infiniband, roce, efa, ethernet, slingshot, omnipath or null");
+  network.gbit_per_nic = fields.find_number("gbit_per_nic", 0.001, 1e5);
+  network.nics_per_node = fields.find_integer("nics_per_node", 1, 1024);
+  network.gpudirect = fields.find_flag("gpudirect");
+  return network;
+}
+
+NodeSpec read_node(const Fields& fields, const std::string& where) {
+  NodeSpec node;
+  if (fields.find_text("intra"))
+    node.intra = fields.choice("intra", find_intra, "nvswitch, nvlink-mesh, nvlink-pairs, pcie or null");
+  node.nvlink_gen = fields.find_integer("nvlink_gen", 1, 9);
+  node.nvlink_links_per_gpu = fields.find_integer("nvlink_links_per_gpu", 1, 256);
+  node.nvlink_links_per_pair = fields.find_integer("nvlink_links_per_pair", 1, 256);
+  node.p2p = fields.find_flag("p2p");
+  node.pcie_gen = fields.find_integer("pcie_gen", 1, 7);
+  node.pcie_width = fields.find_integer("pcie_width", 1, 32);
+  if (fields.find_text("cpu"))
+    node.cpu = fields.choice("cpu", find_cpu_maker, "amd, intel, power, grace or null");
+  if (const auto matrix = fields.find_texts("topo_matrix"))
+    node.matrix = parse_matrix(*matrix, where + ", `topo_matrix`");
+  node.gpu_indices = fields.find_integers("gpu_indices", 0, kMostGpus).value_or(std::vector<int>{});
+  if (const auto network = fields.find_object("network")) node.network = read_network(*network);
+  return node;
+}
+
+CollectiveRecord read_collective(const Fields& fields) {
+  CollectiveRecord record;
+  record.collective = fields.choice(
+      "collective",
+      [](const std::string& text) { return text == "all_reduce" ? std::optional(text) : std::nullopt; },
+      "all_reduce");
+  record.dtype = fields.text("dtype");
+  record.nodes = fields.integer("nodes", 1, kMostGpus);
+  record.gpus_per_node = fields.integer("gpus_per_node", 1, 1024);
+  if (const auto env = fields.find_object("env"))
+    for (const auto& [name, value] : env->text_pairs()) record.env[name] = value;
+  record.nccl_version = fields.find_text("nccl_version");
+  record.tool = fields.choice(
+      "tool", [](const std::string& text) { return find_value(kTools, text); },
+      "nccl-tests, torch.distributed or kernel-time");
+  for (const Fields& row : fields.objects("rows"))
+    record.rows.push_back({static_cast<Bytes>(row.number("bytes", 1, 1e15)),
+                           row.number("time_us", 1e-3, 1e12) * 1e-6, row.find_flag("peak").value_or(false)});
+  return record;
+}
+
+TrainingValue read_value(const Fields& fields) {
+  TrainingValue value;
+  value.nodes = fields.integer("nodes", 1, kMostGpus);
+  value.gpus = fields.integer("gpus", 1, kMostGpus);
+  value.accumulate = fields.find_integer("accumulate", 1, 1 << 20).value_or(1);
+  value.link = fields.choice(
+      "link", [](const std::string& text) { return find_value(kLinks, text); },
+      "default, nvlink, pcie, no-p2p, infiniband or ethernet");
+  value.samples_per_s = fields.number("samples_per_s", 1e-9, 1e15);
+  value.anchor = fields.find_flag("anchor").value_or(false);
+  value.batch_per_gpu = fields.find_integer("batch_per_gpu", 1, 1 << 30);
+  if (const auto network = fields.find_object("network")) value.network = read_network(*network);
+  value.distribution = fields.find_text("distribution");
+  value.gpu_indices = fields.find_integers("gpu_indices", 0, kMostGpus);
+  return value;
+}
+
+// The words of a closed list as a find function: the text itself if it is one of them.
+auto one_of(std::set<std::string> words) {
+  return [words = std::move(words)](const std::string& text) {
+    return words.contains(text) ? std::optional(text) : std::nullopt;
+  };
+}
+
+TrainingRecord read_training(const Fields& fields) {
+  static constexpr auto kDistributions =
+      "ddp, dataparallel, horovod, byteps, tf-replicated, mirrored, megatron-dp, mxnet, paddle or none";
+  TrainingRecord record;
+  record.model = fields.text("model");
+  record.parameters = fields.find_number("parameters", 1, 1e15);
+  if (fields.find_text("gradient_dtype"))
+    record.gradient_dtype = fields.choice("gradient_dtype", one_of({"float32", "float16", "bfloat16"}),
+                                          "float32, float16, bfloat16 or null");
+  if (fields.find_text("precision"))
+    record.precision = fields.choice("precision", one_of({"fp32", "tf32", "amp-fp16", "fp16", "bf16"}),
+                                     "fp32, tf32, amp-fp16, fp16, bf16 or null");
+  record.optimizer = fields.find_text("optimizer");
+  record.framework = fields.find_text("framework");
+  record.batch_per_gpu = fields.find_integer("batch_per_gpu", 1, 1 << 30);
+  record.sequence_length = fields.find_integer("sequence_length", 1, 1 << 30);
+  record.distribution = fields.choice("distribution",
+                                      one_of({"ddp", "dataparallel", "horovod", "byteps", "tf-replicated",
+                                              "mirrored", "megatron-dp", "mxnet", "paddle", "none"}),
+                                      kDistributions);
+  record.sample = fields.text("sample");
+  record.metric = fields.text("metric");
+  record.overlap = fields.find_flag("overlap");
+  if (const auto bytes = fields.find_number("bucket_bytes", 1, 1e15))
+    record.bucket_bytes = static_cast<Bytes>(*bytes);
+  for (const Fields& value : fields.objects("values")) record.values.push_back(read_value(value));
+  return record;
+}
+
+Record read_record(const Fields& fields, const std::string& where) {
+  Record record;
+  record.where = where;
+  const std::string kind =
+      fields.choice("kind", one_of({"collective", "training"}), "collective or training");
+  record.kind = kind == "collective" ? RecordKind::collective : RecordKind::training;
+  record.id = fields.text("id");
+  record.source = fields.find_text("source").value_or("");
+  record.platform = fields.text("platform");
+  record.group = fields.text("group");
+  record.notes = fields.find_text("notes").value_or("");
+  record.quality = fields.choice(
+      "quality", [](const std::string& text) { return find_value(kQualities, text); }, "ok, weak or odd");
+  const auto machine = fields.find_object("machine");
+  if (!machine) fields.fail("machine", "an object");
+  record.node = read_node(*machine, where);
+  record.node.name = record.platform;
+  record.gpu = fields.find_text("gpu").value_or("");
+  record.node.gpu = record.gpu;
+  if (!record.gpu.empty()) find_gpu(record.gpu);  // throws for an unknown one
+  if (record.kind == RecordKind::collective) {
+    record.collective = read_collective(fields);
+    record.node.gpus = record.collective->gpus_per_node;
+  } else {
+    record.training = read_training(fields);
+  }
+  return record;
+}
+
+}  // namespace
+
+std::vector<Record> parse_records(std::string_view text, std::string_view where) {
+  std::vector<Record> records;
+  std::set<std::string> ids;
+  int line_number = 0;
+  for (const std::string_view line : split(text, '\n')) {
+    ++line_number;
+    if (trim(line).empty()) continue;
+    const std::string place = fmt::format("{} line {}", where, line_number);
+    try {
+      const auto json = nlohmann::json::parse(line);
+      records.push_back(read_record(Fields(json, place), place));
+    } catch (const nlohmann::json::parse_error& error) {
+      throw ConfigError(
+          fmt::format("{}: not JSON (at byte {}): one whole record a line is expected", place, error.byte));
+    } catch (const ConfigError& error) {
+      const std::string what = error.what();
+      throw ConfigError(what.starts_with(place) ? what : place + ": " + what);
+    }
+    if (!ids.insert(records.back().id).second)
+      throw ConfigError(fmt::format("{}: `id` {} was there before", place, records.back().id));
+  }
+  return records;
+}
+
+std::vector<Record> read_records(const std::filesystem::path& path) {
+  return parse_records(read_file(path), path.filename().string());
+}
+
+Machine machine_of(const Record& record) {
+  check(record.collective.has_value(), "only a collective record has one machine");
+  NodeSpec node = record.node;
+  if (record.collective->nodes == 1) node.network.reset();
+  return build_machine(node, record.collective->nodes);
+}
+
+}  // namespace gradwire

@@ -1,0 +1,68 @@
+// Measured all-reduce sweeps against the NCCL model: samples to fit a calibration to, and predictions of
+// every row by a calibration that never saw its platform.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "predict/calibration/fit.h"
+#include "predict/nccl/all_reduce.h"
+#include "predict/records/record.h"
+
+namespace gradwire {
+
+// One prediction beside its measurement. For a collective the values are microseconds.
+struct ValidationPoint {
+  std::string id, platform, group, point;
+  RecordKind kind = RecordKind::collective;
+  Quality quality = Quality::ok;
+  Bytes bytes = 0;  // of a collective
+  double measured = 0, predicted = 0;
+  double alpha_beta = 0;  // what bytes / link rate would say; 0: not computed
+  std::string scope;      // class of the machine
+  double error() const { return predicted / measured - 1; }
+};
+
+// A collective record with everything the model needs of it, computed once.
+struct PreparedRecord {
+  Record record;
+  NcclFabric fabric;
+  NcclTerms terms;
+  CalibrationClasses classes;
+};
+std::vector<PreparedRecord> prepare(std::span<const Record>);  // collective records alone; throws ConfigError
+
+// Which rows take part: by record and by position in it.
+using RowFilter = std::function<bool(const Record&, std::size_t row)>;
+std::vector<FitSample> fit_samples(std::span<const PreparedRecord>, const RowFilter&);
+
+Seconds predict_row(const PreparedRecord&, const Calibration&, Bytes);
+ValidationPoint predict_point(const PreparedRecord&, const Calibration&, std::size_t row);
+
+// For each platform (or group) of `asked`, a calibration fitted to what `known` has without it.
+enum class LeaveOut { platform, group };
+std::map<std::string, Calibration> calibrations_without(std::span<const PreparedRecord> asked,
+                                                        std::span<const PreparedRecord> known, LeaveOut);
+
+// Predicts every row by the calibration without it.
+std::vector<ValidationPoint> cross_validate(std::span<const PreparedRecord> asked,
+                                            std::span<const PreparedRecord> known,
+                                            LeaveOut = LeaveOut::platform);
+
+// The same when the platform's own sweep is given: the rows beside the asked one are seen, the row itself is
+// not.
+std::vector<ValidationPoint> validate_with_own_sweep(std::span<const PreparedRecord> asked,
+                                                     std::span<const PreparedRecord> known);
+
+// A calibration that also knows rows of this record's own sweep, under the machine's name.
+Calibration with_own_sweep(Calibration, const PreparedRecord&, const RowFilter&);
+
+// The calibration of all usable records, with what cross-validation says of each class. This is what ships.
+Calibration calibrate(std::span<const PreparedRecord>);
+
+const std::vector<Record>& built_in_records();  // presets/collectives.jsonl, compiled in
+
+}  // namespace gradwire
