@@ -12,7 +12,7 @@ namespace {
 // Chosen by cross-validation over platforms; flat around these values.
 constexpr int kRounds = 8;
 constexpr double kDoubt = 0.06;        // a relative error beyond which a row loses weight
-constexpr double kSmoothness = 3;      // pull between neighbouring knots
+constexpr double kSmoothness = 2;      // pull between neighbouring knots
 constexpr double kRampStrength = 0.1;  // of a class's strength, for each of its knots
 
 struct Columns {

@@ -37,6 +37,14 @@ bool far_from_card(const Machine& machine) {
   return !cards.empty() && classify(machine.topology, machine.gpus.front(), cards.front()) == PathClass::sys;
 }
 
+// Peer to peer through an Intel root complex costs 6/5 of the bandwidth (NCCL's topo.h, 39).
+constexpr double kIntelPenalty = 1.2;
+
+// A lone card for more GPUs than hang under one PCIe switch is reached over the root complex by most of them.
+bool behind_root_complex(const Machine& machine, int cards) {
+  return machine.cpu == CpuMaker::intel && machine.gpus_per_node() > 4 * cards;
+}
+
 void add_network(const Machine& machine, const NcclSettings& settings, NcclFabric& fabric) {
   const NetworkSpec& network = *machine.network;
   const double gbit = network.gbit_per_nic.value_or(100);
@@ -44,7 +52,8 @@ void add_network(const Machine& machine, const NcclSettings& settings, NcclFabri
   const bool direct = settings.gpudirect.value_or(network.gpudirect.value_or(false));
   fabric.network = network.kind.value_or(NetworkKind::ethernet);
   fabric.staged_network = !direct || (machine.gpus_per_node() == 1 && far_from_card(machine));
-  double card = gbit / 8 * kNetworkShare;
+  const double slot = fabric.pcie_gbps / (behind_root_complex(machine, cards) ? kIntelPenalty : 1);
+  double card = std::min(gbit / 8, slot) * kNetworkShare;
   if (fabric.staged_network)
     card = std::min(card, kStagedCardPcie3 * std::pow(kStagedCardGrowth, pcie_gen(machine) - 3));
   fabric.network_gbps = std::min(card * cards, fabric.pcie_gbps * fabric.ranks_per_node);

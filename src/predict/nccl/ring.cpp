@@ -12,15 +12,17 @@ namespace gradwire {
 namespace {
 
 // Copies through host memory run far below PCIe: the sending GPU writes to it and the receiving GPU reads
-// from it with its own threads, whose reads wait for the host. What two GPUs get was measured at 4.0 (2 RTX
-// 2080 Ti, PCIe 3), 3.9 (2 A40, PCIe 4) and 3.85 GB/s (2 RTX 4090 far apart, PCIe 4): records
-// autodl-2080ti-pix-nop2p, llminsights-a40-node- 2gpu-nop2p, kalavai-4090-2gpu-k8s. Neighbours that share an
-// uplink got 4.0 and 2.24 each (the same 2080 Ti; kalavai-4090-2gpu-docker): 8 and 4.5 together, 6.5 in the geometric
-// mean. Four got 5.2, 2.58 and 1.42 (llminsights-dgxa100-4gpu- nop2p, kalavai-4090-4gpu-k8s,
-// llminsights-a40-sys-4gpu-nop2p): about 12 for one memory.
+// from it with its own threads, whose reads wait for the host. GB/s, from measured all-reduces without peer
+// access: two GPUs get 4.0 (RTX 2080 Ti, PCIe 3: autodl-2080ti-pix-nop2p), 3.9 (A40, PCIe 4:
+// llminsights-a40-node-2gpu) and 3.85 (RTX 4090 far apart, PCIe 4: kalavai-4090-2gpu-k8s).
 constexpr double kStagedFlow = 4.0;
-constexpr double kStagedUplink = 6.5;
+// Both flows of neighbours that share an uplink: 8.0 (the same 2080 Ti), 4.5 (RTX 4090:
+// kalavai-4090-2gpu-docker).
+constexpr double kStagedUplink = 7.0;
+// Four GPUs got 5.2 each (llminsights-dgxa100-4gpu-nop2p) and 2.58 (kalavai-4090-4gpu-k8s): 12 for a memory.
 constexpr double kStagedMemory = 12.0;
+// Between sockets 1.42 (llminsights-a40-sys-4gpu-nop2p) and 3.85 (the far 4090s): 2.3 in the geometric mean.
+constexpr double kStagedSocket = 2.3;
 
 constexpr double kGiga = 1e9;
 
@@ -82,6 +84,7 @@ double share_of(const Link& link, const Load& load) {
   const double fast = link.rate.nccl_bytes_per_s > 0 ? link.rate.nccl_bytes_per_s : link.rate.bytes_per_s;
   double share = fast / kGiga / (load.straight + load.staged);
   if (load.staged > 1 && link.kind == LinkKind::pcie) share = std::min(share, kStagedUplink / load.staged);
+  if (load.staged > 0 && link.kind == LinkKind::socket) share = std::min(share, kStagedSocket / load.staged);
   if (load.staged > 1 && link.kind == LinkKind::memory) share = std::min(share, kStagedMemory / load.staged);
   return share;
 }

@@ -126,11 +126,11 @@ std::vector<ValidationPoint> cross_validate(std::span<const PreparedRecord> aske
 }
 
 Calibration with_own_sweep(Calibration calibration, const PreparedRecord& one, const RowFilter& filter) {
-  constexpr double kOwn = 0.1;  // a sweep of its own soon outweighs its class
+  constexpr double kOwn = 0.1, kTrust = 10;  // a sweep of its own soon outweighs its class
   const std::vector<CalibrationClass> own = {{one.classes.machine, kOwn}};
   std::vector<FitSample> samples = fit_samples({&one, 1}, filter);
   for (FitSample& sample : samples) {
-    sample.weight = 1;
+    sample.weight = kTrust;
     sample.known = calibration.find(sample.classes);
     sample.classes = {own, own, own, "", ""};
   }
