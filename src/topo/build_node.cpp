@@ -106,6 +106,8 @@ class NodeBuilder {
     return seat.leaf >= 0 ? leaves_[static_cast<std::size_t>(seat.leaf)] : above_leaf(seat);
   }
 
+  int generation(const Seat& seat) const { return seat.gen > 0 ? seat.gen : *node_.spec.pcie_gen; }
+
   void add_gpu(std::size_t index) {
     const Seat& seat = placement_.gpus[index];
     const auto& matrix = node_.spec.matrix;
@@ -114,7 +116,7 @@ class NodeBuilder {
     if (joined_by_c2c(node_))
       join(LinkKind::c2c, gpu, cpus_[static_cast<std::size_t>(seat.cpu)], c2c_rate(node_.gpu));
     else
-      join_pcie(gpu, slot(seat), *node_.spec.pcie_gen, seat.width);
+      join_pcie(gpu, slot(seat), generation(seat), seat.width);
   }
 
   void add_nic(std::size_t index) {
@@ -123,7 +125,7 @@ class NodeBuilder {
     const bool named = matrix && index < matrix->nic_models.size();
     const DeviceId nic =
         add(DeviceKind::nic, fmt::format("NIC{}", index), named ? matrix->nic_models[index] : "");
-    join_pcie(nic, slot(seat), *node_.spec.pcie_gen, seat.width);
+    join_pcie(nic, slot(seat), generation(seat), seat.width);
   }
 
   const ResolvedNode& node_;

@@ -14,7 +14,8 @@ constexpr Range kCount = {0, 1024};
 
 PcieLayout read_layout(const YamlMap& entry) {
   entry.only({"gpus_per_switch", "switches_per_upper", "gpus_per_bridge", "gpus_per_socket",
-              "sockets_per_board", "sockets", "uplink_gen", "uplink_width", "slot_widths"});
+              "sockets_per_board", "sockets", "uplink_gen", "uplink_width", "slot_widths", "slot_gens",
+              "card_widths", "card_gens"});
   const auto count = [&](std::string_view key) { return entry.find_integer(key, kCount).value_or(0); };
   PcieLayout layout;
   layout.gpus_per_switch = count("gpus_per_switch");
@@ -25,7 +26,10 @@ PcieLayout read_layout(const YamlMap& entry) {
   layout.sockets = entry.find_integer("sockets", {1, 64}).value_or(0);
   layout.uplink_gen = entry.find_integer("uplink_gen", {1, 6}).value_or(0);
   layout.uplink_width = entry.find_integer("uplink_width", {1, 32}).value_or(0);
-  layout.slot_widths = entry.integers("slot_widths", {1, 32});
+  layout.slot_widths = entry.integers("slot_widths", {0, 32});
+  layout.slot_gens = entry.integers("slot_gens", {0, 6});
+  layout.card_widths = entry.integers("card_widths", {0, 32});
+  layout.card_gens = entry.integers("card_gens", {0, 6});
   return layout;
 }
 
@@ -105,8 +109,8 @@ MachinePreset read_machine(const YamlMap& entry, const std::vector<Gpu>& own_gpu
   preset.title = entry.find_text("title").value_or("");
   preset.source = entry.find_text("source").value_or("");
   preset.nodes = entry.find_integer("nodes", {1, 65536}).value_or(1);
-  if (const auto matrix = entry.find_text("matrix")) {
-    node.matrix = parse_matrix(*matrix, entry.place());
+  if (entry.has("matrix")) {
+    node.matrix = parse_matrix(entry.lines("matrix"), entry.place());
     node.gpus = node.matrix->gpus;
   }
   read_gpu(entry, own_gpus, node);

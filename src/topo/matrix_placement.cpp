@@ -111,7 +111,7 @@ Placement place_by_matrix(const ResolvedNode& node) {
     seat.width = is_gpu ? *node.spec.pcie_width : 16;
     (is_gpu ? placement.gpus : placement.nics).push_back(seat);
   }
-  placement.cpus = placement.count(&Seat::cpu);
+  placement.cpus = std::max({1, placement.count(&Seat::cpu), node.spec.pcie ? node.spec.pcie->sockets : 1});
   return placement;
 }
 

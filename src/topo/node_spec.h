@@ -27,8 +27,11 @@ struct PcieLayout {
   int sockets_per_board = 0;   // sockets beyond have no link between them; 0: all are linked
   int sockets = 0;             // at least; 0: as many as the GPUs need
   int uplink_gen = 0, uplink_width = 0;  // of switches; 0: as the GPU's slot
-  std::vector<int> slot_widths;          // lanes of each GPU's slot where they differ, e.g. {16, 8, 8, 4}
-  bool nics_at_switch = true;            // network cards spread over the switches, else over the sockets
+  std::vector<int> slot_widths,
+      slot_gens;  // of each GPU's slot where they differ, e.g. {16, 8, 8, 4}; 0: as usual
+  std::vector<int> card_widths,
+      card_gens;               // of network cards, likewise; usual is 16 lanes of the GPUs' generation
+  bool nics_at_switch = true;  // network cards spread over the switches, else over the sockets
   bool operator==(const PcieLayout&) const = default;
 };
 

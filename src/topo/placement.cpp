@@ -29,8 +29,7 @@ Seat seat_of(const PcieLayout& layout, int gpu, int width) {
   seat.bridge = layout.gpus_per_bridge > 0 ? gpu / layout.gpus_per_bridge : seat.cpu;
   seat.leaf = layout.gpus_per_switch > 0 ? gpu / layout.gpus_per_switch : -1;
   seat.upper = layout.switches_per_upper > 0 ? seat.leaf / layout.switches_per_upper : -1;
-  const auto at = static_cast<std::size_t>(gpu);
-  seat.width = at < layout.slot_widths.size() ? layout.slot_widths[at] : width;
+  seat.width = width;
   return seat;
 }
 
@@ -78,6 +77,25 @@ void add_nics(const ResolvedNode& node, Placement& placement, int cards) {
   }
 }
 
+namespace {
+
+int known_or(const std::vector<int>& values, std::size_t at, int otherwise) {
+  return at < values.size() && values[at] > 0 ? values[at] : otherwise;
+}
+
+void set_slots(const PcieLayout& layout, Placement& placement) {
+  for (std::size_t i = 0; i < placement.gpus.size(); ++i) {
+    placement.gpus[i].width = known_or(layout.slot_widths, i, placement.gpus[i].width);
+    placement.gpus[i].gen = known_or(layout.slot_gens, i, 0);
+  }
+  for (std::size_t i = 0; i < placement.nics.size(); ++i) {
+    placement.nics[i].width = known_or(layout.card_widths, i, placement.nics[i].width);
+    placement.nics[i].gen = known_or(layout.card_gens, i, 0);
+  }
+}
+
+}  // namespace
+
 bool joined_by_c2c(const ResolvedNode& node) {
   return node.gpu.c2c_bytes_per_s > 0 && node.cpu.maker == CpuMaker::grace;
 }
@@ -88,6 +106,7 @@ Placement place(const ResolvedNode& node) {
     for (Seat& seat : placement.gpus) seat = {.cpu = seat.cpu, .bridge = -1};
   const int wanted = node.spec.network ? *node.spec.network->nics_per_node : 0;
   add_nics(node, placement, std::max(0, wanted - static_cast<int>(placement.nics.size())));
+  if (node.spec.pcie) set_slots(*node.spec.pcie, placement);
   return placement;
 }
 

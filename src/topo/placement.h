@@ -14,7 +14,7 @@ struct Seat {
   int cpu = 0, bridge = 0;
   int upper = -1;  // switch above the leaf switch
   int leaf = -1;
-  int width = 16;
+  int width = 16, gen = 0;  // of the device's own link; gen 0: as the node says
   bool operator==(const Seat&) const = default;
 };
 

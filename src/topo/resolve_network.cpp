@@ -29,11 +29,19 @@ int matrix_nics(const NodeSpec& spec) {
   return spec.matrix ? static_cast<int>(spec.matrix->names.size()) - spec.matrix->gpus : 0;
 }
 
+// Trays that have no socket link between them need a card each.
+int boards(const ResolvedNode& node) {
+  if (!node.spec.pcie || node.spec.pcie->sockets_per_board == 0 || node.spec.pcie->gpus_per_socket == 0)
+    return 1;
+  const int per_board = node.spec.pcie->gpus_per_socket * node.spec.pcie->sockets_per_board;
+  return std::max(1, node.total_gpus / per_board);
+}
+
 void resolve_cards(ResolvedNode& node, NetworkSpec& network) {
   const auto& own = node.spec.network;
   if (!network.nics_per_node && own && own->nics_per_node && *network.kind != NetworkKind::ethernet)
     network.nics_per_node = own->nics_per_node;
-  if (!network.nics_per_node && *network.kind == NetworkKind::ethernet) network.nics_per_node = 1;
+  if (!network.nics_per_node && *network.kind == NetworkKind::ethernet) network.nics_per_node = boards(node);
   if (!network.nics_per_node) {
     const int usual = static_cast<int>(std::lround(node.total_gpus * node.gpu.usual_cards_per_gpu));
     network.nics_per_node =

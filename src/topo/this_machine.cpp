@@ -61,11 +61,26 @@ std::optional<NetworkSpec> network_of(const Host& host) {
   return network;
 }
 
+PcieLayout slots_of(const Host& host) {
+  PcieLayout layout;
+  layout.sockets = host.numa_nodes;
+  for (const HostDevice& gpu : host.gpus) {
+    layout.slot_widths.push_back(gpu.pcie_width);
+    layout.slot_gens.push_back(gpu.pcie_gen);
+  }
+  for (const HostDevice& nic : host.nics) {
+    layout.card_widths.push_back(nic.pcie_width);
+    layout.card_gens.push_back(nic.pcie_gen);
+  }
+  return layout;
+}
+
 NodeSpec spec_of(const Host& host) {
   NodeSpec spec;
   spec.name = host.name;
   spec.matrix = matrix_of(host);
   spec.gpus = static_cast<int>(host.gpus.size());
+  spec.pcie = slots_of(host);
   spec.cpu_model = processor_of(host.cpu_vendor, host.cpu_family, host.cpu_model).id;
   spec.network = network_of(host);
   if (host.gpus.empty()) return spec;
@@ -112,6 +127,11 @@ Machine machine_of_host(const Host& host, const HostOptions& options) {
   machine.source = "this machine";
   machine.facts = host.facts;
   machine.notes = host.notes;
+  for (const HostDevice& nic : host.nics)
+    if (nic.pcie_gen == 0)
+      machine.notes.push_back(
+          fmt::format("the PCIe link of {} ({}) is not told, as in virtual machines: taken as PCIe {} x16",
+                      nic.name, nic.model, *node.spec.pcie_gen));
   machine.notes.insert(machine.notes.end(), node.notes.begin(), node.notes.end());
   return machine;
 }

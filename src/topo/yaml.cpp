@@ -123,6 +123,10 @@ std::vector<std::string> YamlMap::texts(std::string_view key) const {
   return result;
 }
 
+std::string YamlMap::lines(std::string_view key) const {
+  return child(key).IsSequence() ? join(texts(key), "\n") : text(key);
+}
+
 std::vector<int> YamlMap::integers(std::string_view key, Range range) const {
   const YAML::Node found = child(key);
   std::vector<int> result;

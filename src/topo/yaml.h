@@ -29,7 +29,8 @@ class YamlMap {
   std::optional<double> find_number(std::string_view key, Range) const;
   std::optional<int> find_integer(std::string_view key, Range) const;
   std::optional<bool> find_flag(std::string_view key) const;
-  std::vector<std::string> texts(std::string_view key) const;             // empty if absent
+  std::vector<std::string> texts(std::string_view key) const;  // empty if absent
+  std::string lines(std::string_view key) const;  // a text, or a list of lines joined; throws if absent
   std::vector<int> integers(std::string_view key, Range) const;           // empty if absent
   std::vector<std::vector<int>> rows(std::string_view key, Range) const;  // a list of lists; empty if absent
   std::vector<YamlMap> maps(std::string_view key) const;                  // a list of maps; throws if absent

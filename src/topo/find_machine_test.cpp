@@ -1,0 +1,112 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "topo/machine.h"
+#include "topo/rates.h"
+
+namespace gradwire {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string error_of(const std::string& on) {
+  try {
+    find_machine(on);
+    return "";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+TEST(FindMachine, every_preset_can_be_built_alone_and_twice) {
+  std::set<std::string> names;
+  for (const MachinePreset& preset : all_machines()) {
+    EXPECT_TRUE(names.insert(preset.node.name).second) << preset.node.name << " is there twice";
+    EXPECT_FALSE(preset.title.empty() || preset.source.empty()) << preset.node.name;
+    const Machine machine = find_machine(preset.node.name);
+    EXPECT_EQ(static_cast<int>(machine.gpus.size()), preset.node.gpus) << preset.node.name;
+    for (std::size_t i = 1; i < machine.gpus.size(); ++i)
+      EXPECT_GT(find_path(machine, machine.gpus[0], machine.gpus[i]).bytes_per_s, 1e9) << preset.node.name;
+    const Machine two = find_machine("2*" + preset.node.name + "@25gbe");
+    EXPECT_GT(find_path(two, two.gpus.front(), two.gpus.back()).bytes_per_s, 1e9) << preset.node.name;
+  }
+}
+
+TEST(FindMachine, every_network_joins_nodes) {
+  for (const NetworkPreset& network : all_networks()) {
+    const Machine machine = find_machine("2*2x-a40-nvlink@2x-" + network.spec.name);
+    const Path path = find_path(machine, machine.gpus[0], machine.gpus[2]);
+    EXPECT_LE(path.bytes_per_s, *network.spec.gbit_per_nic * 1e9 / 8) << network.spec.name;
+    EXPECT_GT(path.bytes_per_s, 0) << network.spec.name;
+  }
+}
+
+TEST(FindMachine, every_gpu_id_of_measured_records_is_known) {
+  for (const char* id :
+       {"p40",         "p100",        "k80",         "gtx1080",        "v100-sxm",     "v100-pcie",
+        "t4",          "titan-rtx",   "rtx2080ti",   "quadro-rtx8000", "rtx3070",      "rtx3080",
+        "rtx3090",     "rtx3090ti",   "rtx4090",     "rtx5090",        "a40",          "a6000",
+        "rtx6000-ada", "a100-sxm-40", "a100-sxm-80", "a100-pcie-40",   "a100-pcie-80", "a800-sxm-80",
+        "l40s",        "h100-sxm",    "h100-pcie",   "h100-nvl",       "h200-sxm",     "gh200",
+        "b200",        "b300",        "gb200",       "gb300",          "rtx-pro-6000"})
+    EXPECT_EQ(find_gpu(id).id, id);
+}
+
+TEST(FindMachine, gpus_are_known_by_what_nvidia_smi_calls_them) {
+  EXPECT_EQ(find_gpu_by_name("NVIDIA GeForce RTX 3090 Ti")->id, "rtx3090ti");
+  EXPECT_EQ(find_gpu_by_name("GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-1)")->id, "a100-sxm-80");
+  EXPECT_EQ(find_gpu_by_name("NVIDIA A10")->id, "a10");
+  EXPECT_EQ(find_gpu_by_name("NVIDIA A10G")->id, "a10g");
+  EXPECT_FALSE(find_gpu_by_name("Radeon VII"));
+  for (const Gpu& gpu : all_gpus()) {
+    const auto found = find_gpu_by_name(gpu.name);
+    EXPECT_TRUE(found && found->id == gpu.id) << gpu.id;
+  }
+}
+
+TEST(FindMachine, names_describe_machines_of_any_gpu) {
+  const Machine machine = find_machine("8x-l40s-pcie-pix");
+  EXPECT_EQ(machine.gpus.size(), 8U);
+  EXPECT_EQ(machine.source, "described by its name");
+  EXPECT_EQ(find_machine("4x-h100-nvlink").node.intra, Intra::nvswitch);
+  EXPECT_EQ(find_machine("4x-a40-nvlink").node.intra, Intra::nvlink_pairs);
+  EXPECT_EQ(find_machine("8x-v100-nvlink").node.intra, Intra::nvlink_mesh);
+}
+
+TEST(FindMachine, nodes_and_network_are_part_of_the_name) {
+  const Machine machine = find_machine("4*dgx-h100@ndr");
+  EXPECT_EQ(machine.name, "4*dgx-h100@ndr");
+  EXPECT_EQ(machine.nodes, 4);
+  EXPECT_EQ(machine.gpus.size(), 32U);
+  EXPECT_EQ(find_machine("2*dgx-a100").network->gbit_per_nic, 200);  // its own
+}
+
+TEST(FindMachine, what_is_no_machine_is_refused_in_one_line) {
+  EXPECT_THAT(error_of("dgx-a10"), HasSubstr("did you mean dgx-a100"));
+  EXPECT_THAT(error_of("no/such.yaml"), HasSubstr("there is no such file"));
+  EXPECT_THAT(error_of("x*dgx-a100@ndr"), HasSubstr("number of nodes"));
+  EXPECT_THAT(error_of("0*dgx-a100@ndr"), HasSubstr("number of nodes"));
+  EXPECT_THAT(error_of("99999999*dgx-a100@ndr"), HasSubstr("1 to 65536 nodes"));
+  EXPECT_THAT(error_of("2*dgx-a100@nrd"), AllOf(HasSubstr("'nrd' is not a network"), HasSubstr("ndr")));
+  EXPECT_THAT(error_of("2*dgx-a100@900x-ndr"), HasSubstr("1 to 256 network cards"));
+  EXPECT_THAT(error_of("2x-rtx4090-nvlink"), HasSubstr("write 2x-rtx4090-pcie"));
+  EXPECT_THAT(error_of("2x-foo-pcie"), HasSubstr("'foo' is not a GPU"));
+  EXPECT_THAT(error_of(""), HasSubstr("is no machine"));
+}
+
+TEST(FindMachine, a_file_can_say_which_gpu_it_is_about) {
+  const TempDir directory;
+  const std::string path = (directory.path() / "box.txt").string();
+  write_file(path, "      GPU0 GPU1\nGPU0   X   PHB\nGPU1  PHB   X\n");
+  EXPECT_EQ(find_machine(path + ":rtx4090").gpu.id, "rtx4090");
+  EXPECT_EQ(find_machine("2*" + path + ":rtx4090@10gbe").gpus.size(), 4U);
+  EXPECT_EQ(find_machine(path).gpu.id, "");
+}
+
+}  // namespace
+}  // namespace gradwire

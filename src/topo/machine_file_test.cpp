@@ -1,0 +1,108 @@
+#include "topo/machine_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/files.h"
+
+namespace gradwire {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr const char* kBox = R"(id: my-box
+title: four cards in the basement
+gpu: rtx3090
+intra: nvlink-pairs
+gpus: 4
+cpu: threadripper
+pcie:
+  gpus_per_bridge: 1
+  gpus_per_socket: 4
+  slot_widths: [16, 16, 8, 8]
+network: {kind: ethernet, gbit: 10, cards: 1}
+source: looked inside
+)";
+
+std::string error_of(const std::string& yaml) {
+  try {
+    parse_machines(yaml, "box.yaml");
+    return "";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+TEST(MachineFile, a_users_file_works_wherever_a_machine_is_asked_for) {
+  const TempDir directory;
+  const std::string path = (directory.path() / "box.yaml").string();
+  write_file(path, kBox);
+  const Machine machine = find_machine("2*" + path + "@25gbe");
+  EXPECT_EQ(machine.gpus.size(), 8U);
+  EXPECT_EQ(machine.network->gbit_per_nic, 25);
+  EXPECT_DOUBLE_EQ(find_path(machine, machine.gpus[1], machine.gpus[2]).bytes_per_s, 12.5e9);  // the x8 slot
+  EXPECT_DOUBLE_EQ(find_path(machine, machine.gpus[2], machine.gpus[3]).bytes_per_s, 48e9);
+}
+
+TEST(MachineFile, a_file_may_bring_gpus_of_its_own) {
+  const auto machines = parse_machines(R"(
+gpus:
+  - {id: next, name: Next, sm: 130, tflops: {fp32: 200}, memory: {gb: 64, gb_per_s: 4000},
+     nvlink: {gen: 5, links: 2, gb_per_s: 50}, pcie: {gen: 6, p2p: true}, source: a rumour}
+machines:
+  - {id: pair, gpu: next, gpus: 2, intra: nvlink-pairs}
+)",
+                                       "box.yaml");
+  const Machine machine = build_machine(machines.at(0).node);
+  EXPECT_DOUBLE_EQ(find_path(machine, machine.gpus[0], machine.gpus[1]).bytes_per_s, 80e9);  // 0.8 of 2 x 50
+}
+
+TEST(MachineFile, a_matrix_may_stand_in_the_file_as_text_or_as_lines) {
+  const std::string head = "id: x\ngpu: a40\n";
+  for (const std::string matrix : {"matrix: |2\n        GPU0 GPU1\n  GPU0   X   NV4\n  GPU1  NV4   X\n",
+                                   "matrix: ['     GPU0 GPU1', 'GPU0   X   NV4', 'GPU1  NV4   X']\n"})
+    EXPECT_EQ(parse_machines(head + matrix, "box.yaml").at(0).node.gpus, 2);
+}
+
+TEST(MachineFile, what_is_wrong_is_named_with_its_line_and_what_would_be_right) {
+  EXPECT_THAT(error_of("id: x\ngpu: rtx3090\ngpus: four\n"),
+              AllOf(HasSubstr("box.yaml line 3"), HasSubstr("gpus is 'four'"),
+                    HasSubstr("a whole number from 1 to 1024")));
+  EXPECT_THAT(error_of("id: x\ngpuz: 4\n"),
+              AllOf(HasSubstr("line 2"), HasSubstr("no 'gpuz' here"), HasSubstr("gpus")));
+  EXPECT_THAT(error_of("id: x\nid: y\n"), HasSubstr("'id' is there twice"));
+  EXPECT_THAT(error_of("gpu: a40\n"), HasSubstr("'id' is missing"));
+  EXPECT_THAT(error_of("id: x\nintra: magic\n"), HasSubstr("nvswitch, nvlink-mesh, nvlink-pairs or pcie"));
+  EXPECT_THAT(error_of("id: x\np2p: 3\n"), HasSubstr("true or false"));
+  EXPECT_THAT(error_of("id: x\npcie: [1, 2]\n"),
+              HasSubstr("a map of 'key: value' is needed, this is a list"));
+  EXPECT_THAT(error_of("id: x\nnetwork: {kind: pigeon}\n"), HasSubstr("infiniband, roce"));
+  EXPECT_THAT(error_of("id: x\nnvlinks: [[0, 1]]\n"), HasSubstr("[gpu, gpu, links]"));
+  EXPECT_THAT(error_of("id: x\ncpu: z80\n"), HasSubstr("'z80' is not a processor"));
+  EXPECT_THAT(error_of("id: x\npcie_gen: 1e99\n"), HasSubstr("from 1 to 6"));
+  EXPECT_THAT(error_of("id: x\ngpus: 99999999999999999999\n"), HasSubstr("from 1 to 1024"));
+  EXPECT_THAT(error_of("machines: []\n"), HasSubstr("there is no machine"));
+  EXPECT_THAT(error_of("id: [unclosed\n"), HasSubstr("not YAML"));
+  EXPECT_THAT(error_of("just a sentence"), HasSubstr("a map"));
+  EXPECT_THAT(error_of(""), HasSubstr("a map"));
+}
+
+TEST(MachineFile, every_prefix_of_a_file_is_read_or_refused_but_never_breaks) {
+  const std::string whole = kBox;
+  for (std::size_t size = 0; size <= whole.size(); ++size) {
+    try {
+      for (const MachinePreset& preset : parse_machines(whole.substr(0, size), "x"))
+        build_machine(preset.node);
+    } catch (const ConfigError&) {
+    }
+  }
+}
+
+TEST(MachineFile, deep_nesting_is_refused) {
+  EXPECT_THAT(error_of("id: " + std::string(20000, '[')), HasSubstr("not YAML"));
+}
+
+}  // namespace
+}  // namespace gradwire
