@@ -17,7 +17,7 @@ struct Sample {
 
 // Relative: 0.1 is 10 %.
 struct FitError {
-  double mean = 0, worst = 0;  // of |fitted - measured| / measured
+  double mean = 0, worst = 0;  // of |fitted / measured - 1|
 };
 
 struct Stretch {
@@ -39,12 +39,15 @@ class Curve {
   FitError error_;
 };
 
-// The line that fits best, relatively: least squares of (alpha + beta x - t) / t, neither below 0.
+// The line that fits best, relatively: least squares of log(fitted / measured), so that half and twice are
+// equally wrong; neither alpha nor beta below 0.
 Stretch fit_line(std::span<const Sample> samples);
 
 // Of samples of one size the median counts, so that one disturbed round does not. As many stretches as the
-// data asks for (each has at least three sizes), at most four. Throws ConfigError when there is no sample, or
-// one with a time that can't be.
+// data asks for, at most four. Where no such curve comes within 20 % of every size, which happens where
+// caches end or the machine is shared, the curve goes through the medians instead, and its error is how far
+// each is from the line between its neighbours. Throws ConfigError when there is no sample, or one with a
+// time that can't be.
 Curve fit_curve(std::span<const Sample> samples);
 
 }  // namespace gradwire
