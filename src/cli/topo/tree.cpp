@@ -162,13 +162,13 @@ std::string draw_bonds(const Topology& topology) {
                         topology.device(link.to).kind == DeviceKind::gpu && link.from < link.to;
     if (!direct || topology.device(link.from).node != 0) continue;
     auto& [names, rate] = by_width[link.width];
-    names.push_back(
-        fmt::format("{}={}", topology.device(link.from).name, topology.device(link.to).name.substr(3)));
+    names.push_back(fmt::format("{}={}", number(link.from), number(link.to)));
     rate = link.rate.bytes_per_s;
   }
   std::string text;
   for (const auto& [width, entry] : by_width)
-    text += wrapped(fmt::format("  NVLink x{}  {}, GPUs {}", width, gb(entry.second), join(entry.first, " ")), 13);
+    text += wrapped(fmt::format("  NVLink x{}  {}, GPUs {}", width, gb(entry.second), join(entry.first, " ")),
+                    13);
   return text;
 }
 
