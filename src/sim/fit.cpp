@@ -36,7 +36,7 @@ constexpr Costs kScale = {1e-6, 1e-6, 1e-10, 1e-10, 1};
 double squares(std::span<const Measured> measured, const Costs& costs) {
   const CostModel model = model_of(costs);
   double sum = 0;
-  for (const Measured& one : measured) sum += std::pow(one.simulated(model) / one.time - 1, 2);
+  for (const Measured& one : measured) sum += std::pow(std::log(one.simulated(model) / one.time), 2);
   return sum;
 }
 
@@ -49,12 +49,12 @@ Costs improved(std::span<const Measured> measured, const Costs& costs) {
   for (const Measured& one : measured) {
     const Seconds now = one.simulated(model);
     std::vector<double> row(kCosts);
-    double target = 1 - now / one.time;
+    double target = std::log(one.time / now);
     for (int k = 0; k < kCosts; ++k) {
       Costs nudged = costs;
       const double nudge = kNudge * std::max(costs[k], kScale[k]);
       nudged[k] += nudge;
-      row[k] = (one.simulated(model_of(nudged)) - now) / one.time / nudge * kScale[k];
+      row[k] = (one.simulated(model_of(nudged)) / now - 1) / nudge * kScale[k];
       target += row[k] * costs[k] / kScale[k];
     }
     a.push_back(std::move(row));

@@ -10,7 +10,7 @@
 
 namespace gradwire {
 
-// One measured call and the simulation of the same call. `simulated` must take longer when a cost grows.
+// One measured call and the simulation of the same call. `simulated` is above 0 and grows with every cost.
 struct Measured {
   std::function<Seconds(const CostModel&)> simulated;
   Seconds time = 0;
@@ -22,7 +22,7 @@ struct FittedCost {
   int rounds = 0;  // of improving
 };
 
-// Least squares of the relative errors, no cost below 0, from `start` on, by linear steps: times are
+// Least squares of log(simulated / measured), no cost below 0, from `start` on, by linear steps: times are
 // sums along the longest path, so they are straight lines in the costs (in seconds, and seconds for each
 // byte) until another path is longer. A cost that the measurements say nothing about stays where it started.
 FittedCost fit_cost(std::span<const Measured> measured, const CostModel& start);

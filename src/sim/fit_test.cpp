@@ -155,7 +155,7 @@ TEST(FitCost, FindsTheCostsThatMadeTheTimes) {
 }
 
 TEST(FitCost, LeavesWhatNothingIsKnownAbout) {
-  const FittedCost fitted = fit_cost(measure({.per_message = 5e-6}), {.copy_bytes_per_s = 3e9});
+  const FittedCost fitted = fit_cost(measure({.per_message = 5e-6}), {.per_message = 1e-6, .copy_bytes_per_s = 3e9});
   EXPECT_NEAR(fitted.cost.copy_bytes_per_s, 3e9, 1e-3 * 3e9);  // rings copy nothing
 }
 
