@@ -27,10 +27,15 @@ nlohmann::json rate_json(const Rate& rate) {
           {"latency_us", rate.latency * 1e6}};
 }
 
+std::string short_kind(NetworkKind kind) {
+  if (kind == NetworkKind::infiniband) return "IB";
+  return kind == NetworkKind::ethernet ? "GbE" : std::string(to_string(kind));
+}
+
 std::string network_of(const NodeSpec& node) {
-  if (!node.network || !node.network->gbit_per_nic) return "-";
+  if (!node.network || !node.network->gbit_per_nic || !node.network->kind) return "-";
   return fmt::format("{}x{:g} {}", node.network->nics_per_node.value_or(1), *node.network->gbit_per_nic,
-                     node.network->kind ? to_string(*node.network->kind) : "");
+                     short_kind(*node.network->kind));
 }
 
 }  // namespace
@@ -42,9 +47,11 @@ std::string gpus_text() {
                     tera(gpu.fp16_flops), giga(static_cast<double>(gpu.memory_bytes)),
                     giga(gpu.memory_bytes_per_s), nvlink_of(gpu),
                     fmt::format("{} x{}", gpu.pcie_gen, gpu.pcie_width), gpu.pcie_p2p ? "yes" : "no"});
-  return aligned(rows, 1) +
-         "\nTFLOP/s dense; NVLink: generation, links, GB/s one way; P2P: peer access over PCIe.\n"
-         "Sources: presets/gpus.yaml\n";
+  return aligned(rows, 1) + "\n" +
+         wrapped(
+             "TFLOP/s dense. NVLink: generation, links, GB/s one way. P2P: peer access over PCIe. Sources: "
+             "presets/gpus.yaml",
+             0);
 }
 
 std::string links_text() {
@@ -52,13 +59,16 @@ std::string links_text() {
   for (const LinkPreset& link : all_links())
     rows.push_back({link.id, link.title, giga(link.rate.bytes_per_s), giga(link.rate.nominal_bytes_per_s),
                     giga(link.rate.nccl_bytes_per_s)});
-  Rows cpus = {{"processor", "what it is", "PCIe", "memory GB/s", "socket GB/s", "NCCL"}};
+  Rows cpus = {{"processor", "what it is", "PCIe", "memory", "socket", "NCCL"}};
   for (const Processor& cpu : all_processors())
     cpus.push_back({cpu.id, cpu.title, fmt::format("{}", cpu.pcie_gen), giga(cpu.memory.bytes_per_s),
                     giga(cpu.socket.bytes_per_s), giga(cpu.socket.nccl_bytes_per_s)});
-  return aligned(rows, 2) + "\n" + aligned(cpus, 2) +
-         "\nGB/s is what is achieved, one way; NVLink per link. NCCL: what its graph search\n"
-         "believes. Sources: presets/links.yaml and presets/cpus.yaml\n";
+  return aligned(rows, 2) + "\n" + aligned(cpus, 2) + "\n" +
+         wrapped(
+             "GB/s achieved, one way, per NVLink, per 16 lanes, per memory direction, between two sockets. "
+             "NCCL: what its "
+             "graph search believes. Sources: presets/links.yaml, presets/cpus.yaml",
+             0);
 }
 
 std::string networks_text() {
@@ -69,18 +79,24 @@ std::string networks_text() {
                     fmt::format("{:g}", *network.spec.gbit_per_nic), giga(rate.bytes_per_s),
                     fmt::format("{:.3g}", rate.latency * 1e6)});
   }
-  return aligned(rows, 3) +
-         "\nA card; GB/s is what is achieved. 4*dgx-h100@ndr joins four nodes; 8x-hdr is eight\n"
-         "cards a node; any rate: 75gbe, roce-300. Sources: presets/networks.yaml\n";
+  return aligned(rows, 3) + "\n" +
+         wrapped(
+             "Of one card; GB/s is what is achieved. 4*dgx-h100@ndr joins four nodes, @8x-hdr has eight "
+             "cards a node; "
+             "any rate works: 75gbe, roce-300. Sources: presets/networks.yaml",
+             0);
 }
 
 std::string machines_text() {
   Rows rows = {{"machine", "what it is", "network"}};
   for (const MachinePreset& machine : all_machines())
     rows.push_back({machine.node.name, machine.title, network_of(machine.node)});
-  return aligned(rows, 3) +
-         "\nAny other: 4x-rtx4090-pcie-pxb, 2x-a40-nvlink, several nodes 4*dgx-h100@ndr, or a file.\n"
-         "gradwire topo --on MACHINE shows one. Sources: presets/machines.yaml\n";
+  return aligned(rows, 3) + "\n" +
+         wrapped(
+             "Any other: 4x-rtx4090-pcie-pxb, 2x-a40-nvlink; several nodes: 4*dgx-h100@ndr; or a file. "
+             "gradwire topo "
+             "--on MACHINE shows one. Sources: presets/machines.yaml",
+             0);
 }
 
 nlohmann::json gpus_json() {
