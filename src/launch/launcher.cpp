@@ -17,7 +17,9 @@ namespace {
 // How soon a failure on another node is noticed; alone there is nothing to look for.
 Seconds look_around_every(const LaunchOptions& options) { return options.nodes > 1 ? 0.5 : 3600; }
 
-void say(const std::string& text) { fmt::print(stderr, "gradwire run: {}\n", text); }
+void say(const LaunchOptions& options, const std::string& text) {
+  fmt::print(stderr, "{}: {}\n", options.name, text);
+}
 
 // One attempt of the job on this node.
 class Attempt {
@@ -68,7 +70,7 @@ class Attempt {
   void interrupt(int number) {
     constexpr Seconds kAtOnce = 0.2;
     if (!interrupted_) {
-      say(fmt::format("{}: passed on to the ranks; once more kills them", describe_signal(number)));
+      say(options_, fmt::format("{}: passed on to the ranks; once more kills them", describe_signal(number)));
       interrupted_ = Deadline::after(kAtOnce);
       group_.signal(number);
     } else if (interrupted_->passed()) {
@@ -159,12 +161,12 @@ int launch(const LaunchOptions& given) {
     const auto seating = council.begin(attempt, options.ranks);
     const auto failure = run_attempt(options, council, seating);
     const bool again = failure && !failure->final && attempt < seating.max_restarts;
-    if (failure) say(failure->text);
+    if (failure) say(options, failure->text);
     if (!again) {
       council.leave();
       return failure ? failure->exit_code : 0;
     }
-    say(fmt::format("restart {} of {}", attempt + 1, seating.max_restarts));
+    say(options, fmt::format("restart {} of {}", attempt + 1, seating.max_restarts));
   }
 }
 

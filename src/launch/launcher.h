@@ -23,6 +23,7 @@ struct LaunchOptions {
   int max_restarts = 0;
   Seconds timeout = 300;  // of the ranks' waits, and for the other nodes to come
   GroupOptions group = {};
+  std::string name = "gradwire run";                // who speaks on stderr
   Environment environment = process_environment();  // what the ranks' environments are made of
 };
 
