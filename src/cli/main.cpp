@@ -13,6 +13,7 @@
 #include "cli/list/list_verb.h"
 #include "cli/run_verb.h"
 #include "cli/topo/topo_verb.h"
+#include "cli/validate/validate_verb.h"
 
 namespace {
 
@@ -46,6 +47,7 @@ int main(int argc, char** argv) {
   gradwire::add_run_verb(app, exit_code);
   gradwire::add_topo_verb(app, exit_code);
   gradwire::add_list_verb(app, exit_code);
+  gradwire::add_validate_verb(app, exit_code);
   try {
     check_verb(app, argc, argv);
     app.parse(argc, argv);

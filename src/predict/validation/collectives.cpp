@@ -99,7 +99,8 @@ ValidationPoint predict_point(const PreparedRecord& one, const Calibration& cali
                         measured.time * 1e6,
                         predict_row(one, calibration, measured.bytes) * 1e6,
                         alpha_beta_time(one, measured.bytes) * 1e6,
-                        one.classes.scope};
+                        one.classes.scope,
+                        false};
   return point;
 }
 

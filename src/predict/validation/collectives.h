@@ -23,6 +23,7 @@ struct ValidationPoint {
   double measured = 0, predicted = 0;
   double alpha_beta = 0;  // what bytes / link rate would say; 0: not computed
   std::string scope;      // class of the machine
+  bool pair = false;      // a ratio of two training values
   double error() const { return predicted / measured - 1; }
 };
 

@@ -1,0 +1,118 @@
+// docs/accuracy.md.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "cli/validate/print.h"
+#include "predict/validation/remarks.h"
+
+namespace gradwire {
+namespace {
+
+constexpr int kWorstSweeps = 15;
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+std::string row(const std::string& name, const std::vector<ValidationPoint>& points) {
+  const ErrorSummary of = summarize(points);
+  if (of.count == 0) return "";
+  return fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", name, of.count, percent(of.mean_abs_error),
+                     percent(of.median_abs_error), percent(of.p90_abs_error), percent(of.bias),
+                     of.alpha_beta_error > 0 ? percent(of.alpha_beta_error) : "-");
+}
+
+constexpr const char* kHead =
+    "| | points | mean | median | 90th percentile | bias | bytes / link rate "
+    "|\n|---|---|---|---|---|---|---|\n";
+
+using Points = std::vector<ValidationPoint>;
+
+Points good(const Points& points, const std::string& kind) {
+  return points_where(points, [&](const auto& p) { return counts(p) && kind_name(p) == kind; });
+}
+
+Points side(const Points& points, bool large) {
+  return points_where(points, [&](const auto& p) { return counts(p) && is_large(p) == large; });
+}
+
+std::string overall(const Validation& validation) {
+  std::string text = "## All-reduce\n\n";
+  text += kHead;
+  const Points points = good(validation.points, "collective");
+  text += row("from 1 MB, platform never seen", side(points, true));
+  text += row("below 1 MB, platform never seen", side(points, false));
+  text += row("from 1 MB, group never seen", side(validation.by_group, true));
+  text += row("below 1 MB, group never seen", side(validation.by_group, false));
+  text += row("from 1 MB, own sweep given but the row asked for", side(validation.own_sweep, true));
+  text += row("below 1 MB, own sweep given but the row asked for", side(validation.own_sweep, false));
+  return text;
+}
+
+std::map<std::string, Points> by(const Points& points, std::string ValidationPoint::*field) {
+  std::map<std::string, Points> parts;
+  for (const ValidationPoint& point : points) parts[point.*field].push_back(point);
+  return parts;
+}
+
+std::string table(const std::string& title, const Points& points, std::string ValidationPoint::*field) {
+  std::string text = fmt::format("\n### {}\n\n{}", title, kHead);
+  for (const auto& [name, part] : by(points, field)) text += row(name, part);
+  return text;
+}
+
+// The sweeps that are furthest off from 1 MB on, each with what is known of it.
+std::string worst_sweeps(const Points& points) {
+  std::vector<std::pair<double, std::string>> errors;
+  std::map<std::string, ErrorSummary> of;
+  for (const auto& [id, part] : by(side(points, true), &ValidationPoint::id)) {
+    of[id] = summarize(part);
+    errors.emplace_back(of[id].mean_abs_error, id);
+  }
+  std::sort(errors.rbegin(), errors.rend());
+  std::string text = "\n### The worst sweeps, one by one\n\n";
+  for (std::size_t i = 0; i < errors.size() && i < kWorstSweeps; ++i) {
+    const auto& [error, id] = errors[i];
+    text += fmt::format("- **{}**: {} off on average, {} {}. {}\n", id, percent(error),
+                        percent(std::abs(of[id].bias)), of[id].bias < 0 ? "too fast" : "too slow",
+                        find_remark(id).value_or("No cause known."));
+  }
+  return text;
+}
+
+std::string training(const Validation& validation) {
+  const Points points = good(validation.points, "training"), pairs = good(validation.points, "training_pair");
+  if (points.empty()) return "";
+  std::string text = "\n## Training\n\n";
+  text += kHead;
+  text += row("throughput, platform never seen", points) + row("ratio with and without a link", pairs);
+  text += table("By kind of workload", points, &ValidationPoint::scope);
+  text += table("By platform", points, &ValidationPoint::platform);
+  return text;
+}
+
+}  // namespace
+
+std::string validation_markdown(const Validation& validation, std::span<const Record> records) {
+  std::string text =
+      "# How far off predictions are\n\n"
+      "Written by `gradwire validate FILES --markdown docs/accuracy.md`; do not edit. Every point was "
+      "predicted without\n"
+      "its answer: the calibration was fitted again without the platform it is asked about (rows marked "
+      "*group never seen*:\n"
+      "without the experiment). Errors are relative to what was measured; a bias above 0 means predicted too "
+      "slow for\n"
+      "all-reduce and too fast for training. The last column is what bytes / link rate alone would say on "
+      "the same points.\n"
+      "Only records of quality `ok` count.\n\n";
+  text += fmt::format("{} records, {} predictions.\n\n", records.size(), validation.points.size());
+  const Points points = good(validation.points, "collective");
+  if (!points.empty()) {
+    text += overall(validation);
+    text += table("By class of machine, from 1 MB", side(points, true), &ValidationPoint::scope);
+    text += table("By platform, from 1 MB", side(points, true), &ValidationPoint::platform);
+    text += worst_sweeps(points);
+  }
+  return text + training(validation);
+}
+
+}  // namespace gradwire

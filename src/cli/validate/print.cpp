@@ -1,0 +1,111 @@
+#include "cli/validate/print.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace gradwire {
+namespace {
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+std::string summary_line(const std::string& name, const ErrorSummary& summary) {
+  return fmt::format("{:<44} {:>6} {:>8} {:>8} {:>8} {:>8} {:>11}\n", name, summary.count,
+                     percent(summary.mean_abs_error), percent(summary.median_abs_error),
+                     percent(summary.p90_abs_error), percent(summary.bias),
+                     summary.alpha_beta_error > 0 ? percent(summary.alpha_beta_error) : "-");
+}
+
+std::set<std::string> kinds_of(const Validation& validation) {
+  std::set<std::string> kinds;
+  for (const ValidationPoint& point : validation.points) kinds.insert(kind_name(point));
+  return kinds;
+}
+
+std::vector<ValidationPoint> of_kind(const std::vector<ValidationPoint>& points, const std::string& kind) {
+  return points_where(points, [&](const ValidationPoint& p) { return counts(p) && kind_name(p) == kind; });
+}
+
+std::string summaries(const Validation& validation) {
+  std::string text = fmt::format("{:<44} {:>6} {:>8} {:>8} {:>8} {:>8} {:>11}\n", "", "points", "mean",
+                                 "median", "p90", "bias", "alpha-beta");
+  for (const std::string& kind : kinds_of(validation)) {
+    const auto points = of_kind(validation.points, kind);
+    text += summary_line(kind, summarize(points));
+    if (kind != "collective") continue;
+    const auto add = [&](const std::string& name, const std::vector<ValidationPoint>& of, bool large) {
+      const auto some = points_where(of, [&](const auto& p) { return counts(p) && is_large(p) == large; });
+      if (!some.empty()) text += summary_line(name, summarize(some));
+    };
+    add("  from 1 MB", validation.points, true);
+    add("  below 1 MB", validation.points, false);
+    add("  from 1 MB, leaving out groups", validation.by_group, true);
+    add("  from 1 MB, own sweep given but that row", validation.own_sweep, true);
+    add("  below 1 MB, own sweep given but that row", validation.own_sweep, false);
+  }
+  return text;
+}
+
+std::string point_line(const ValidationPoint& point) {
+  return fmt::format("{:>9}  {:<40} {:<28} {:>14.6g} {:>14.6g}{}\n",
+                     fmt::format("{:+.1f} %", 100 * point.error()), point.id, point.point, point.measured,
+                     point.predicted, counts(point) ? "" : fmt::format("  ({})", to_string(point.quality)));
+}
+
+}  // namespace
+
+std::string kind_name(const ValidationPoint& point) {
+  return point.kind == RecordKind::collective ? "collective" : point.pair ? "training_pair" : "training";
+}
+
+std::string validation_text(const Validation& validation, int most_points) {
+  std::string text =
+      "Each point is predicted by a calibration that never saw its platform. Collectives in us, training in "
+      "samples/s.\n\n";
+  text += summaries(validation) + "\n";
+  text += fmt::format("{:>9}  {:<40} {:<28} {:>14} {:>14}\n", "error", "record", "point", "measured",
+                      "predicted");
+  int shown = 0;
+  for (const bool good : {true, false})
+    for (const ValidationPoint& point :
+         worst_first(points_where(validation.points, [&](const auto& p) { return counts(p) == good; })))
+      if (++shown <= most_points) text += point_line(point);
+  if (static_cast<int>(validation.points.size()) > most_points)
+    text += fmt::format("... and {} more: --all shows them\n",
+                        static_cast<int>(validation.points.size()) - most_points);
+  for (const std::string& skipped : validation.skipped) text += "not predicted: " + skipped + "\n";
+  return text;
+}
+
+nlohmann::json validation_json(const Validation& validation) {
+  nlohmann::json records = nlohmann::json::array(), summary = nlohmann::json::object();
+  for (const ValidationPoint& point : worst_first(validation.points))
+    records.push_back({{"id", point.id},
+                       {"kind", kind_name(point)},
+                       {"platform", point.platform},
+                       {"quality", to_string(point.quality)},
+                       {"point", point.point},
+                       {"measured", point.measured},
+                       {"predicted", point.predicted},
+                       {"error", point.error()}});
+  const auto add = [&](const std::string& kind, const std::vector<ValidationPoint>& points) {
+    const ErrorSummary of = summarize(points);
+    summary[kind] = {{"count", of.count},
+                     {"mean_abs_error", of.mean_abs_error},
+                     {"median_abs_error", of.median_abs_error},
+                     {"p90_abs_error", of.p90_abs_error},
+                     {"bias", of.bias}};
+    if (of.alpha_beta_error > 0) summary[kind]["alpha_beta_mean_abs_error"] = of.alpha_beta_error;
+  };
+  for (const std::string& kind : kinds_of(validation)) add(kind, of_kind(validation.points, kind));
+  if (summary.contains("collective")) {
+    const auto all = of_kind(validation.points, "collective");
+    add("collective_from_1mb", points_where(all, is_large));
+    add("collective_below_1mb", points_where(all, [](const auto& p) { return !is_large(p); }));
+  }
+  return {{"records", records}, {"summary", summary}, {"skipped", validation.skipped}};
+}
+
+}  // namespace gradwire

@@ -1,0 +1,84 @@
+#include "cli/validate/validate_verb.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "cli/validate/print.h"
+#include "predict/records/read.h"
+
+namespace gradwire {
+namespace {
+
+constexpr const char* kExample = R"(
+FILE holds measured records, one JSON object a line, as docs/records.md says: all-reduce sweeps and training runs.
+Every row is predicted without its answer: where a platform is among the built-in measurements, the calibration is
+fitted again without it. Only records of quality `ok` count in the summary.
+
+Examples:
+  gradwire validate presets/measured/collectives.jsonl
+  gradwire validate presets/measured/collectives.jsonl --markdown docs/accuracy.md
+  gradwire validate presets/measured/collectives.jsonl --fit > presets/calibration.yaml
+)";
+
+constexpr int kShownPoints = 30;
+
+struct Flags {
+  std::vector<std::string> files;
+  std::string markdown;
+  bool json = false, fit = false, all = false;
+};
+
+std::vector<Record> read_all(const std::vector<std::string>& files) {
+  std::vector<Record> records;
+  for (const std::string& file : files)
+    for (Record& record : read_records(file)) records.push_back(std::move(record));
+  if (records.empty()) throw ConfigError(fmt::format("{}: no records in it", files.front()));
+  return records;
+}
+
+std::string fitted(std::span<const Record> records) {
+  const std::vector<PreparedRecord> all = prepare(records);
+  if (all.empty()) throw ConfigError("--fit needs records of collectives");
+  return "# Written by `gradwire validate FILE --fit`: natural logarithms of factors on what the rules of "
+         "the NCCL model say\n"
+         "# (src/predict/nccl/terms.cpp), by class of machine; `fitted_on` names the groups of records each "
+         "rests on. Factors\n"
+         "# of all classes a machine belongs to multiply. `ramp` applies between small and large buffers, at "
+         "the knots of\n"
+         "# kRampKnots; `expected_error` is what cross-validation over platforms found.\n" +
+         calibration_yaml(calibrate(all));
+}
+
+int run_validate(const Flags& flags) {
+  const std::vector<Record> records = read_all(flags.files);
+  if (flags.fit) {
+    fmt::print("{}", fitted(records));
+    return 0;
+  }
+  const Validation validation = validate(records, !flags.markdown.empty() || !flags.json);
+  if (!flags.markdown.empty()) write_file(flags.markdown, validation_markdown(validation, records));
+  if (flags.json)
+    fmt::print("{}\n", validation_json(validation).dump(2));
+  else
+    fmt::print("{}", validation_text(validation, flags.all ? 1 << 30 : kShownPoints));
+  return 0;
+}
+
+}  // namespace
+
+void add_validate_verb(CLI::App& app, int& exit_code) {
+  auto* verb = app.add_subcommand("validate", "predictions against measured records, with the error of each");
+  auto flags = std::make_shared<Flags>();
+  verb->add_option("files", flags->files, "measured records, JSON lines")->required();
+  verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
+  verb->add_flag("--all", flags->all, "show every point, not the worst alone");
+  verb->add_option("--markdown", flags->markdown, "also write the report here");
+  verb->add_flag("--fit", flags->fit, "print a calibration fitted to these records instead");
+  verb->footer(kExample);
+  verb->callback([flags, &exit_code] { exit_code = run_validate(*flags); });
+}
+
+}  // namespace gradwire

@@ -1,0 +1,23 @@
+// Everything `gradwire validate` found, before it is printed.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "predict/records/record.h"
+#include "predict/validation/summary.h"
+
+namespace gradwire {
+
+struct Validation {
+  std::vector<ValidationPoint> points;     // each predicted without its platform
+  std::vector<ValidationPoint> own_sweep;  // collectives again, with the other rows of their own sweep given
+  std::vector<ValidationPoint>
+      by_group;                      // collectives again, leaving out their group instead of their platform
+  std::vector<std::string> skipped;  // what could not be predicted, and why
+};
+
+// `thorough` adds own_sweep and by_group, which take some seconds.
+Validation validate(std::span<const Record>, bool thorough);
+
+}  // namespace gradwire

@@ -1,0 +1,35 @@
+// How far predictions are off: one line of figures for any set of points.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "predict/validation/collectives.h"
+
+namespace gradwire {
+
+struct ErrorSummary {
+  int count = 0;
+  double mean_abs_error = 0, median_abs_error = 0, p90_abs_error = 0;
+  double bias = 0;              // mean of signed errors: above 0 means predicted too slow
+  double alpha_beta_error = 0;  // mean absolute error of bytes / link rate on the same points
+};
+
+ErrorSummary summarize(std::span<const ValidationPoint>);
+
+// Points that pass a test, as a copy.
+template <typename Test>
+std::vector<ValidationPoint> points_where(std::span<const ValidationPoint> points, Test test) {
+  std::vector<ValidationPoint> chosen;
+  for (const ValidationPoint& point : points)
+    if (test(point)) chosen.push_back(point);
+  return chosen;
+}
+
+bool counts(const ValidationPoint&);    // of quality ok
+bool is_large(const ValidationPoint&);  // from 1 MB on
+
+std::vector<ValidationPoint> worst_first(std::vector<ValidationPoint>);
+
+}  // namespace gradwire
