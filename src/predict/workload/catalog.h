@@ -43,7 +43,8 @@ struct StandIn {
   std::uint64_t parameters = 0;
   Family family = Family::other;
   std::string sample = "image";
-  std::optional<int> sequence;
+  std::optional<int> sequence = {};
+  std::string_view like = {};  // a built-in model to take the shape of; empty: the usual one of its family
 };
 Workload build_stand_in(const StandIn&);
 

@@ -65,8 +65,12 @@ class Reader {
     Workload described;
     common(root, described);
     const auto tokens = described.sequence > 0 ? std::optional(described.sequence) : std::nullopt;
-    auto workload = build_stand_in(
-        {described.name, static_cast<std::uint64_t>(parameters), described.family, described.sample, tokens});
+    auto workload = build_stand_in({described.name,
+                                    static_cast<std::uint64_t>(parameters),
+                                    described.family,
+                                    described.sample,
+                                    tokens,
+                                    {}});
     described.layers = workload.layers;
     return described;
   }

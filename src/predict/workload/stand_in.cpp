@@ -54,10 +54,11 @@ Workload build_stand_in(const StandIn& what) {
   if (what.parameters < 1000 || what.parameters > 100'000'000'000'000)
     throw ConfigError("a model of " + std::to_string(what.parameters) +
                       " parameters: write 1000 to 100000000000000");
-  auto workload = build_model(pattern_of(what.family), what.sequence);
+  const auto pattern = what.like.empty() ? pattern_of(what.family) : what.like;
+  auto workload = build_model(pattern, what.sequence);
   scale(workload.layers, parameter_count(workload), what.parameters);
   workload.name = what.name;
-  workload.title = what.name + ", a stand-in scaled from " + std::string(pattern_of(what.family));
+  workload.title = what.name + ", a stand-in scaled from " + std::string(pattern);
   workload.family = what.family;
   workload.sample = what.sample;
   workload.source = "parameter count alone";

@@ -74,7 +74,7 @@ TEST(Workload, AnUnknownNameIsAnsweredWithNearOnes) {
 TEST(StandInModel, HasExactlyTheParametersAskedFor) {
   for (const std::uint64_t parameters : {1'000ull, 19'341'616ull, 333'000'000ull, 2'567'463'684ull})
     for (const auto family : {Family::cnn, Family::transformer, Family::other})
-      EXPECT_EQ(parameter_count(build_stand_in({"x", parameters, family, "item", {}})), parameters);
+      EXPECT_EQ(parameter_count(build_stand_in({"x", parameters, family, "item", {}, {}})), parameters);
 }
 
 TEST(StandInModel, GuessesFamiliesFromNames) {

@@ -1,0 +1,95 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "predict/compare/compare.h"
+
+namespace gradwire {
+namespace {
+
+// What the two steps have in common (the same GPU computing the same batch) errs alike and cancels; what
+// collectives add errs on its own. Steps on different GPUs err independently altogether.
+double ratio_error(const Contender& a, const Contender& b, const StepModel& model) {
+  constexpr double kCommon = 0.02;  // of two steps that differ in their wires alone: run to run
+  const bool same = a.machine.gpu.id == b.machine.gpu.id && a.wires.ranks == b.wires.ranks;
+  const auto own = [&](const Contender& c) {
+    const double added =
+        (c.estimate.parts.comm_exposed + 0.5 * c.estimate.parts.comm_overlapped) / c.estimate.step;
+    const double wires = std::max(c.wires.relative_error, 0.1) * added;
+    const double rest = same ? kCommon : c.estimate.relative_error;
+    return wires * wires + rest * rest;
+  };
+  const double error = std::sqrt(own(a) + own(b));
+  return same ? error : std::max(error, model.constants.error_anchored);
+}
+
+Verdict verdict_of(double speedup) {
+  if (speedup >= 1 + kMatters) return Verdict::helps;
+  return speedup <= 1 / (1 + kMatters) ? Verdict::hurts : Verdict::no_difference;
+}
+
+std::string milliseconds(Seconds time) {
+  return time < 0.01 ? fmt::format("{:.1f} ms", time * 1e3) : fmt::format("{:.0f} ms", time * 1e3);
+}
+
+std::string megabytes(Bytes bytes) {
+  return bytes >= 10'000'000'000 ? fmt::format("{:.0f} GB", double(bytes) / 1e9)
+                                 : fmt::format("{:.0f} MB", double(bytes) / 1e6);
+}
+
+// "over NVLink", "through host memory": the way as the NCCL model names it.
+std::string way(const Contender& contender) {
+  const auto& path = contender.wires.path;
+  if (path.empty() || path == "no limits") return "without limits";
+  return path == "host memory" ? "through host memory" : "over " + path;
+}
+
+std::string exposure(const Contender& contender) {
+  const auto& parts = contender.estimate.parts;
+  if (parts.comm_exposed < 0.01 * contender.estimate.step) return "hides under backward";
+  return fmt::format("leaves {} uncovered", milliseconds(parts.comm_exposed));
+}
+
+std::string reason_of(const Contender& better, const Contender& worse) {
+  const auto& slow = worse.estimate;
+  if (better.machine.gpu.id != worse.machine.gpu.id)
+    return fmt::format("the GPUs differ: {} against {}", better.machine.gpu.name, worse.machine.gpu.name);
+  if (slow.communication == 0) return "one GPU sends nothing";
+  return fmt::format("a step sends {} of gradients; {} that takes {} and {}, {} {} and {}",
+                     megabytes(slow.gradient_bytes), way(worse), milliseconds(slow.communication),
+                     exposure(worse), way(better), milliseconds(better.estimate.communication),
+                     exposure(better));
+}
+
+std::string how_much(const Answer& answer) {
+  return fmt::format("{:.2f}x ({:.2f} to {:.2f})", answer.speedup, answer.low, answer.high);
+}
+
+std::string sentence_of(const Workload& workload, const Answer& answer) {
+  const auto names = fmt::format("{} over {}", answer.better, answer.worse);
+  if (answer.verdict == Verdict::no_difference)
+    return fmt::format("It does not matter for {}: {} gives {}, because {}.", workload.name, names,
+                       how_much(answer), answer.reason);
+  return fmt::format("{} for {}: {} gives {}, because {}.", answer.verdict == Verdict::helps ? "Yes" : "No",
+                     workload.name, names, how_much(answer), answer.reason);
+}
+
+}  // namespace
+
+Answer judge(const Workload& workload, const Contender& better, const Contender& worse,
+             const StepModel& model) {
+  Answer answer;
+  answer.better = better.machine.name;
+  answer.worse = worse.machine.name;
+  answer.speedup = better.estimate.samples_per_s / worse.estimate.samples_per_s;
+  const double error = ratio_error(better, worse, model);
+  answer.low = answer.speedup / (1 + error);
+  answer.high = answer.speedup * (1 + error);
+  answer.verdict = verdict_of(answer.speedup);
+  answer.reason = reason_of(better, worse);
+  answer.sentence = sentence_of(workload, answer);
+  return answer;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,72 @@
+// The question Gradwire was made for: what does one machine's wiring do to a training step that another's
+// does not? Estimates the step on each machine, compares the best connected with the worst, says why, what
+// else would help, and where the answer turns. Pure functions of values.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "predict/step/on_machine.h"
+#include "predict/workload/workload.h"
+
+namespace gradwire {
+
+enum class Verdict { helps, no_difference, hurts };
+std::string_view to_string(Verdict);
+
+// Below this gain a difference is called none: it drowns in what steps vary by.
+constexpr double kMatters = 0.05;
+
+struct Contender {
+  Machine machine;
+  Wires wires;
+  StepEstimate estimate;
+  Seconds plain_step = 0;  // what bytes / link rate says, everything else equal
+};
+
+struct Answer {
+  Verdict verdict = Verdict::no_difference;
+  std::string better, worse;  // the machines compared: better and worse connected
+  double speedup = 1;         // throughput of the first over that of the second
+  double low = 1, high = 1;   // where it lies, from the errors of the parts that differ
+  std::string reason;         // one clause
+  std::string sentence;       // the whole answer
+};
+
+// Something else to change on the worse connected machine, and what it would bring there.
+struct Remedy {
+  std::string what;  // "--accumulate 4"
+  double speedup = 1;
+  std::string note;  // what it costs or needs
+};
+
+struct Turn {
+  std::string what;  // "from batch 16"
+  Verdict verdict;
+  double speedup = 1;
+};
+
+struct Comparison {
+  Workload workload;
+  StepOptions options;
+  std::vector<Contender> contenders;  // in the order asked for
+  Answer answer;
+  std::vector<Remedy> remedies;  // best first, only those that matter
+  std::vector<Turn> turns;
+};
+
+Contender contend(const Workload&, const Machine&, const StepOptions&, const StepModel&);
+
+// At least one machine. With one, the answer is what a link without limits would change.
+Comparison compare(const Workload&, const std::vector<Machine>&, const StepOptions&, const StepModel& = {});
+
+Answer judge(const Workload&, const Contender& better, const Contender& worse, const StepModel&);
+std::vector<Remedy> find_remedies(const Workload&, const Contender&, const StepOptions&, const StepModel&);
+std::vector<Turn> find_turns(const Workload&, const Contender& better, const Contender& worse,
+                             const StepOptions&, const StepModel&);
+
+// The same contender as if its wires had no limit: communication that costs nothing.
+Contender with_ideal_wires(const Workload&, const Contender&, const StepOptions&, const StepModel&);
+
+}  // namespace gradwire

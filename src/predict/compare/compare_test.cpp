@@ -1,0 +1,115 @@
+#include "predict/compare/compare.h"
+
+#include <gmock/gmock.h>
+
+#include "base/error.h"
+#include "predict/compare/sweep.h"
+#include "predict/workload/catalog.h"
+
+namespace gradwire {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+Comparison ask(const std::string& model, int batch, std::vector<std::string> on,
+               Precision precision = Precision::fp32) {
+  std::vector<Machine> machines;
+  for (const auto& name : on) {
+    machines.push_back(find_machine(name));
+    machines.back().name = name;
+  }
+  StepOptions options;
+  options.batch = batch;
+  options.precision = precision;
+  options.overlap = true;
+  return compare(build_model(model), machines, options);
+}
+
+// The known surprises.
+
+// Cards with peer access over PCIe; GeForce without it pays for host memory even here, if little.
+TEST(Compare, NvlinkDoesNotMatterForResnet50AtBatch64) {
+  const auto answer = ask("resnet50", 64, {"2x-v100-sxm-nvlink", "2x-v100-sxm-pcie"}).answer;
+  EXPECT_EQ(answer.verdict, Verdict::no_difference) << answer.sentence;
+}
+
+TEST(Compare, NvlinkIsDecisiveForGpt2AtBatch4OnTwoGpus) {
+  const auto answer = ask("gpt2", 4, {"2x-titan-rtx-nvlink", "2x-titan-rtx-pcie"}).answer;
+  EXPECT_EQ(answer.verdict, Verdict::helps) << answer.sentence;
+  EXPECT_GT(answer.speedup, 1.15);
+  EXPECT_THAT(answer.sentence, HasSubstr("Yes for gpt2"));
+}
+
+TEST(Compare, TwoNodesOn10GbEthernetMakeNvlinkIrrelevantAgain) {
+  const auto answer = ask("gpt2", 4, {"2*2x-titan-rtx-nvlink@10gbe", "2*2x-titan-rtx-pcie@10gbe"}).answer;
+  EXPECT_EQ(answer.verdict, Verdict::no_difference) << answer.sentence;
+}
+
+TEST(Compare, TheOrderOfMachinesDoesNotChangeTheAnswer) {
+  const auto one = ask("gpt2", 4, {"2x-titan-rtx-nvlink", "2x-titan-rtx-pcie"}).answer;
+  const auto other = ask("gpt2", 4, {"2x-titan-rtx-pcie", "2x-titan-rtx-nvlink"}).answer;
+  EXPECT_EQ(one.verdict, other.verdict);
+  EXPECT_DOUBLE_EQ(one.speedup, other.speedup);
+}
+
+TEST(Compare, TheBarHoldsTheAnswer) {
+  const auto answer = ask("bert-large", 8, {"2x-rtx3090-nvlink", "2x-rtx3090-pcie"}).answer;
+  EXPECT_LT(answer.low, answer.speedup);
+  EXPECT_GT(answer.high, answer.speedup);
+}
+
+TEST(Compare, OneMachineIsComparedWithALinkWithoutLimits) {
+  const auto result = ask("gpt2", 4, {"2x-titan-rtx-pcie"});
+  EXPECT_EQ(result.answer.better, "a link without limits");
+  EXPECT_GT(result.answer.speedup, 1);
+}
+
+TEST(Compare, RemediesAreSortedAndMatter) {
+  const auto result = ask("gpt2", 4, {"2x-titan-rtx-nvlink", "2x-titan-rtx-pcie"});
+  ASSERT_FALSE(result.remedies.empty());
+  for (std::size_t i = 1; i < result.remedies.size(); ++i)
+    EXPECT_GE(result.remedies[i - 1].speedup, result.remedies[i].speedup);
+  EXPECT_GE(result.remedies.back().speedup, 1.02);
+}
+
+TEST(Compare, ALargeEnoughBatchTurnsTheAnswer) {
+  const auto result = ask("gpt2", 4, {"2x-titan-rtx-nvlink", "2x-titan-rtx-pcie"});
+  ASSERT_FALSE(result.turns.empty());
+  EXPECT_THAT(result.turns.front().what, HasSubstr("from batch"));
+  EXPECT_EQ(result.turns.front().verdict, Verdict::no_difference);
+}
+
+TEST(Compare, OneGpuSendsNothing) {
+  const auto result = ask("resnet50", 32, {"1x-rtx3090-pcie", "1x-rtx4090-pcie"});
+  EXPECT_EQ(result.contenders[0].estimate.communication, 0);
+}
+
+TEST(Sweep, ReadsRangesAndLists) {
+  EXPECT_EQ(parse_sweep("gpus=1..8").values, (std::vector<double>{1, 2, 4, 8}));
+  EXPECT_EQ(parse_sweep("batch=8,32").values, (std::vector<double>{8, 32}));
+  EXPECT_EQ(parse_sweep("gpus=1..6").values, (std::vector<double>{1, 2, 4, 6}));
+  for (const auto* text : {"gpus", "speed=1..2", "gpus=0..4", "gpus=8..1", "batch=x", "link="})
+    EXPECT_THROW(parse_sweep(text), ConfigError) << text;
+}
+
+TEST(Sweep, MoreBandwidthNeverHurts) {
+  const auto curves =
+      sweep(build_model("gpt2"), {find_machine("4x-rtx3090-pcie")}, {}, parse_sweep("link=1..256"));
+  double before = 0;
+  for (const auto& point : curves.at(0).points) {
+    EXPECT_GE(point.estimate.samples_per_s, before);
+    before = point.estimate.samples_per_s;
+  }
+}
+
+TEST(Sweep, LeavesOutWhatAMachineCannotBe) {
+  const auto curves =
+      sweep(build_model("resnet50"), {find_machine("dgx-a100")}, {}, parse_sweep("gpus=4,8,12,16"));
+  std::vector<double> values;
+  for (const auto& point : curves.at(0).points) values.push_back(point.value);
+  EXPECT_EQ(values, (std::vector<double>{4, 8, 16}));
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "predict/compare/compare.h"
+
+// Other things to change, found by trying each; and where the answer turns, found by walking there.
+namespace gradwire {
+namespace {
+
+constexpr Bytes kMebi = Bytes{1} << 20;
+
+struct Attempt {
+  std::string what, note;
+  StepOptions options;
+};
+
+std::vector<Attempt> attempts(const Workload& workload, const Contender& contender,
+                              const StepOptions& given) {
+  std::vector<Attempt> all;
+  const auto add = [&](std::string what, std::string note, auto change) {
+    Attempt attempt{std::move(what), std::move(note), given};
+    change(attempt.options);
+    all.push_back(std::move(attempt));
+  };
+  const int batch = given.batch > 0 ? given.batch : workload.batch;
+  add("--accumulate 4", "4 times the samples between updates", [](auto& o) { o.accumulate *= 4; });
+  add(fmt::format("--batch {}", 2 * batch), "if it fits the GPU's memory",
+      [&](auto& o) { o.batch = 2 * batch; });
+  for (const Bytes size : {5, 50, 100})
+    add(fmt::format("--bucket-mb {}", size), "same result", [&](auto& o) { o.buckets.rest = size * kMebi; });
+  if (given.compression == Compression::none && given.gradient_bytes == 4)
+    add("--compress fp16", "gradients rounded to fp16 on the wire",
+        [](auto& o) { o.compression = Compression::fp16; });
+  if (given.compression == Compression::none)
+    add("--compress powersgd", "lossy: rank-1 gradients",
+        [](auto& o) { o.compression = Compression::powersgd; });
+  const auto faster = contender.machine.gpu.bf16_flops > 0 ? Precision::bf16 : Precision::fp16;
+  const auto before = peak_of(contender.machine.gpu, given.precision).flops;
+  if (peak_of(contender.machine.gpu, faster).flops > 1.5 * before)
+    add(fmt::format("--precision {}", to_string(faster)), "computing; gradients as before", [&](auto& o) {
+      o.precision = faster;
+      if (o.anchor && !o.anchor->precision) o.anchor->precision = given.precision;
+    });
+  if (given.overlap == false) add("overlap", "DDP instead", [](auto& o) { o.overlap = true; });
+  return all;
+}
+
+}  // namespace
+
+std::vector<Remedy> find_remedies(const Workload& workload, const Contender& contender,
+                                  const StepOptions& given, const StepModel& model) {
+  std::vector<Remedy> remedies;
+  if (contender.wires.ranks == 1) return remedies;
+  for (const auto& attempt : attempts(workload, contender, given)) {
+    const auto estimate =
+        estimate_step(workload, contender.machine.gpu, contender.wires, attempt.options, model);
+    const double speedup = estimate.samples_per_s / contender.estimate.samples_per_s;
+    if (speedup >= 1.02) remedies.push_back({attempt.what, speedup, attempt.note});
+  }
+  std::stable_sort(remedies.begin(), remedies.end(),
+                   [](const Remedy& a, const Remedy& b) { return a.speedup > b.speedup; });
+  const auto bucket = [](const Remedy& remedy) { return remedy.what.rfind("--bucket", 0) == 0; };
+  const auto best = std::find_if(remedies.begin(), remedies.end(), bucket);
+  if (best != remedies.end())  // one bucket size is advice enough
+    remedies.erase(std::remove_if(best + 1, remedies.end(), bucket), remedies.end());
+  return remedies;
+}
+
+std::vector<Turn> find_turns(const Workload& workload, const Contender& better, const Contender& worse,
+                             const StepOptions& given, const StepModel& model) {
+  const auto answer_with = [&](const StepOptions& options) {
+    auto a = better, b = worse;
+    a.estimate = estimate_step(workload, a.machine.gpu, a.wires, options, model);
+    b.estimate = estimate_step(workload, b.machine.gpu, b.wires, options, model);
+    return judge(workload, a, b, model);
+  };
+  const auto now = answer_with(given).verdict;
+  std::vector<Turn> turns;
+  const auto walk = [&](int start, int end, double factor, auto set, std::string_view what) {
+    for (double value = start; factor > 1 ? value <= end : value >= end; value *= factor) {
+      auto options = given;
+      set(options, static_cast<int>(value));
+      const auto answer = answer_with(options);
+      if (answer.verdict == now) continue;
+      turns.push_back({fmt::format("{} {}", what, static_cast<int>(value)), answer.verdict, answer.speedup});
+      return;
+    }
+  };
+  const auto set_batch = [](StepOptions& options, int value) { options.batch = value; };
+  const int batch = given.batch > 0 ? given.batch : workload.batch;
+  walk(2 * batch, std::max(4096, 64 * batch), 2, set_batch, "from batch");
+  if (batch > 1) walk(batch / 2, 1, 0.5, set_batch, "down to batch");
+  walk(
+      2 * given.accumulate, 256, 2, [](StepOptions& options, int value) { options.accumulate = value; },
+      "from accumulation");
+  return turns;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,86 @@
+#include "predict/step/on_machine.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <set>
+
+namespace gradwire {
+namespace {
+
+// Neighbours of a ring over the first node: how many hops pass through host memory, next to how many sockets.
+struct Staging {
+  int hops = 0, staged = 0, sockets = 0;
+};
+
+Staging staging_of(const Machine& machine) {
+  Staging staging;
+  std::set<DeviceId> sockets;
+  const int here = std::min<int>(machine.gpus_per_node(), static_cast<int>(machine.gpus.size()));
+  for (int i = 0; i < here && here > 1; ++i) {
+    const auto from = machine.gpus[static_cast<std::size_t>(i)];
+    const auto to = machine.gpus[static_cast<std::size_t>((i + 1) % here)];
+    const auto path = find_path(machine, from, to);
+    ++staging.hops;
+    if (!path.through_host) continue;
+    ++staging.staged;
+    for (const auto link : path.links)
+      for (const auto device : {machine.topology.link(link).from, machine.topology.link(link).to})
+        if (machine.topology.device(device).kind == DeviceKind::memory) sockets.insert(device);
+  }
+  staging.sockets = std::max<int>(1, static_cast<int>(sockets.size()));
+  return staging;
+}
+
+double narrowest(const Machine& machine) {
+  double rate = std::numeric_limits<double>::infinity();
+  const auto count = machine.gpus.size();
+  for (std::size_t i = 0; i < count && count > 1; ++i)
+    rate = std::min(rate, find_path(machine, machine.gpus[i], machine.gpus[(i + 1) % count]).bytes_per_s);
+  return rate;
+}
+
+}  // namespace
+
+Wires wires_of(const Machine& machine, Bytes of_bytes, const NcclSettings& settings,
+               const Calibration& calibration) {
+  Wires wires;
+  wires.ranks = static_cast<int>(machine.gpus.size());
+  wires.nodes = machine.nodes;
+  if (wires.ranks == 1) {
+    wires.all_reduce = [](Bytes) { return 0.0; };
+    wires.algorithm = "none";
+    return wires;
+  }
+  const auto staging = staging_of(machine);
+  wires.through_host = machine.nodes == 1 && (staging.staged > 0 || settings.p2p_disabled);
+  wires.staged_share = settings.p2p_disabled ? 1 : double(staging.staged) / std::max(1, staging.hops);
+  // An EPYC has lanes for eight GPUs: unless a matrix shows two sockets, one memory carries them all.
+  const bool one_socket = machine.cpu == CpuMaker::amd && !machine.node.matrix;
+  wires.sockets = one_socket ? 1 : staging.sockets;
+  const auto model = std::make_shared<const NcclModel>(machine, calibration, settings);
+  wires.all_reduce = [model](Bytes bytes) { return model->all_reduce_time(bytes); };
+  const auto estimate = model->all_reduce(of_bytes);
+  wires.relative_error = estimate.relative_error;
+  wires.algorithm = estimate.algorithm + " " + estimate.protocol;
+  wires.path = estimate.path;
+  wires.narrowest_link = estimate.narrowest_link;
+  return wires;
+}
+
+Wires alpha_beta_wires(const Machine& machine) {
+  Wires wires;
+  wires.ranks = static_cast<int>(machine.gpus.size());
+  wires.nodes = machine.nodes;
+  wires.all_reduce = alpha_beta(wires.ranks, narrowest(machine), 0);
+  return wires;
+}
+
+StepEstimate estimate_step(const Workload& workload, const Machine& machine, const StepOptions& options,
+                           const StepModel& model) {
+  const auto bytes = parameter_count(workload) * static_cast<Bytes>(options.gradient_bytes);
+  return estimate_step(workload, machine.gpu, wires_of(machine, std::min(bytes, options.buckets.rest)),
+                       options, model);
+}
+
+}  // namespace gradwire

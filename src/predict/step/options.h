@@ -1,0 +1,61 @@
+// How a model is trained: what a user chooses, or what a measured record says was chosen. A value.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/units.h"
+#include "sched/buckets.h"
+
+namespace gradwire {
+
+enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16 };  // fp16: mixed precision with tensor cores
+
+// Who spreads the batches and joins the gradients.
+//   ddp            one process a GPU, buckets that leave during backward (PyTorch; megatron_dp and paddle
+//   alike) horovod        one process a GPU, fused when a cycle ends (mxnet and byteps alike) tf_replicated
+//   one process for all GPUs, one all-reduce a gradient (mirrored alike) dataparallel   one process,
+//   parameters copied out and gradients gathered to the first GPU every step none           ranks are not
+//   synchronised
+enum class Distribution : std::uint8_t { ddp, horovod, tf_replicated, dataparallel, none };
+
+// What travels instead of the gradient: DDP's communication hooks.
+enum class Compression : std::uint8_t { none, fp16, powersgd };
+
+// A step measured on one GPU without any distribution: from it, compute time is exact and only what
+// communication adds is predicted.
+struct Anchor {
+  Seconds step = 0;
+  int batch = 1;                            // samples of a micro-batch
+  int accumulate = 1;                       // micro-batches of that step
+  std::optional<Precision> precision = {};  // absent: the one asked for
+  bool operator==(const Anchor&) const = default;
+};
+
+struct StepOptions {
+  int batch = 0;       // samples a GPU takes a micro-batch; 0: the model's own
+  int accumulate = 1;  // micro-batches between two all-reduces
+  Precision precision = Precision::fp32;
+  int gradient_bytes = 4;  // of one element: 4, or 2 for fp16 and bf16 gradients
+  Compression compression = Compression::none;
+  BucketCaps buckets;
+  bool zero1 = false;  // each rank keeps and updates its share of the optimizer's state
+  Distribution distribution = Distribution::ddp;
+  std::optional<bool> overlap;  // all-reduce under backward; absent: not known, the usual of its kind
+  std::string optimizer;        // "sgd", "adam", "lamb"; empty: the model's own
+  std::optional<Anchor> anchor;
+  Seconds data = 0;  // waiting for the input pipeline, each micro-batch
+};
+
+void check_options(const StepOptions&);  // throws ConfigError: what, and what would be right
+
+std::string_view to_string(Precision);
+std::string_view to_string(Distribution);
+std::string_view to_string(Compression);
+Precision parse_precision(std::string_view text);        // also "amp-fp16"; throws ConfigError
+Distribution parse_distribution(std::string_view text);  // every name of a record; throws ConfigError
+Compression parse_compression(std::string_view text);    // throws ConfigError
+
+}  // namespace gradwire

@@ -1,0 +1,145 @@
+#include "predict/step/problem.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+
+namespace gradwire {
+namespace {
+
+constexpr double kMemoryShare =
+    0.8;  // of the data sheet's bandwidth: AIConfigurator's figure, facts/hardware
+constexpr Bytes kHorovodFusion = Bytes{64} << 20;  // HOROVOD_FUSION_THRESHOLD's default
+
+double optimizer_bytes(const std::string& name, const StepConstants& constants) {
+  if (name.find("lamb") != std::string::npos || name.find("novo") != std::string::npos)
+    return constants.lamb_bytes;
+  return name.find("adam") != std::string::npos ? constants.adam_bytes : constants.sgd_bytes;
+}
+
+Seconds memory_time(const Gpu& gpu, double bytes) {
+  return bytes / (std::max(1e9, gpu.memory_bytes_per_s) * kMemoryShare);
+}
+
+// Rank-1 PowerSGD sends a row and a column of each matrix.
+Bytes travelling(std::uint64_t elements, const StepOptions& options) {
+  if (options.compression == Compression::powersgd)
+    return static_cast<Bytes>(2 * std::sqrt(double(elements))) * static_cast<Bytes>(options.gradient_bytes);
+  const int bytes = options.compression == Compression::fp16 ? 2 : options.gradient_bytes;
+  return elements * static_cast<Bytes>(bytes);
+}
+
+// Parameter tensors in registration order, and the share of backward after which each gradient is there.
+struct Gradients {
+  std::vector<BucketItem> items;
+  std::vector<Bytes> travel;
+  std::vector<double> ready;
+};
+
+Gradients gradients_of(const Workload& workload, const LayerTimes& times, const StepOptions& options) {
+  Gradients gradients;
+  const double total = std::accumulate(times.backward.begin(), times.backward.end(), 0.0);
+  double left = total;  // backward begins with the last layer: a layer is done when those before it are left
+  std::vector<double> done(workload.layers.size());
+  for (std::size_t i = workload.layers.size(); i-- > 0;)
+    done[i] = (total - (left -= times.backward[i])) / total;
+  for (std::size_t i = 0; i < workload.layers.size(); ++i)
+    for (const auto elements : workload.layers[i].tensors) {
+      gradients.items.push_back({elements * static_cast<Bytes>(options.gradient_bytes), 0});
+      gradients.travel.push_back(travelling(elements, options));
+      gradients.ready.push_back(done[i]);
+    }
+  return gradients;
+}
+
+BucketCaps caps_of(const StepOptions& options) {
+  if (options.distribution == Distribution::horovod) return {kHorovodFusion, kHorovodFusion};
+  return options.buckets;
+}
+
+std::vector<ReadyBucket> ready_buckets(const Gradients& gradients, const StepOptions& options,
+                                       const Wires& wires) {
+  std::vector<ReadyBucket> ready;
+  for (const auto& bucket : assign_buckets(gradients.items, caps_of(options))) {
+    ReadyBucket one;
+    for (const int member : bucket.members) {
+      one.bytes += gradients.travel[static_cast<std::size_t>(member)];
+      one.ready = std::max(one.ready, gradients.ready[static_cast<std::size_t>(member)]);
+    }
+    one.time = wires.ranks > 1 ? wires.all_reduce(one.bytes) : 0;
+    ready.push_back(one);
+  }
+  return ready;
+}
+
+// Anchored: the measured step less the optimizer is what a micro-batch of its size takes; another batch or
+// precision scales as the roofline does.
+LayerTimes anchored_times(const Workload& workload, const Gpu& gpu, const StepOptions& options,
+                          Seconds optimizer, const Roofline& roofline) {
+  auto times = layer_times(workload, gpu, options.precision, options.batch, roofline);
+  if (!options.anchor) return times;
+  const auto& anchor = *options.anchor;
+  const auto precision = anchor.precision.value_or(options.precision);
+  const double same = anchor.batch == options.batch && precision == options.precision
+                          ? times.total()
+                          : layer_times(workload, gpu, precision, anchor.batch, roofline).total();
+  const double measured = (anchor.step - optimizer) / anchor.accumulate;
+  times.scale(measured / same);
+  return times;
+}
+
+Bytes buffer_bytes(const Workload& workload) {
+  Bytes sum = 0;  // running mean and variance, fp32
+  for (const auto& layer : workload.layers)
+    if (layer.kind == LayerKind::normalization && workload.family == Family::cnn && layer.tensors.size() == 2)
+      sum += 2 * 4 * layer.tensors[0];
+  return sum;
+}
+
+void add_costs(StepProblem& problem, const Workload& workload, const Gpu& gpu, const Wires& wires) {
+  const double gradient = double(parameter_count(workload)) * problem.options.gradient_bytes;
+  const auto& options = problem.options;
+  problem.copies = memory_time(gpu, 4 * gradient);  // in and out, each read and written
+  if (options.compression == Compression::powersgd) problem.copies += memory_time(gpu, 6 * gradient);
+  if (options.distribution == Distribution::tf_replicated || options.distribution == Distribution::none)
+    problem.copies = 0;
+  if (wires.ranks == 1) return;
+  if (options.zero1) problem.gather = wires.all_reduce(static_cast<Bytes>(gradient)) / 2;
+  if (const auto bytes = buffer_bytes(workload); options.distribution == Distribution::ddp && bytes > 0)
+    problem.buffers = wires.all_reduce(bytes) / 2;
+  if (options.distribution == Distribution::tf_replicated && wires.nodes == 1 && wires.through_host)
+    problem.staged = 2.0 * (wires.ranks - 1) * wires.staged_share / wires.sockets;
+}
+
+}  // namespace
+
+StepProblem make_problem(const Workload& workload, const Gpu& gpu, const Wires& wires,
+                         const StepOptions& given, const StepConstants& constants, const Roofline& roofline) {
+  check_options(given);
+  StepProblem problem;
+  auto& options = problem.options = given;
+  if (options.batch == 0) options.batch = workload.batch;
+  if (options.optimizer.empty()) options.optimizer = workload.optimizer;
+  problem.ranks = wires.ranks;
+  problem.nodes = wires.nodes;
+  problem.through_host = wires.through_host;
+  problem.wire_error = wires.relative_error;
+  problem.tensors = tensor_count(workload);
+  problem.optimizer =
+      memory_time(gpu, double(parameter_count(workload)) * optimizer_bytes(options.optimizer, constants));
+  // However an optimizer is written, it is not most of a measured step.
+  if (options.anchor) problem.optimizer = std::min(problem.optimizer, 0.4 * options.anchor->step);
+  const auto times = anchored_times(workload, gpu, options, problem.optimizer, roofline);
+  problem.forward = std::accumulate(times.forward.begin(), times.forward.end(), 0.0);
+  problem.backward = std::accumulate(times.backward.begin(), times.backward.end(), 0.0);
+  if (options.zero1) problem.optimizer /= wires.ranks;
+  const auto gradients = gradients_of(workload, times, options);
+  problem.buckets = ready_buckets(gradients, options, wires);
+  for (const auto& bucket : problem.buckets) problem.gradient_bytes += bucket.bytes;
+  add_costs(problem, workload, gpu, wires);
+  return problem;
+}
+
+}  // namespace gradwire

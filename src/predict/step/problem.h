@@ -1,0 +1,41 @@
+// A training step stripped to what decides its length: computing, and buckets with the place in backward
+// where each becomes ready and the time its collective takes. Everything here follows from the model, the
+// GPU, the wires and the options; solve() in step.h adds the constants. A value.
+#pragma once
+
+#include <vector>
+
+#include "predict/step/compute.h"
+#include "predict/step/constants.h"
+#include "predict/step/options.h"
+#include "predict/step/wires.h"
+
+namespace gradwire {
+
+struct ReadyBucket {
+  Bytes bytes = 0;   // that travel
+  double ready = 0;  // share of backward after which its last gradient is there
+  Seconds time = 0;  // of its collective, alone
+};
+
+struct StepProblem {
+  StepOptions options;  // batch and optimizer filled in
+  int ranks = 1, nodes = 1;
+  Seconds forward = 0, backward = 0;  // of a micro-batch
+  Seconds optimizer = 0;
+  Seconds copies = 0;   // gradients into buckets and back; compression
+  Seconds gather = 0;   // of parameters, ZeRO-1
+  Seconds buffers = 0;  // broadcast of batch normalisation's statistics
+  int tensors = 0;
+  std::vector<ReadyBucket> buckets;
+  bool through_host = false;
+  double staged =
+      0;  // times a gradient byte passes through one socket's memory in tf-replicated; 0: not at all
+  double wire_error = 0;
+  Bytes gradient_bytes = 0;  // that travel in a step
+};
+
+StepProblem make_problem(const Workload&, const Gpu&, const Wires&, const StepOptions&, const StepConstants&,
+                         const Roofline&);
+
+}  // namespace gradwire

@@ -1,0 +1,172 @@
+#include "predict/step/step.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gradwire {
+namespace {
+
+double hiding(const StepProblem& problem, const StepConstants& constants) {
+  if (problem.options.overlap) return *problem.options.overlap ? 1 : 0;
+  switch (problem.options.distribution) {
+    case Distribution::ddp:
+      return constants.hiding_ddp;
+    case Distribution::horovod:
+      return constants.hiding_horovod;
+    default:
+      return 0;
+  }
+}
+
+Seconds collective_time(const StepProblem& problem, const ReadyBucket& bucket,
+                        const StepConstants& constants) {
+  if (problem.staged == 0) return bucket.time;
+  return double(bucket.bytes) * problem.staged / (2 * constants.replicated_host_gbps * 1e9);
+}
+
+// What the framework does for each gradient, once a step, as part of backward.
+Seconds hooks(const StepProblem& problem, const StepConstants& constants) {
+  const auto& options = problem.options;
+  if (options.distribution == Distribution::none || options.distribution == Distribution::dataparallel)
+    return 0;
+  if (options.distribution == Distribution::tf_replicated)
+    return problem.tensors * constants.replicated_us_per_tensor * 1e-6 * std::log2(problem.ranks);
+  return problem.tensors * constants.ddp_us_per_tensor * 1e-6 + problem.copies;
+}
+
+// Collectives one after another, none before its bucket is ready; with a hiding share below 1 they begin
+// later, at 0 only when backward is over. Times count from the begin of backward.
+struct Lane {
+  Seconds end = 0, busy = 0, under = 0;  // last end; all collectives; those under backward
+};
+
+template <typename Visit>
+Lane run_lane(const StepProblem& problem, const StepConstants& constants, Seconds backward, Visit visit) {
+  Lane lane;
+  const double share = hiding(problem, constants);
+  for (const auto& bucket : problem.buckets) {
+    const auto ready = backward * (1 - share * (1 - bucket.ready));
+    const auto time = collective_time(problem, bucket, constants);
+    const auto start = std::max(ready, lane.end);
+    lane.end = start + time;
+    lane.busy += time;
+    lane.under += std::max(0.0, std::min(lane.end, backward) - start);
+    visit(bucket, backward * bucket.ready, start, lane.end);
+  }
+  return lane;
+}
+
+constexpr auto kIgnore = [](const ReadyBucket&, Seconds, Seconds, Seconds) {};
+
+struct Solution {
+  Seconds backward = 0;  // of the last micro-batch: with hooks and slow-down
+  Seconds exposed = 0, other = 0;
+  Lane lane;
+};
+
+// Waiting for the slowest rank, in this step's own terms.
+Seconds spread(const StepProblem& problem, const StepConstants& constants, Seconds computing) {
+  const bool one_process = problem.options.distribution == Distribution::tf_replicated ||
+                           problem.options.distribution == Distribution::dataparallel;
+  if (one_process) return 0;  // found to be nothing
+  return expected_maximum(problem.ranks) * constants.spread_share * computing;
+}
+
+Seconds computing_of(const StepProblem& problem) {
+  return problem.options.accumulate * (problem.forward + problem.backward) + problem.optimizer;
+}
+
+Solution solve_dataparallel(const StepProblem& problem, const StepConstants& constants) {
+  Solution solution;
+  solution.backward = problem.backward;
+  // Parameters out and gradients back, each once over the links: an all-reduce times n/(n-1).
+  for (const auto& bucket : problem.buckets) solution.lane.busy += bucket.time;
+  solution.exposed = solution.lane.busy * problem.ranks / std::max(1, problem.ranks - 1);
+  solution.other = constants.dataparallel_share * computing_of(problem);
+  return solution;
+}
+
+template <typename Visit>
+Solution solve_lanes(const StepProblem& problem, const StepConstants& constants, Visit visit) {
+  if (problem.options.distribution == Distribution::dataparallel && problem.ranks > 1)
+    return solve_dataparallel(problem, constants);
+  Solution solution;
+  solution.backward = problem.backward + hooks(problem, constants);
+  if (problem.ranks == 1) return solution;
+  solution.other = spread(problem, constants, computing_of(problem));
+  if (problem.options.distribution == Distribution::none) return solution;
+  const auto first = run_lane(problem, constants, solution.backward, kIgnore);
+  // NCCL's kernels move what goes through host memory; tf-replicated leaves it to copy engines.
+  const bool kernels = problem.through_host && problem.staged == 0;
+  const double slow = kernels ? constants.slowdown_host : constants.slowdown_direct;
+  solution.backward += slow * first.under;
+  solution.lane = run_lane(problem, constants, solution.backward, visit);
+  solution.exposed = std::max(0.0, solution.lane.end - solution.backward);
+  solution.other += problem.gather + problem.buffers;
+  return solution;
+}
+
+Seconds step_of(const StepProblem& problem, const Solution& solution) {
+  const auto& options = problem.options;
+  return options.accumulate * (options.data + problem.forward + problem.backward) - problem.backward +
+         solution.backward + solution.exposed + problem.optimizer + solution.other;
+}
+
+double error_of(const StepProblem& problem, const Solution& solution, const StepConstants& constants,
+                Seconds step) {
+  const double own = problem.options.anchor ? constants.error_anchored : constants.error_roofline;
+  const double wires = problem.wire_error * (solution.exposed + solution.backward - problem.backward) / step;
+  return std::sqrt(own * own + wires * wires);
+}
+
+}  // namespace
+
+double expected_maximum(int n) {
+  if (n <= 1) return 0;
+  // The normal quantile of (n - 3/8) / (n + 1/4), by Abramowitz and Stegun 26.2.23.
+  const double t = std::sqrt(-2 * std::log(0.625 / (n + 0.25)));
+  return t -
+         (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+}
+
+Seconds solve_step(const StepProblem& problem, const StepConstants& constants) {
+  return step_of(problem, solve_lanes(problem, constants, kIgnore));
+}
+
+StepEstimate solve(const StepProblem& problem, const StepConstants& constants) {
+  const auto& options = problem.options;
+  const double micro = options.data + problem.forward + problem.backward;
+  const auto before = (options.accumulate - 1) * micro + options.data + problem.forward;
+  StepEstimate estimate;
+  const auto solution = solve_lanes(
+      problem, constants, [&](const ReadyBucket& bucket, Seconds ready, Seconds start, Seconds end) {
+        estimate.buckets.push_back({bucket.bytes, before + ready, before + start, before + end});
+      });
+  estimate.step = step_of(problem, solution);
+  estimate.batch = options.batch;
+  estimate.accumulate = options.accumulate;
+  estimate.micro_backward = problem.backward;
+  estimate.ranks = problem.ranks;
+  const double samples = double(options.batch) * options.accumulate * problem.ranks;
+  estimate.samples_per_s = samples / estimate.step;
+  estimate.gradient_bytes = problem.gradient_bytes;
+  estimate.communication = solution.lane.busy;
+  auto& parts = estimate.parts;
+  parts.data = options.accumulate * options.data;
+  parts.forward = options.accumulate * problem.forward;
+  parts.backward = (options.accumulate - 1) * problem.backward + solution.backward;
+  parts.comm_overlapped = std::max(0.0, solution.lane.busy - solution.exposed);
+  parts.comm_exposed = solution.exposed;
+  parts.optimizer = problem.optimizer;
+  parts.other = solution.other;
+  estimate.scaling = (computing_of(problem) + parts.data) / estimate.step;
+  estimate.relative_error = error_of(problem, solution, constants, estimate.step);
+  return estimate;
+}
+
+StepEstimate estimate_step(const Workload& workload, const Gpu& gpu, const Wires& wires,
+                           const StepOptions& options, const StepModel& model) {
+  return solve(make_problem(workload, gpu, wires, options, model.constants, model.roofline), model.constants);
+}
+
+}  // namespace gradwire

@@ -1,0 +1,58 @@
+// How long a training step takes: the rules. Buckets become ready along backward, their collectives start in
+// order and one at a time, hide under what is left of backward, and slow it down a little; what is left over
+// is exposed. Every rank is slowed to the slowest. Pure functions of values; some microseconds each.
+//
+//   forward | backward, stretched by collectives under it | exposed | optimizer | other
+//                   bucket 0 |---|  bucket 1 |-------|  bucket 2 |------------|
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "predict/step/problem.h"
+#include "topo/machine.h"
+#include "trace/breakdown.h"
+#include "trace/timeline.h"
+
+namespace gradwire {
+
+struct BucketTimes {
+  Bytes bytes = 0;
+  Seconds ready = 0, start = 0, end = 0;  // from the begin of the step
+};
+
+struct StepEstimate {
+  Seconds step = 0;
+  double samples_per_s = 0;  // over all GPUs
+  Breakdown parts;           // of a step on a rank
+  std::vector<BucketTimes> buckets;
+  Bytes gradient_bytes = 0;    // that travel in a step
+  Seconds communication = 0;   // of all collectives, hidden or not
+  double scaling = 1;          // throughput over that of as many GPUs without any distribution
+  double relative_error = 0;   // to expect of the step
+  int batch = 0, ranks = 1;    // of a micro-batch on a GPU; GPUs
+  int accumulate = 1;          // micro-batches of the step
+  Seconds micro_backward = 0;  // of a micro-batch before the last: nothing is sent under it
+};
+
+StepEstimate solve(const StepProblem&, const StepConstants&);
+
+// The step alone, without words or buckets: for fits and sweeps.
+Seconds solve_step(const StepProblem&, const StepConstants&);
+
+// Everything an estimate rests on, made once and shared by many.
+struct StepModel {
+  StepConstants constants = default_step_constants();
+  Roofline roofline = default_roofline();
+};
+
+StepEstimate estimate_step(const Workload&, const Gpu&, const Wires&, const StepOptions&, const StepModel&);
+
+// Expected largest of n draws from a standard normal distribution (Blom's approximation).
+double expected_maximum(int n);
+
+// One step of every rank as a run would have recorded it. Ranks of a model are alike; `ranks` of them are
+// drawn.
+Timeline timeline_of(const StepEstimate&, const std::string& source, int ranks);
+
+}  // namespace gradwire

@@ -1,0 +1,220 @@
+#include "predict/step/step.h"
+
+#include <gmock/gmock.h>
+
+#include "base/error.h"
+#include "predict/workload/catalog.h"
+
+namespace gradwire {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+// Two layers of work 1 and 3: forward takes 1 s, backward 2 s, of which the last layer, with the first
+// bucket, takes three quarters. All constants are 0 but those a test sets.
+StepProblem two_buckets(double first_time, double second_time) {
+  StepProblem problem;
+  problem.options.batch = 8;
+  problem.options.overlap = true;
+  problem.ranks = 2;
+  problem.forward = 1;
+  problem.backward = 2;
+  problem.buckets = {{100, 0.75, first_time}, {200, 1.0, second_time}};
+  problem.gradient_bytes = 300;
+  return problem;
+}
+
+TEST(Step, WithoutConstantsAndCommunicationIsComputing) {
+  auto problem = two_buckets(0, 0);
+  problem.optimizer = 0.5;
+  EXPECT_DOUBLE_EQ(solve_step(problem, {}), 3.5);
+  EXPECT_DOUBLE_EQ(solve(problem, {}).scaling, 1);
+}
+
+// Ready at 1.5 s of backward; 0.3 s long, over at 1.8: hidden. The second is ready at 2 and takes 0.4:
+// exposed.
+TEST(Step, HidesWhatIsReadyEarlyAndExposesTheTail) {
+  const auto estimate = solve(two_buckets(0.3, 0.4), {});
+  EXPECT_DOUBLE_EQ(estimate.parts.comm_exposed, 0.4);
+  EXPECT_NEAR(estimate.parts.comm_overlapped, 0.3, 1e-12);
+  EXPECT_DOUBLE_EQ(estimate.step, 3.4);
+  EXPECT_DOUBLE_EQ(estimate.samples_per_s, 16 / 3.4);
+}
+
+// The first runs from 1.5 to 2.5; the second, ready at 2, has to wait for it and ends at 2.9.
+TEST(Step, LaunchesBucketsInOrderOneAtATime) {
+  const auto estimate = solve(two_buckets(1.0, 0.4), {});
+  EXPECT_DOUBLE_EQ(estimate.buckets[1].ready, 1 + 2.0);
+  EXPECT_DOUBLE_EQ(estimate.buckets[1].start, 1 + 2.5);
+  EXPECT_DOUBLE_EQ(estimate.parts.comm_exposed, 0.9);
+}
+
+TEST(Step, WithoutOverlapEverythingIsExposed) {
+  auto problem = two_buckets(0.3, 0.4);
+  problem.options.overlap = false;
+  EXPECT_DOUBLE_EQ(solve(problem, {}).parts.comm_exposed, 0.7);
+}
+
+// Half of backward may hide: the first bucket starts at 2 * (1 - 0.5 * 0.25) = 1.75 s.
+TEST(Step, AnUnknownOverlapHidesAShare) {
+  auto problem = two_buckets(0.1, 0.4);
+  problem.options.overlap.reset();
+  StepConstants constants;
+  constants.hiding_ddp = 0.5;
+  EXPECT_DOUBLE_EQ(solve(problem, constants).buckets[0].start, 1 + 1.75);
+}
+
+// 0.3 s of collective under backward slow it by half of that; the tail stays.
+TEST(Step, CollectivesUnderBackwardSlowItDown) {
+  StepConstants constants;
+  constants.slowdown_direct = 0.5;
+  EXPECT_NEAR(solve_step(two_buckets(0.3, 0.4), constants), 3.4 + 0.15, 1e-12);
+}
+
+TEST(Step, ComesToAnEndWithTheSlowestRank) {
+  StepConstants constants;
+  constants.spread_share = 0.01;
+  EXPECT_NEAR(solve_step(two_buckets(0, 0), constants), 3 + 0.03 * expected_maximum(2), 1e-12);
+}
+
+// Tables of order statistics: 0.5642 (n = 2), 1.4236 (8), 2.5076 (100).
+TEST(Step, KnowsTheExpectedMaximumOfDraws) {
+  EXPECT_EQ(expected_maximum(1), 0);
+  EXPECT_NEAR(expected_maximum(2), 0.5642, 0.03);
+  EXPECT_NEAR(expected_maximum(8), 1.4236, 0.02);
+  EXPECT_NEAR(expected_maximum(100), 2.5076, 0.01);
+}
+
+TEST(Step, AccumulationSendsOnceForSeveralMicroBatches) {
+  auto problem = two_buckets(0.3, 0.4);
+  problem.options.accumulate = 4;
+  const auto estimate = solve(problem, {});
+  EXPECT_DOUBLE_EQ(estimate.step, 4 * 3 + 0.4);
+  EXPECT_DOUBLE_EQ(estimate.samples_per_s, 4 * 16 / 12.4);
+}
+
+TEST(Step, PartsAddUpToTheStep) {
+  auto problem = two_buckets(1.0, 0.4);
+  problem.options.accumulate = 3;
+  problem.options.data = 0.1;
+  problem.optimizer = 0.2;
+  problem.tensors = 100;
+  problem.copies = 0.01;
+  const auto estimate = solve(problem, {100, 10, 1, 1, 0.5, 0.5, 0.01, 5});
+  EXPECT_NEAR(estimate.parts.step(), estimate.step, 1e-12);
+}
+
+TEST(Step, TheTimelineSaysTheSameAsTheEstimate) {
+  auto problem = two_buckets(1.0, 0.4);
+  problem.options.accumulate = 2;
+  problem.optimizer = 0.2;
+  const auto estimate = solve(problem, {});
+  const auto timeline = timeline_of(estimate, "model: test", 2);
+  check_timeline(timeline);
+  const auto parts = breakdown(timeline);
+  EXPECT_NEAR(parts.step(), estimate.step, 1e-9);
+  EXPECT_NEAR(parts.comm_exposed, estimate.parts.comm_exposed, 1e-9);
+  EXPECT_NEAR(parts.backward, estimate.parts.backward, 1e-9);
+}
+
+Gpu small_gpu() {
+  Gpu gpu;
+  gpu.id = "test";
+  gpu.sm = 70;
+  gpu.fp32_flops = 15e12;
+  gpu.fp16_flops = 120e12;
+  gpu.memory_bytes_per_s = 900e9;
+  return gpu;
+}
+
+Roofline half_of_everything() {
+  Roofline roofline;
+  roofline.plain.fill(0.5);
+  roofline.tensor.fill(0.5);
+  roofline.memory = 0.5;
+  roofline.fused_elements = 1;
+  return roofline;
+}
+
+Wires pipe(int ranks, double bytes_per_s) {
+  Wires wires;
+  wires.ranks = ranks;
+  wires.all_reduce = alpha_beta(ranks, bytes_per_s, 0);
+  return wires;
+}
+
+TEST(Problem, AnAnchorFixesTheTimeOfComputing) {
+  StepOptions options;
+  options.anchor = Anchor{0.1, 64, 1, {}};
+  const auto problem =
+      make_problem(build_model("resnet50"), small_gpu(), pipe(1, 1), options, {}, half_of_everything());
+  EXPECT_NEAR(problem.forward + problem.backward + problem.optimizer, 0.1, 1e-9);
+}
+
+TEST(Problem, TwiceTheBatchOfTheAnchorTakesAboutTwiceAsLong) {
+  StepOptions options;
+  options.batch = 128;
+  options.anchor = Anchor{0.1, 64, 1, {}};
+  const auto problem =
+      make_problem(build_model("resnet50"), small_gpu(), pipe(1, 1), options, {}, half_of_everything());
+  EXPECT_NEAR(problem.forward + problem.backward, 0.2, 0.02);
+}
+
+// GPT-2's embedding, 154 MB of 498, is registered first and ready last.
+TEST(Problem, Gpt2EndsWithTheBucketOfItsEmbedding) {
+  const auto problem =
+      make_problem(build_model("gpt2"), small_gpu(), pipe(2, 1e9), {}, {}, half_of_everything());
+  EXPECT_EQ(problem.gradient_bytes, 4u * 124'439'808u);
+  EXPECT_GE(problem.buckets.back().bytes, 4u * 50257u * 768u);
+  EXPECT_NEAR(problem.buckets.back().ready, 1, 1e-9);
+  EXPECT_LT(problem.buckets.front().ready, 0.3);
+}
+
+TEST(Problem, Fp16GradientsAndCompressionHalveWhatTravels) {
+  StepOptions plain, half, hook;
+  half.gradient_bytes = 2;
+  hook.compression = Compression::fp16;
+  const auto bytes = [&](const StepOptions& options) {
+    return make_problem(build_model("vgg16"), small_gpu(), pipe(2, 1e9), options, {}, half_of_everything())
+        .gradient_bytes;
+  };
+  EXPECT_EQ(bytes(half) * 2, bytes(plain));
+  EXPECT_EQ(bytes(hook), bytes(half));
+}
+
+TEST(Problem, ZeroSharesTheOptimizerAndGathersParameters) {
+  StepOptions options;
+  options.zero1 = true;
+  StepConstants constants;
+  constants.sgd_bytes = 20;
+  const auto shared =
+      make_problem(build_model("vgg16"), small_gpu(), pipe(4, 1e9), options, constants, half_of_everything());
+  options.zero1 = false;
+  const auto whole =
+      make_problem(build_model("vgg16"), small_gpu(), pipe(4, 1e9), options, constants, half_of_everything());
+  EXPECT_DOUBLE_EQ(shared.optimizer * 4, whole.optimizer);
+  EXPECT_GT(shared.gather, 0);
+}
+
+TEST(Options, RefuseWhatCannotBe) {
+  StepOptions options;
+  options.accumulate = 0;
+  EXPECT_THAT([&] { check_options(options); },
+              ThrowsMessage<ConfigError>(HasSubstr("an accumulation of 0: write 1 to 1e+07")));
+  options = {};
+  options.anchor = Anchor{0, 1, 1, {}};
+  EXPECT_THAT([&] { check_options(options); },
+              ThrowsMessage<ConfigError>(HasSubstr("a measured step (seconds)")));
+}
+
+TEST(Options, ReadTheNamesOfRecords) {
+  EXPECT_EQ(parse_precision("amp-fp16"), Precision::fp16);
+  EXPECT_EQ(parse_distribution("byteps"), Distribution::horovod);
+  EXPECT_THAT(
+      [] { parse_distribution("magic"); },
+      ThrowsMessage<ConfigError>(HasSubstr("'magic' is not a way to distribute: there are ddp, horovod")));
+}
+
+}  // namespace
+}  // namespace gradwire

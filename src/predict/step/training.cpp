@@ -1,0 +1,166 @@
+#include "predict/step/training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "predict/step/training_setup.h"
+
+namespace gradwire {
+namespace {
+
+const TrainingValue* find_anchor(const TrainingRecord& record, const TrainingValue& value) {
+  std::vector<const TrainingValue*> anchors;
+  for (const auto& one : record.values)
+    if (one.anchor) anchors.push_back(&one);
+  const auto with_link = [&](LinkSetting link) -> const TrainingValue* {
+    const auto found =
+        std::find_if(anchors.begin(), anchors.end(), [&](auto* one) { return one->link == link; });
+    return found == anchors.end() ? nullptr : *found;
+  };
+  if (const auto* same = with_link(value.link)) return same;
+  if (const auto* normal = with_link(LinkSetting::normal)) return normal;
+  return anchors.empty() ? nullptr : anchors.front();
+}
+
+TrainingCase make_case(const Record& record, const TrainingValue& value, const Workload& workload,
+                       const Calibration& calibration, const StepModel& model) {
+  const auto* anchor = find_anchor(*record.training, value);
+  const auto setup = training_setup(record, value, anchor);
+  const auto bytes = parameter_count(workload) * static_cast<Bytes>(setup.options.gradient_bytes);
+  const auto wires =
+      wires_of(setup.machine, std::min(bytes, setup.options.buckets.rest), setup.settings, calibration);
+  auto plain_wires = alpha_beta_wires(setup.machine);
+  TrainingCase one{record.id,
+                   record.platform,
+                   {},
+                   record.quality,
+                   workload.family,
+                   setup.options.distribution,
+                   value.link,
+                   anchor != nullptr,
+                   value.samples_per_s,
+                   setup.samples,
+                   {},
+                   {},
+                   {},
+                   workload.name};
+  one.point = fmt::format("{} gpus {}", value.gpus, to_string(value.link));
+  if (value.accumulate > 1) one.point += fmt::format(" accumulate {}", value.accumulate);
+  if (value.distribution) one.point += " " + *value.distribution;
+  one.partner = fmt::format("{} {} {} {} {} {}", record.id, value.nodes, value.gpus, value.accumulate,
+                            value.batch_per_gpu.value_or(0), value.distribution.value_or(""));
+  one.problem =
+      make_problem(workload, setup.machine.gpu, wires, setup.options, model.constants, model.roofline);
+  one.plain =
+      make_problem(workload, setup.machine.gpu, plain_wires, setup.options, model.constants, model.roofline);
+  return one;
+}
+
+void add_record(const Record& record, const Calibration& calibration, const StepModel& model,
+                TrainingSet& set) {
+  const auto workload = training_workload(record);
+  for (const auto& value : record.training->values) {
+    if (value.anchor) continue;
+    try {
+      set.cases.push_back(make_case(record, value, workload, calibration, model));
+    } catch (const ConfigError& error) {
+      set.left_out[fmt::format("{} {} gpus {}", record.id, value.gpus, to_string(value.link))] = error.what();
+    }
+  }
+}
+
+double rate(const TrainingCase& one, const StepProblem& problem, const StepConstants& constants) {
+  return one.samples / solve_step(problem, constants);
+}
+
+// What everybody has in mind: computing, and all bytes at the link's rate with nothing hidden or added.
+double plain_rate(const TrainingCase& one) {
+  Seconds step =
+      one.plain.options.accumulate * (one.plain.forward + one.plain.backward) + one.plain.optimizer;
+  for (const auto& bucket : one.plain.buckets) step += bucket.time;
+  return one.samples / step;
+}
+
+std::string group_of(const TrainingCase& one) {
+  const std::string family(to_string(one.family));
+  return one.distribution == Distribution::tf_replicated ? family + " tf-replicated" : family;
+}
+
+bool is_pair(const TrainingCase& with, const TrainingCase& without) {
+  return with.partner == without.partner && with.link == LinkSetting::nvlink &&
+         (without.link == LinkSetting::pcie || without.link == LinkSetting::no_p2p);
+}
+
+bool right_sign(double measured, double predicted) {
+  if (std::abs(measured - 1) <= 0.05) return true;
+  return (measured > 1) == (predicted > 1);
+}
+
+}  // namespace
+
+TrainingSet training_cases(const std::vector<Record>& records, const CalibrationOf& calibration_of,
+                           const StepModel& model) {
+  TrainingSet set;
+  for (const auto& record : records) {
+    if (!record.training) continue;
+    try {
+      add_record(record, calibration_of(record.platform), model, set);
+    } catch (const ConfigError& error) {
+      set.left_out[record.id] = error.what();
+    }
+  }
+  return set;
+}
+
+std::vector<MeasuredStep> measured_steps(const TrainingSet& set) {
+  std::vector<MeasuredStep> steps;
+  for (const auto& one : set.cases)
+    if (one.anchored && one.quality == Quality::ok)
+      steps.push_back({one.problem, one.samples / one.measured, one.platform});
+  return steps;
+}
+
+ConstantsByPlatform cross_validate(const TrainingSet& set) {
+  ConstantsByPlatform constants;
+  const auto steps = measured_steps(set);
+  for (const auto& one : set.cases)
+    if (!constants.count(one.platform))
+      constants[one.platform] = fit_without(steps, one.platform, fit_start());
+  return constants;
+}
+
+std::vector<TrainingPrediction> predict_training(const TrainingSet& set, const ConstantsByPlatform& constants,
+                                                 const StepConstants& otherwise) {
+  std::vector<TrainingPrediction> predictions;
+  const auto constants_of = [&](const TrainingCase& one) -> const StepConstants& {
+    const auto found = constants.find(one.platform);
+    return found == constants.end() ? otherwise : found->second;
+  };
+  for (const auto& one : set.cases)
+    if (one.anchored)
+      predictions.push_back({one.id, one.platform, one.point, "training", group_of(one), one.quality,
+                             one.measured, rate(one, one.problem, constants_of(one)), plain_rate(one), true});
+  for (const auto& with : set.cases)
+    for (const auto& without : set.cases) {
+      if (!is_pair(with, without)) continue;
+      TrainingPrediction pair{with.id,
+                              with.platform,
+                              with.point + "/" + std::string(to_string(without.link)),
+                              "training_pair",
+                              group_of(with),
+                              with.quality,
+                              with.measured / without.measured,
+                              rate(with, with.problem, constants_of(with)) /
+                                  rate(without, without.problem, constants_of(without)),
+                              plain_rate(with) / plain_rate(without),
+                              true};
+      pair.right = right_sign(pair.measured, pair.predicted);
+      predictions.push_back(pair);
+    }
+  return predictions;
+}
+
+}  // namespace gradwire

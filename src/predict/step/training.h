@@ -1,0 +1,66 @@
+// Measured training records, each predicted from its one-GPU figure: throughput on n GPUs, and the ratio of a
+// pair of runs that differ in their links alone. Nothing of a value's own answer enters its prediction.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "predict/calibration/calibration.h"
+#include "predict/records/record.h"
+#include "predict/step/fit.h"
+#include "predict/workload/workload.h"
+
+namespace gradwire {
+
+// A value of a record, ready to be predicted with any constants.
+struct TrainingCase {
+  std::string id, platform;
+  std::string point;  // "8 gpus nvlink"
+  Quality quality = Quality::ok;
+  Family family = Family::cnn;
+  Distribution distribution = Distribution::ddp;
+  LinkSetting link = LinkSetting::normal;
+  bool anchored = false;
+  double measured = 0;         // samples per second over all GPUs
+  double samples = 0;          // of a step over all GPUs
+  StepProblem problem, plain;  // with the NCCL model's times, and with bytes / link rate
+  std::string partner;         // equal for values that differ in their link alone
+  std::string model;
+};
+
+struct TrainingSet {
+  std::vector<TrainingCase> cases;
+  std::map<std::string, std::string> left_out;  // id and point: why it could not be predicted
+};
+
+// The calibration of collectives that a platform is to be judged with: one that never saw it.
+using CalibrationOf = std::function<const Calibration&(const std::string& platform)>;
+
+TrainingSet training_cases(const std::vector<Record>&, const CalibrationOf&, const StepModel& = {});
+
+// Cases with an anchor and of quality ok, as fits take them.
+std::vector<MeasuredStep> measured_steps(const TrainingSet&);
+
+// The constants each platform is to be judged with.
+using ConstantsByPlatform = std::map<std::string, StepConstants>;
+ConstantsByPlatform cross_validate(const TrainingSet&);
+
+struct TrainingPrediction {
+  std::string id, platform, point, kind;  // kind: "training" of a rate, "training_pair" of a ratio
+  std::string group;  // "cnn", "cnn tf-replicated", "transformer", ...: how summaries count
+  Quality quality = Quality::ok;
+  double measured = 0, predicted = 0;
+  double plain = 0;   // what bytes / link rate predicts
+  bool right = true;  // of a pair: the effect has the right sign, or is under 5 %
+  double error() const { return predicted / measured - 1; }
+};
+
+// Rates of all values with an anchor, and ratios of all pairs, with and without one. `constants` for the
+// platforms named there, `otherwise` for all others.
+std::vector<TrainingPrediction> predict_training(const TrainingSet&, const ConstantsByPlatform& constants,
+                                                 const StepConstants& otherwise);
+
+}  // namespace gradwire

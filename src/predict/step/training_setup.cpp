@@ -1,0 +1,134 @@
+#include "predict/step/training_setup.h"
+
+#include <cmath>
+
+#include "base/error.h"
+#include "predict/workload/catalog.h"
+
+namespace gradwire {
+namespace {
+
+constexpr int kAmpere = 80;
+constexpr Seconds kUsualStep = 0.3;  // where a record's batch does not count samples
+constexpr double kUsualCnn = 25e6, kUsualOther = 110e6;
+
+bool contains(const std::optional<std::string>& text, std::string_view word) {
+  return text && text->find(word) != std::string::npos;
+}
+
+// Two cards of a desktop share its processor's 16 lanes.
+bool is_desktop_pair(const NodeSpec& node) {
+  const bool card =
+      node.gpu.rfind("rtx", 0) == 0 || node.gpu.rfind("titan", 0) == 0 || node.gpu.rfind("gtx", 0) == 0;
+  return card && node.gpus == 2 && !node.cpu && !node.matrix;
+}
+
+// With the links of the value: NVLink taken away, or peer access too.
+NodeSpec node_of(const Record& record, const TrainingValue& value) {
+  auto node = record.node;
+  node.gpu = record.gpu;
+  node.gpus = value.gpus / std::max(1, value.nodes);
+  if (value.gpu_indices) node.gpu_indices = *value.gpu_indices;
+  if (node.gpu_indices.size() > static_cast<std::size_t>(node.gpus))
+    node.gpu_indices.resize(static_cast<std::size_t>(node.gpus));
+  const bool pcie = value.link == LinkSetting::pcie || value.link == LinkSetting::no_p2p;
+  if (pcie && !node.matrix) {
+    node.intra = Intra::pcie;
+    node.nvlink_gen = node.nvlink_links_per_gpu = node.nvlink_links_per_pair = std::nullopt;
+  }
+  if (!node.pcie_width && is_desktop_pair(node)) node.pcie_width = 8;
+  if (value.link == LinkSetting::no_p2p) node.p2p = false;
+  if (value.link == LinkSetting::pcie) node.p2p = true;
+  return node;
+}
+
+std::optional<NetworkSpec> network_of(const Record& record, const TrainingValue& value) {
+  auto network = value.network ? value.network : record.node.network;
+  if (value.nodes == 1) return network;
+  if (!network) network = NetworkSpec{};
+  if (value.link == LinkSetting::ethernet && !network->kind) network->kind = NetworkKind::ethernet;
+  if (value.link == LinkSetting::infiniband && !network->kind) network->kind = NetworkKind::infiniband;
+  return network;
+}
+
+// NVIDIA's containers compute "fp32" with TF32 on Ampere and later.
+Precision precision_of(const Record& record, const Gpu& gpu) {
+  const auto& training = *record.training;
+  const auto precision = parse_precision(training.precision.value_or("fp32"));
+  if (precision == Precision::fp32 && gpu.sm >= kAmpere && contains(training.framework, "ngc"))
+    return Precision::tf32;
+  return precision;
+}
+
+// Not stated: half precision computing with fp16 (apex, Horovod with AMP) sends fp16 gradients, all else
+// fp32.
+int gradient_bytes(const TrainingRecord& training, Precision precision) {
+  if (training.gradient_dtype) return *training.gradient_dtype == "float32" ? 4 : 2;
+  return precision == Precision::fp16 ? 2 : 4;
+}
+
+// TensorFlow compiled by XLA runs backward as one cluster: all gradients come at its end. Without XLA each
+// all-reduce starts when its gradient is there.
+std::optional<bool> overlap_of(const Record& record, Distribution distribution) {
+  if (distribution != Distribution::tf_replicated) return record.training->overlap;
+  if (record.notes.find("no XLA") != std::string::npos) return true;
+  if (record.notes.find("XLA") != std::string::npos) return false;
+  return record.training->overlap;
+}
+
+// Samples of a micro-batch on one GPU. Where batches are counted in something else, a step of a usual length.
+int batch_of(const TrainingRecord& training, const TrainingValue& value, const TrainingValue* anchor) {
+  const bool counts =
+      training.sample != "token" && training.sample != "mel-frame" && training.sample != "relative";
+  const auto batch = value.batch_per_gpu ? value.batch_per_gpu : training.batch_per_gpu;
+  if (counts && batch) return *batch;
+  const auto& reference = anchor ? *anchor : value;
+  const double one_gpu = reference.samples_per_s / reference.gpus;
+  return std::max(1, static_cast<int>(std::lround(one_gpu * kUsualStep)));
+}
+
+StepOptions options_of(const Record& record, const TrainingValue& value, const TrainingValue* anchor,
+                       const Gpu& gpu) {
+  const auto& training = *record.training;
+  StepOptions options;
+  options.batch = batch_of(training, value, anchor);
+  options.accumulate = value.accumulate;
+  options.precision = precision_of(record, gpu);
+  options.gradient_bytes = gradient_bytes(training, options.precision);
+  options.distribution = parse_distribution(value.distribution.value_or(training.distribution));
+  if (!value.distribution) options.overlap = overlap_of(record, options.distribution);
+  if (training.bucket_bytes) options.buckets.rest = std::max<Bytes>(1, *training.bucket_bytes);
+  options.optimizer = training.optimizer.value_or("");
+  if (anchor) {
+    const int batch = batch_of(training, *anchor, anchor);
+    options.anchor =
+        Anchor{double(batch) * anchor->accumulate / anchor->samples_per_s, batch, anchor->accumulate, {}};
+  }
+  return options;
+}
+
+}  // namespace
+
+TrainingSetup training_setup(const Record& record, const TrainingValue& value, const TrainingValue* anchor) {
+  check(record.training.has_value(), "a training record");
+  TrainingSetup setup;
+  setup.machine = build_machine(node_of(record, value), value.nodes, network_of(record, value));
+  setup.settings.p2p_disabled = value.link == LinkSetting::no_p2p;
+  setup.options = options_of(record, value, anchor, setup.machine.gpu);
+  setup.samples = double(setup.options.batch) * value.accumulate * value.gpus;
+  return setup;
+}
+
+Workload training_workload(const Record& record) {
+  const auto& training = *record.training;
+  const auto family = guess_family(training.model, training.sample);
+  const auto known = find_model(training.model);
+  const double usual = family == Family::cnn ? kUsualCnn : kUsualOther;
+  const auto parameters = training.parameters.value_or(known ? double(known->parameters) : usual);
+  if (known && std::abs(parameters / double(known->parameters) - 1) < 0.02)
+    return build_model(training.model, training.sequence_length);
+  return build_stand_in({training.model, static_cast<std::uint64_t>(parameters), family, training.sample,
+                         training.sequence_length, known ? known->name : std::string_view{}});
+}
+
+}  // namespace gradwire

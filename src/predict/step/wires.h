@@ -1,0 +1,26 @@
+// What a step needs to know of the machine's communication: what a collective costs, and which way data goes.
+// Made from a Machine and the NCCL model by wires_of(); tests write their own.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/units.h"
+
+namespace gradwire {
+
+struct Wires {
+  int ranks = 1, nodes = 1;
+  bool through_host = false;  // one node whose GPUs reach each other through host memory
+  double staged_share = 1;    // of the hops of a ring over one node, those through host memory
+  int sockets = 1;            // whose memories share that load
+  std::function<Seconds(Bytes)> all_reduce;
+  double relative_error = 0;  // of all_reduce
+  // For people.
+  std::string algorithm, path, narrowest_link;
+};
+
+// Bytes over the bandwidth of the narrowest link, times 2(n-1)/n: the model everybody has in mind.
+std::function<Seconds(Bytes)> alpha_beta(int ranks, double bytes_per_s, Seconds latency);
+
+}  // namespace gradwire
