@@ -1,0 +1,95 @@
+#include "predict/nccl/all_reduce.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace gradwire {
+namespace {
+
+constexpr Bytes kLarge = 256 << 20;
+
+AllReduceEstimate on(const std::string& machine, Bytes bytes = kLarge, const NcclSettings& settings = {}) {
+  return NcclModel(find_machine(machine), default_calibration(), settings).all_reduce(bytes);
+}
+
+TEST(NcclModel, SameSwitch4090sWithoutPeerAccessAreSlowerThanCardsWithUplinksOfTheirOwn) {
+  const auto neighbours = on("2x-rtx4090-pcie-pix"), apart = on("2x-rtx4090-pcie-phb");
+  EXPECT_EQ(neighbours.path, "host memory");
+  EXPECT_GT(neighbours.time, 1.05 * apart.time);
+  EXPECT_NE(neighbours.narrowest_link.find("shared by 2 hops"), std::string::npos)
+      << neighbours.narrowest_link;
+}
+
+TEST(NcclModel, ABridgedPairIsFastAndAThirdGpuMakesTheRingAsSlowAsItsSlowestHop) {
+  const auto pair = on("2x-a40-nvlink"), three = on("3x-a40-nvlink");
+  EXPECT_EQ(pair.path, "NVLink");
+  EXPECT_NE(three.path, "NVLink");
+  EXPECT_GT(pair.bus_gbps, 40);
+  EXPECT_LT(three.bus_gbps, pair.bus_gbps / 2);
+}
+
+TEST(NcclModel, NvswitchServesAnyNumberOfGpusAtTheFullRate) {
+  const auto two = on("2x-a100-sxm-80-nvswitch"), eight = on("8x-a100-sxm-80-nvswitch");
+  EXPECT_EQ(eight.path, "NVLink through NVSwitch");
+  EXPECT_NEAR(eight.bus_gbps, two.bus_gbps, 0.25 * eight.bus_gbps);
+}
+
+TEST(NcclModel, HopperNodesReduceInTheSwitchFromFiveGpusOn) {
+  EXPECT_EQ(on("8x-h100-sxm-nvswitch").algorithm, "NVLS");
+  EXPECT_EQ(on("4x-h100-sxm-nvswitch").algorithm, "Ring");
+  EXPECT_GT(on("8x-h100-sxm-nvswitch").bus_gbps, 400);  // above what a ring could: 371
+}
+
+TEST(NcclModel, SmallBuffersTakeLl) {
+  const auto small = on("8x-h100-sxm-nvswitch", 1024);
+  EXPECT_EQ(small.protocol, "LL");
+  EXPECT_EQ(small.channels, 1);
+  EXPECT_LT(small.time, 40e-6);
+}
+
+TEST(NcclModel, TurningPeerAccessOffSendsEverythingThroughHostMemoryAlsoBetweenBridgedCards) {
+  const auto without = on("2x-rtx3090-nvlink", kLarge, nccl_settings({{"NCCL_P2P_DISABLE", "1"}}));
+  EXPECT_EQ(without.path, "host memory");
+  EXPECT_GT(without.time, 5 * on("2x-rtx3090-nvlink").time);
+}
+
+TEST(NcclModel, OverSlowEthernetTheNetworkIsTheNarrowestLinkWhateverIsInside) {
+  const auto nvlink = on("2*2x-rtx3090-nvlink@10gbe"), pcie = on("2*2x-rtx3090-pcie@10gbe");
+  EXPECT_NE(nvlink.narrowest_link.find("network"), std::string::npos) << nvlink.narrowest_link;
+  EXPECT_NEAR(nvlink.time, pcie.time, 0.1 * pcie.time);
+  EXPECT_LT(nvlink.bus_gbps, 2.5);  // a tree over two nodes passes 1.25 GB/s twice
+}
+
+TEST(NcclModel, ALargerBufferNeverTakesLess) {
+  for (const char* machine :
+       {"8x-h100-sxm-nvswitch", "2x-rtx4090-pcie-phb", "2*8x-a100-sxm-80-nvswitch@8x-hdr"}) {
+    const NcclModel model(find_machine(machine));
+    for (Bytes bytes = 8; bytes < (Bytes{1} << 36); bytes *= 2)
+      EXPECT_LT(model.all_reduce_time(bytes), model.all_reduce_time(2 * bytes)) << machine << " " << bytes;
+  }
+}
+
+TEST(NcclModel, OneRankCostsNothing) {
+  const NcclModel model(with_gpus(find_machine("2x-rtx3090-nvlink"), 1));
+  EXPECT_EQ(model.all_reduce(kLarge).time, 0);
+  EXPECT_EQ(model.all_reduce(kLarge).algorithm, "none");
+}
+
+TEST(NcclModel, AnAllGatherIsHalfAnAllReduceAndEveryEstimateHasAnErrorBar) {
+  const NcclModel model(find_machine("8x-a100-sxm-80-nvswitch"));
+  EXPECT_DOUBLE_EQ(2 * model.all_gather(kLarge).time, model.all_reduce(kLarge).time);
+  EXPECT_DOUBLE_EQ(model.all_gather(kLarge).bus_gbps, model.all_reduce(kLarge).bus_gbps);
+  EXPECT_GT(model.all_reduce(kLarge).relative_error, 0.01);
+  EXPECT_LT(model.all_reduce(kLarge).relative_error, 0.5);
+}
+
+TEST(NcclSettings, ReadTheVariablesThatChangeTimes) {
+  const auto settings = nccl_settings({{"NCCL_ALGO", "RING"}, {"NCCL_PROTO", "^LL"}, {"NCCL_DEBUG", "INFO"}});
+  EXPECT_EQ(settings.algorithm, NcclAlgorithm::ring);
+  EXPECT_FALSE(settings.protocol.has_value());
+  EXPECT_THROW(nccl_settings({{"NCCL_P2P_DISABLE", "yes"}}), ConfigError);
+}
+
+}  // namespace
+}  // namespace gradwire

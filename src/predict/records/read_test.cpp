@@ -1,0 +1,97 @@
+#include "predict/records/read.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace gradwire {
+namespace {
+
+const std::string kCollective =
+    R"({"kind":"collective","id":"a","source":"s","platform":"p","group":"g","gpu":"a40","machine":{"intra":"nvlink-pairs",)"
+    R"("nvlink_gen":3,"nvlink_links_per_gpu":4,"nvlink_links_per_pair":4,"p2p":null,"pcie_gen":4,"pcie_width":16,"cpu":null,)"
+    R"("topo_matrix":null,"gpu_indices":null,"network":null},"quality":"ok","notes":"","collective":"all_reduce",)"
+    R"("dtype":"float32","nodes":1,"gpus_per_node":2,"env":{},"nccl_version":null,"tool":"nccl-tests","later":[1],)"
+    R"("rows":[{"bytes":1024,"time_us":10.5},{"bytes":2048,"time_us":11,"peak":true}]})";
+
+const std::string kTraining =
+    R"({"kind":"training","id":"t","source":"s","platform":"p","group":"g","gpu":null,"machine":{"intra":null},)"
+    R"("quality":"weak","notes":"","model":"gpt2","parameters":124000000,"gradient_dtype":"float32","batch_per_gpu":4,)"
+    R"("sequence_length":1024,"precision":null,"optimizer":null,"framework":null,"distribution":"ddp","overlap":true,)"
+    R"("bucket_bytes":26214400,"sample":"sequence","metric":"samples_per_s","values":[)"
+    R"({"nodes":1,"gpus":1,"link":"default","accumulate":1,"samples_per_s":5,"anchor":true},)"
+    R"({"nodes":1,"gpus":2,"link":"no-p2p","accumulate":1,"samples_per_s":8,"network":{"kind":"efa","gbit_per_nic":100}}]})";
+
+std::string with(std::string text, const std::string& old, const std::string& fresh) {
+  const auto at = text.find(old);
+  EXPECT_NE(at, std::string::npos) << old;
+  return text.replace(at, old.size(), fresh);
+}
+
+std::string error_of(const std::string& text) {
+  try {
+    parse_records(text, "f.jsonl");
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Records, ReadBothKindsAndIgnoreUnknownFields) {
+  const auto records = parse_records(kCollective + "\n\n" + kTraining + "\n", "f.jsonl");
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].collective->rows[1].bytes, 2048u);
+  EXPECT_DOUBLE_EQ(records[0].collective->rows[0].time, 10.5e-6);
+  EXPECT_TRUE(records[0].collective->rows[1].peak);
+  EXPECT_EQ(records[0].node.intra, Intra::nvlink_pairs);
+  EXPECT_EQ(records[1].quality, Quality::weak);
+  EXPECT_TRUE(records[1].training->values[0].anchor);
+  EXPECT_EQ(records[1].training->values[1].link, LinkSetting::no_p2p);
+  EXPECT_EQ(records[1].training->values[1].network->kind, NetworkKind::efa);
+  EXPECT_EQ(records[1].where, "f.jsonl line 3");
+}
+
+TEST(Records, RefuseAnUnknownValueOfAClosedListNamingLineAndField) {
+  const std::string second =
+      with(with(kCollective, R"("id":"a")", R"("id":"b")"), "nvlink-pairs", "nvlink-star");
+  EXPECT_EQ(error_of(kCollective + "\n" + second),
+            "f.jsonl line 2, `machine`: `intra` is \"nvlink-star\"; it must be nvswitch, nvlink-mesh, "
+            "nvlink-pairs, pcie or "
+            "null");
+  EXPECT_NE(error_of(with(kCollective, "\"ok\"", "\"fine\"")).find("`quality` is \"fine\""),
+            std::string::npos);
+  EXPECT_NE(error_of(with(kTraining, "no-p2p", "magic")).find("`link` is \"magic\""), std::string::npos);
+  EXPECT_NE(error_of(with(kTraining, "\"ddp\"", "\"dpd\"")).find("`distribution`"), std::string::npos);
+  EXPECT_NE(error_of(with(kCollective, "\"a40\"", "\"a41\"")).find("line 1"), std::string::npos);
+}
+
+TEST(Records, RefuseWhatIsNotARecordInOneLine) {
+  for (const auto& [old, fresh] : std::vector<std::pair<std::string, std::string>>{
+           {"\"nodes\":1", "\"nodes\":0"},
+           {"\"nodes\":1", "\"nodes\":1e300"},
+           {"\"nodes\":1", "\"nodes\":\"one\""},
+           {"10.5", "-1"},
+           {"10.5", "null"},
+           {"\"rows\":[", "\"rows\":[7,"},
+           {"\"gpu_indices\":null", "\"gpu_indices\":[0.5]"},
+           {"\"topo_matrix\":null", "\"topo_matrix\":[\"GPU0\"]"},
+           {"\"kind\":\"collective\"", "\"kind\":\"other\""},
+           {"\"env\":{}", "\"env\":{\"NCCL_ALGO\":3}"},
+           {"\"machine\":{", "\"machine\":[],\"x\":{"}}) {
+    const std::string error = error_of(with(kCollective, old, fresh));
+    EXPECT_EQ(error.find("f.jsonl line 1"), 0u) << fresh << ": " << error;
+    EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+  }
+}
+
+TEST(Records, RefuseAFileCutInHalf) {
+  for (std::size_t length = 1; length < kCollective.size(); length += 37)
+    EXPECT_EQ(error_of(kCollective.substr(0, length)).find("f.jsonl line 1"), 0u) << length;
+}
+
+TEST(Records, RefuseTheSameIdTwice) {
+  EXPECT_NE(error_of(kCollective + "\n" + kCollective).find("`id` a was there before"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace gradwire

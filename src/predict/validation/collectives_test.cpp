@@ -1,0 +1,107 @@
+// Cross-validation over the measured sweeps the project carries: the figures docs/accuracy.md reports must
+// stay true.
+#include "predict/validation/collectives.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include "predict/records/read.h"
+#include "predict/validation/summary.h"
+
+namespace gradwire {
+namespace {
+
+const std::vector<PreparedRecord>& known() {
+  static const std::vector<PreparedRecord> all = prepare(built_in_records());
+  return all;
+}
+
+ErrorSummary of_size(const std::vector<ValidationPoint>& points, bool large) {
+  return summarize(points_where(points, [&](const auto& p) { return counts(p) && is_large(p) == large; }));
+}
+
+TEST(AllReduceAccuracy, OnPlatformsItNeverSawIsWithinTenPercentFromOneMegabyteAndTwentyFiveBelow) {
+  const auto points = cross_validate(known(), known());
+  const ErrorSummary large = of_size(points, true), small = of_size(points, false);
+  fmt::print("from 1 MB: {:.1f} % of {} points (bytes / link rate: {:.1f} %); below: {:.1f} % of {}\n",
+             100 * large.mean_abs_error, large.count, 100 * large.alpha_beta_error,
+             100 * small.mean_abs_error, small.count);
+  EXPECT_GT(large.count, 500);
+  EXPECT_LT(large.mean_abs_error, 0.10);
+  EXPECT_LT(small.mean_abs_error, 0.25);
+  EXPECT_LT(large.mean_abs_error, large.alpha_beta_error / 2);
+}
+
+TEST(AllReduceAccuracy, HoldsAlsoWhenWholeExperimentsAreLeftOut) {
+  EXPECT_LT(of_size(cross_validate(known(), known(), LeaveOut::group), true).mean_abs_error, 0.11);
+}
+
+TEST(AllReduceAccuracy, WithAPlatformsOwnSweepGivenIsWithinFivePercent) {
+  const auto points = validate_with_own_sweep(known(), known());
+  EXPECT_LT(of_size(points, true).mean_abs_error, 0.05);
+  EXPECT_LT(of_size(points, false).mean_abs_error, 0.10);
+}
+
+TEST(AllReduceAccuracy, ThePredictionOfAPlatformDoesNotDependOnItsOwnTimes) {
+  auto changed = known();
+  for (PreparedRecord& one : changed)
+    if (one.record.platform == "hgx-h100")
+      for (MeasuredTime& row : one.record.collective->rows) row.time *= 7;
+  const auto before = calibrations_without(known(), known(), LeaveOut::platform).at("hgx-h100");
+  const auto after = calibrations_without(changed, changed, LeaveOut::platform).at("hgx-h100");
+  EXPECT_EQ(calibration_yaml(before), calibration_yaml(after));
+}
+
+TEST(AllReduceAccuracy, TheShippedCalibrationIsTheOneTheRecordsGive) {
+  const Calibration fitted = calibrate(known()), &shipped = default_calibration();
+  const std::string stale =
+      "stale: gradwire validate presets/measured/collectives.jsonl --fit > presets/calibration.yaml";
+  ASSERT_EQ(fitted.transfer.size(), shipped.transfer.size()) << stale;
+  for (const auto& [name, value] : fitted.latency)
+    EXPECT_NEAR(value, shipped.latency.at(name), 1e-3) << name << stale;
+  for (const auto& [name, value] : fitted.transfer)
+    EXPECT_NEAR(value, shipped.transfer.at(name), 1e-3) << name << stale;
+  for (const auto& [name, ramp] : fitted.ramp)
+    for (std::size_t i = 0; i < ramp.size(); ++i)
+      EXPECT_NEAR(ramp[i], shipped.ramp.at(name)[i], 1e-3) << name << stale;
+}
+
+TEST(AllReduceAccuracy, OddRecordsAreNeverCalibratedOn) {
+  for (const FitSample& sample :
+       fit_samples(known(), [](const Record&record, std::size_t) { return record.quality == Quality::odd; }))
+    ADD_FAILURE() << sample.group;
+}
+
+TEST(AllReduceAccuracy, TheTableWeCarryHoldsTheFiguresOfTheSharedOneWhereThatIsThere) {
+  const char* shared = std::getenv("GRADWIRE_SHARED");
+  const std::filesystem::path file =
+      std::filesystem::path(shared ? shared : "../shared") / "groundtruth/collectives.jsonl";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " is not there: not compared";
+  const auto records = read_records(file);
+  ASSERT_EQ(records.size(), built_in_records().size());
+  for (std::size_t i = 0; i < records.size(); ++i)
+    for (std::size_t j = 0; j < records[i].collective->rows.size(); ++j)
+      EXPECT_EQ(records[i].collective->rows[j].time, built_in_records()[i].collective->rows[j].time)
+          << records[i].id;
+}
+
+TEST(Summary, CountsByHand) {
+  std::vector<ValidationPoint> points(4);
+  for (std::size_t i = 0; i < 4; ++i)
+    points[i].measured = 10, points[i].predicted = 10 + static_cast<double>(i);
+  points[3].predicted = 5;  // errors 0, .1, .2, -.5
+  const ErrorSummary summary = summarize(points);
+  EXPECT_EQ(summary.count, 4);
+  EXPECT_DOUBLE_EQ(summary.mean_abs_error, 0.2);
+  EXPECT_DOUBLE_EQ(summary.median_abs_error, 0.15);
+  EXPECT_DOUBLE_EQ(summary.p90_abs_error, 0.5);
+  EXPECT_DOUBLE_EQ(summary.bias, -0.05);
+  EXPECT_EQ(worst_first(points)[0].predicted, 5);
+}
+
+}  // namespace
+}  // namespace gradwire
