@@ -69,7 +69,7 @@ class [[nodiscard]] NoSync {
   std::shared_ptr<DdpCore> core_;
 };
 
-struct JoinOptions {
+struct JoinRule {
   // True: gradients are divided by the number of all ranks to the end, so that every sample counts the same.
   // False: by the number of those that still have input.
   bool divide_by_all = true;
@@ -80,7 +80,7 @@ struct JoinOptions {
 // they ended with. Destroying it without finish(), as an exception does, only ends the mode here.
 class [[nodiscard]] Join {
  public:
-  Join(std::shared_ptr<DdpCore> core, const JoinOptions& options);
+  Join(std::shared_ptr<DdpCore> core, const JoinRule& options);
   ~Join();
   Join(const Join&) = delete;
   Join& operator=(const Join&) = delete;
@@ -178,7 +178,7 @@ class DistributedDataParallel {
   }
 
   NoSync no_sync() { return NoSync(core_); }
-  Join join(const JoinOptions& options = {}) { return Join(core_, options); }
+  Join join(const JoinRule& options = {}) { return Join(core_, options); }
 
   Handle& module() { return model_; }
   auto* operator->() { return &*model_; }

@@ -1,0 +1,48 @@
+// The order of work on a GPU's streams: autograd's, which make gradients, and the communicator's side stream.
+// Events do it all; the host never waits. Without torch, so that it runs on the stand-in for CUDA too.
+//
+// `current` gives the calling thread's stream. Calls begin when that stream has come to them (Call::stream),
+// and waiting for one is the stream's business (NcclWork::wait_on), not the host's. One thread at a time.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "comm/nccl/gpu.h"
+
+namespace gradwire {
+
+using CurrentStream = std::function<cudaStream_t()>;
+
+class StreamCommunicator final : public Communicator {
+ public:
+  // The communicator is an NcclCommunicator, borrowed; ConfigError when it is none.
+  StreamCommunicator(Communicator& communicator, CurrentStream current);
+  Rank rank() const override { return communicator_.rank(); }
+  int size() const override { return communicator_.size(); }
+  std::string name() const override { return communicator_.name(); }
+  std::unique_ptr<Work> start(const Call& call) override;
+  void run(const Call& call) override { start(call)->wait(); }
+  Memory allocate(std::size_t bytes) override { return communicator_.allocate(bytes); }
+
+ private:
+  Communicator& communicator_;
+  const CurrentStream current_;
+};
+
+// A bucket's gradients may be made on several streams. A bucket leaves from one of them, when it has waited
+// for the last gradient made on each of the others.
+class GradientOrder {
+ public:
+  explicit GradientOrder(CurrentStream current) : current_(std::move(current)) {}
+  void gradient_made(int bucket);
+  void wait_for_gradients(int bucket);
+
+ private:
+  const CurrentStream current_;
+  std::map<int, std::map<cudaStream_t, CudaEvent>> made_;  // by bucket, by stream: the last gradient's event
+};
+
+}  // namespace gradwire

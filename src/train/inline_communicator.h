@@ -1,0 +1,23 @@
+// A communicator whose start() does not come back before the call is done, in the caller's own thread. For
+// ranks without a core to spare, where a thread in the background would only take turns with the caller.
+#pragma once
+
+#include "comm/communicator.h"
+
+namespace gradwire {
+
+class InlineCommunicator final : public Communicator {
+ public:
+  explicit InlineCommunicator(Communicator& communicator) : communicator_(communicator) {}
+  Rank rank() const override { return communicator_.rank(); }
+  int size() const override { return communicator_.size(); }
+  std::string name() const override { return communicator_.name(); }
+  std::unique_ptr<Work> start(const Call& call) override;
+  void run(const Call& call) override { communicator_.run(call); }
+  Memory allocate(std::size_t bytes) override { return communicator_.allocate(bytes); }
+
+ private:
+  Communicator& communicator_;
+};
+
+}  // namespace gradwire

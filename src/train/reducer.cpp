@@ -1,0 +1,253 @@
+#include "train/reducer.h"
+
+#include <algorithm>
+
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/utils/lambda_post_hook.h>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "train/inline_communicator.h"
+
+namespace gradwire {
+namespace {
+
+using torch::autograd::variable_list;
+
+std::vector<torch::Tensor> tensors(const std::vector<NamedTensor>& named) {
+  std::vector<torch::Tensor> result;
+  for (const auto& [name, tensor] : named) result.push_back(tensor);
+  return result;
+}
+
+// Whether each rank has a core for a thread that communicates while another computes. Ranks that share memory
+// are all on this host; of others, who wait for a network rather than work, it does not matter.
+bool can_overlap(const DdpOptions& options, const Communicator& communicator) {
+  if (options.overlap != Overlap::automatic) return options.overlap == Overlap::during_backward;
+  return options.device.is_cuda() || communicator.name() != "shm" ||
+         usable_cores() >= 2 * communicator.size();
+}
+
+PhaseEvent::Time now() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+Reducer::Reducer(std::vector<NamedTensor> parameters, DeviceStreams& streams, const DdpOptions& options)
+    : parameters_(std::move(parameters)),
+      options_(options),
+      streams_(streams),
+      communicator_(streams.communicator()),
+      inline_(can_overlap(options, communicator_) ? nullptr
+                                                  : std::make_unique<InlineCommunicator>(communicator_)),
+      hook_(options.hook ? options.hook : make_average_hook()),
+      trace_(options.trace),
+      arena_(tensors(parameters_), communicator_),
+      ready_(parameters_.size(), Ready::no) {
+  const BucketCaps caps{.first = options.first_bucket_bytes, .rest = options.bucket_bytes};
+  arena_.lay_out(assign_buckets(arena_.items(), caps));
+  add_hooks();
+}
+
+Reducer::~Reducer() {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i]->del_post_hook(hook_keys_[i]);
+  // Calls that a failed backward left behind still use the buckets' memory: they end before it goes.
+  for (auto& work : works_) {
+    try {
+      if (work) work->finish();
+    } catch (const std::exception&) {  // told to whoever makes the next call
+    }
+  }
+}
+
+void Reducer::add_hooks() {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    auto node = torch::autograd::impl::grad_accumulator(parameters_[i].tensor);
+    hook_keys_.push_back(node->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
+        [this, i](const variable_list& outputs, const variable_list&) {
+          on_gradient(static_cast<int>(i));
+          return outputs;
+        })));
+    nodes_.push_back(std::move(node));
+  }
+}
+
+void Reducer::before_forward() {
+  const Lock lock(mutex_);
+  running_ = nullptr;  // of a backward that failed half way
+  in_backward_ = false;
+  if (!next_layout_.empty()) arena_.lay_out(std::exchange(next_layout_, {}));
+}
+
+// Several forwards may share one backward: only what none of them uses is unused.
+void Reducer::announce(std::shared_ptr<const Pass> pass) {
+  const Lock lock(mutex_);
+  if (!unused_)
+    unused_ = pass->unused;
+  else
+    std::erase_if(*unused_, [&](int parameter) {
+      return std::find(pass->unused.begin(), pass->unused.end(), parameter) == pass->unused.end();
+    });
+  pass_ = std::move(pass);
+}
+
+void Reducer::enter(std::shared_ptr<const Pass> pass) {
+  const Lock lock(mutex_);
+  if (in_backward_ && pass_ && pass_->sync != pass->sync)
+    throw ConfigError(
+        "one backward came to a forward made under no_sync() and to one made without: the ranks can't both "
+        "average and not average; call backward for each by itself");
+  expect_end();
+  pass_ = std::move(pass);
+}
+
+// Has end() called when the backward that goes on ends.
+void Reducer::expect_end() {
+  if (std::exchange(in_backward_, true)) return;
+  torch::autograd::Engine::get_default_engine().queue_callback([this] { end(); });
+}
+
+void Reducer::on_gradient(int parameter) {
+  const Lock lock(mutex_);
+  if (torch::GradMode::is_enabled())
+    throw ConfigError(fmt::format(
+        "a backward with create_graph=true reached parameter {}: a double backward through "
+        "DistributedDataParallel is not supported; use torch::autograd::grad() on the module itself",
+        name(parameter)));
+  if (arena_.bucket_of(parameter) < 0)
+    throw ConfigError(
+        fmt::format("static_graph: parameter {} has a gradient now and had none in the first "
+                    "backward; set find_unused_parameters instead",
+                    name(parameter)));
+  arena_.attach(parameter);
+  // Without a forward through the wrapper, as when a user calls the module itself, the ranks still agree.
+  if (!running_) begin(pass_ ? pass_ : std::make_shared<Pass>());
+  if (!running_->sync) return;
+  streams_.gradient_made(arena_.bucket_of(parameter));
+  mark_ready(parameter, Ready::yes);
+  launch_ready();
+}
+
+void Reducer::begin(std::shared_ptr<const Pass> pass) {
+  running_ = std::move(pass);
+  expect_end();
+  if (!running_->sync) return;
+  begun_ = now();
+  start_pass();
+  const bool known = order_known_ && options_.static_graph;
+  for (const int parameter : known ? always_absent_ : unused_.value_or(std::vector<int>()))
+    if (ready_[parameter] == Ready::no && arena_.bucket_of(parameter) >= 0)
+      mark_ready(parameter, Ready::absent);
+}
+
+void Reducer::start_pass() {
+  std::fill(ready_.begin(), ready_.end(), Ready::no);
+  order_.clear();
+  missing_.clear();
+  for (const auto& bucket : arena_.layout()) missing_.push_back(static_cast<int>(bucket.members.size()));
+  ready_at_.assign(missing_.size(), {});
+  works_.clear();
+  works_.resize(missing_.size());
+  next_bucket_ = 0;
+}
+
+void Reducer::mark_ready(int parameter, Ready ready) {
+  if (ready_[parameter] == Ready::yes)
+    throw ConfigError(
+        fmt::format("parameter {} got two gradients in one backward (a backward inside a backward?): "
+                    "not supported by DistributedDataParallel",
+                    name(parameter)));
+  if (ready_[parameter] == Ready::absent)
+    throw ConfigError(
+        fmt::format("parameter {} was taken for unused and has a gradient after all: what forward "
+                    "returns must hold every tensor that backward starts from",
+                    name(parameter)));
+  ready_[parameter] = ready;
+  order_.push_back(parameter);
+  if (ready == Ready::absent) arena_.clear_if_absent(parameter);
+  const int bucket = arena_.bucket_of(parameter);
+  if (--missing_[bucket] != 0) return;
+  ready_at_[bucket] = now();
+  record(Phase::bucket_ready, bucket, arena_.layout()[bucket].bytes, ready_at_[bucket], ready_at_[bucket]);
+}
+
+void Reducer::launch_ready() {
+  if (inline_) return;
+  while (next_bucket_ < static_cast<int>(missing_.size()) && missing_[next_bucket_] == 0)
+    launch(next_bucket_++);
+}
+
+void Reducer::launch(int bucket) {
+  const torch::NoGradGuard no_grad;
+  streams_.wait_for_gradients(bucket);
+  GradBucket leaving = arena_.buckets()[bucket];
+  leaving.last = bucket + 1 == static_cast<int>(missing_.size());
+  const Time begin = now();
+  works_[bucket] = hook_->start(leaving, inline_ ? *inline_ : communicator_);
+  if (options_.hook) record(Phase::bucket_compress, bucket, arena_.layout()[bucket].bytes, begin, now());
+}
+
+// Autograd calls it when the graph is done, in the thread that called backward().
+void Reducer::end() {
+  const Lock lock(mutex_);
+  const auto pass = std::exchange(running_, nullptr);
+  pass_ = nullptr;
+  in_backward_ = false;
+  unused_.reset();
+  if (!pass || !pass->sync) return;
+  const torch::NoGradGuard no_grad;
+  record(Phase::backward, -1, 0, begun_, now());
+  settle_missing();
+  finish();
+}
+
+void Reducer::settle_missing() {
+  std::vector<int> without;
+  for (std::size_t i = 0; i < ready_.size(); ++i)
+    if (ready_[i] == Ready::no && arena_.bucket_of(static_cast<int>(i)) >= 0)
+      without.push_back(static_cast<int>(i));
+  if (!without.empty() && !tolerates_missing()) refuse_missing(without);
+  if (options_.static_graph && !order_known_) always_absent_ = without;
+  for (const int parameter : without) mark_ready(parameter, Ready::absent);
+}
+
+void Reducer::refuse_missing(const std::vector<int>& missing) const {
+  constexpr std::size_t kNamed = 5;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(missing.size(), kNamed); ++i) names.push_back(name(missing[i]));
+  if (missing.size() > kNamed) names.push_back("...");
+  throw ConfigError(
+      fmt::format("rank {}: backward gave no gradient to {} of {} parameters ({}). Use them in the loss, "
+                  "freeze them, or set "
+                  "DdpOptions::find_unused_parameters (static_graph when it is the same in every step)",
+                  communicator_.rank(), missing.size(), parameters_.size(), join(names, ", ")));
+}
+
+void Reducer::finish() {
+  const Time begin = now();
+  while (next_bucket_ < static_cast<int>(missing_.size())) launch(next_bucket_++);
+  finish_buckets();
+  if (tolerates_missing()) agree_on_presence();
+  if (options_.static_graph && order_known_)
+    for (const int parameter : always_absent_)
+      if (arena_.bucket_of(parameter) >= 0) arena_.set_gradient(parameter, true);
+  record(Phase::exposed_wait, -1, 0, begin, now());
+  if (!order_known_) agree_on_order();
+}
+
+void Reducer::finish_buckets() {
+  for (std::size_t bucket = 0; bucket < works_.size(); ++bucket) {
+    const Bytes bytes = arena_.layout()[bucket].bytes;
+    works_[bucket]->finish();
+    if (scale_ != 1) arena_.buckets()[bucket].flat.mul_(scale_);
+    if (const auto times = works_[bucket]->times())
+      record(Phase::bucket_reduce, static_cast<int>(bucket), bytes, times->begin, times->end);
+  }
+  works_.clear();
+}
+
+void Reducer::record(Phase phase, int bucket, Bytes bytes, Time begin, Time end) const {
+  if (trace_ != nullptr) trace_->record({phase, bucket, bytes, begin, end});
+}
+
+}  // namespace gradwire

@@ -1,0 +1,112 @@
+// Averages gradients over the ranks while backward makes them.
+//
+// Autograd's own hooks tell when a parameter's gradient is there. A bucket leaves when its last gradient is,
+// the buckets in one order on every rank, and the end of backward waits for all of them: when backward()
+// returns, gradients are averages. The first backward shows in which order gradients come; the buckets are
+// then laid out anew in the order that rank 0 saw.
+//
+// A pass is what a forward decided for its backward. Belongs to the thread that calls forward and backward;
+// autograd's threads (one for each GPU) enter through the hooks, one at a time.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "base/mutex.h"
+#include "comm/communicator.h"
+#include "train/ddp.h"
+#include "train/device_streams.h"
+#include "train/gradient_arena.h"
+#include "train/graph.h"
+
+namespace gradwire {
+
+struct Pass {
+  bool sync = true;
+  std::vector<int> unused = {};  // parameters its graph does not reach, where that was looked at
+};
+
+class Reducer {
+ public:
+  // `parameters` are those that want gradients. The communicator is borrowed.
+  Reducer(std::vector<NamedTensor> parameters, DeviceStreams& streams, const DdpOptions& options);
+  ~Reducer();
+  Reducer(const Reducer&) = delete;
+  Reducer& operator=(const Reducer&) = delete;
+
+  const std::vector<NamedTensor>& parameters() const { return parameters_; }
+  const GradientNodes& nodes() const { return nodes_; }
+  const std::vector<Bucket>& buckets() const { return arena_.layout(); }
+
+  void before_forward();  // lays the buckets out anew when their order is known
+  // After a forward; and when a backward comes to what that forward gave out.
+  void announce(std::shared_ptr<const Pass> pass);
+  void enter(std::shared_ptr<const Pass> pass);
+
+  // A rank without input takes part in a backward of the others.
+  void shadow_backward();
+  // After an average over all ranks: times this. For means over those that had input.
+  void set_scale(double scale) { scale_ = scale; }
+  void set_trace(TraceSink* trace) { trace_ = trace; }
+
+ private:
+  using Time = PhaseEvent::Time;
+  enum class Ready : char { no, yes, absent };
+
+  void add_hooks();
+  void on_gradient(int parameter);
+  void begin(std::shared_ptr<const Pass> pass) REQUIRES(mutex_);
+  void start_pass() REQUIRES(mutex_);
+  void mark_ready(int parameter, Ready ready) REQUIRES(mutex_);
+  void launch_ready() REQUIRES(mutex_);
+  void launch(int bucket) REQUIRES(mutex_);
+  void expect_end() REQUIRES(mutex_);
+  void end();
+  void settle_missing() REQUIRES(mutex_);
+  void finish() REQUIRES(mutex_);
+  void finish_buckets() REQUIRES(mutex_);
+  void agree_on_presence() REQUIRES(mutex_);
+  void agree_on_order() REQUIRES(mutex_);
+  [[noreturn]] void refuse_missing(const std::vector<int>& missing) const;
+  void record(Phase phase, int bucket, Bytes bytes, Time begin, Time end) const;
+  bool tolerates_missing() const REQUIRES(mutex_) {
+    return options_.find_unused_parameters || (options_.static_graph && !order_known_);
+  }
+  std::string name(int parameter) const { return parameters_[parameter].name; }
+
+  const std::vector<NamedTensor> parameters_;
+  const DdpOptions options_;
+  DeviceStreams& streams_;
+  Communicator& communicator_;
+  const std::unique_ptr<Communicator> inline_;  // set when buckets wait for the end of backward
+  const std::shared_ptr<CommHook> hook_;
+  GradientNodes nodes_;
+  std::vector<std::uintptr_t> hook_keys_;
+  TraceSink* trace_ = nullptr;
+  double scale_ = 1;
+
+  Mutex mutex_;
+  GradientArena arena_ GUARDED_BY(mutex_);
+  std::shared_ptr<const Pass> pass_ GUARDED_BY(mutex_);        // the latest announced or entered
+  std::optional<std::vector<int>> unused_ GUARDED_BY(mutex_);  // by all forwards since the last backward
+  std::shared_ptr<const Pass> running_ GUARDED_BY(mutex_);     // of the backward that goes on
+  bool in_backward_ GUARDED_BY(mutex_) = false;                // end() will be called
+  bool shadow_ GUARDED_BY(mutex_) = false;
+  std::vector<Ready> ready_ GUARDED_BY(mutex_);
+  std::vector<int> order_ GUARDED_BY(mutex_);    // parameters as they became ready
+  std::vector<int> missing_ GUARDED_BY(mutex_);  // in buckets to be launched, by bucket
+  std::vector<Time> ready_at_ GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<BucketWork>> works_ GUARDED_BY(mutex_);
+  int next_bucket_ GUARDED_BY(mutex_) = 0;
+  Time begun_ GUARDED_BY(mutex_);
+
+  bool order_known_ GUARDED_BY(mutex_) = false;
+  std::vector<Bucket> next_layout_ GUARDED_BY(mutex_);  // empty: keep the present one
+  std::vector<int> always_absent_ GUARDED_BY(mutex_);   // static_graph: what the first backward left out
+};
+
+}  // namespace gradwire

@@ -1,0 +1,70 @@
+// What the ranks tell each other about a backward besides the gradients: which parameters had one, and in
+// which order they came. And the backward of a rank that has none.
+#include "train/reducer.h"
+#include "train/tensor_bytes.h"
+
+namespace gradwire {
+
+// A parameter keeps or gets a gradient when any rank has one for it: just what one process with the whole
+// batch would have.
+void Reducer::agree_on_presence() {
+  auto present = torch::zeros({static_cast<std::int64_t>(parameters_.size())},
+                              torch::TensorOptions().dtype(torch::kUInt8));
+  auto* const here = present.data_ptr<std::uint8_t>();
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    here[i] = !shadow_ && arena_.has_gradient(static_cast<int>(i));
+  present = present.to(options_.device);
+  all_reduce(communicator_, present, Reduction::max);
+  present = present.to(torch::kCPU);
+  const auto* const anywhere = present.data_ptr<std::uint8_t>();
+  std::vector<int> order;
+  for (const int parameter : order_)
+    if (anywhere[parameter] != 0) order.push_back(parameter);
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (arena_.bucket_of(static_cast<int>(i)) >= 0)
+      arena_.set_gradient(static_cast<int>(i), anywhere[i] != 0);
+  order_ = std::move(order);
+}
+
+// The buckets of later steps follow the order in which rank 0's gradients came. Parameters that may go
+// without a gradient in any step have no order of their own, unless the graph is static; there the order
+// leaves out what no rank uses.
+void Reducer::agree_on_order() {
+  if (options_.find_unused_parameters && !options_.static_graph) {
+    order_known_ = true;
+    return;
+  }
+  auto order = torch::full({static_cast<std::int64_t>(parameters_.size()) + 1}, -1,
+                           torch::TensorOptions().dtype(torch::kInt32));
+  auto* const mine = order.data_ptr<std::int32_t>();
+  std::copy(order_.begin(), order_.end(), mine);
+  mine[parameters_.size()] = shadow_ ? 0 : 1;
+  order = order.to(options_.device);
+  communicator_.run(broadcast(memory_of(order), DType::i32, 0));
+  order = order.to(torch::kCPU);
+  const auto* const values = order.data_ptr<std::int32_t>();
+  order_known_ = values[parameters_.size()] != 0;
+  if (!order_known_) return;  // rank 0 had no backward of its own this time
+  order_.clear();
+  for (std::size_t i = 0; i < parameters_.size() && values[i] >= 0; ++i) order_.push_back(values[i]);
+  const BucketCaps caps{.first = options_.first_bucket_bytes, .rest = options_.bucket_bytes};
+  auto layout = assign_buckets(arena_.items(), order_, caps);
+  if (layout != arena_.layout()) next_layout_ = std::move(layout);
+}
+
+void Reducer::shadow_backward() {
+  const torch::NoGradGuard no_grad;
+  const Lock lock(mutex_);
+  shadow_ = true;
+  start_pass();
+  arena_.clear();
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    order_.push_back(static_cast<int>(i));
+    ready_[i] = Ready::absent;
+  }
+  std::fill(missing_.begin(), missing_.end(), 0);
+  finish();
+  shadow_ = false;
+}
+
+}  // namespace gradwire
