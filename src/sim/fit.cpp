@@ -123,6 +123,9 @@ FittedCost fit_cost(std::span<const Measured> measured, const CostModel& start) 
   for (const Measured& one : measured)
     if (!(one.time > 0) || !std::isfinite(one.time))
       throw ConfigError(fmt::format("a measured time of {} s: it must be above 0", one.time));
+  for (const Measured& one : measured)
+    if (!(one.simulated(start) > 0))
+      throw ConfigError("a measured call takes no time in the model: start with costs above 0");
   FittedCost fitted;
   Costs costs = costs_of(start);
   double error = squares(measured, costs);

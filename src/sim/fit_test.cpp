@@ -155,13 +155,15 @@ TEST(FitCost, FindsTheCostsThatMadeTheTimes) {
 }
 
 TEST(FitCost, LeavesWhatNothingIsKnownAbout) {
-  const FittedCost fitted = fit_cost(measure({.per_message = 5e-6}), {.per_message = 1e-6, .copy_bytes_per_s = 3e9});
+  const FittedCost fitted =
+      fit_cost(measure({.per_message = 5e-6}), {.per_message = 1e-6, .copy_bytes_per_s = 3e9});
   EXPECT_NEAR(fitted.cost.copy_bytes_per_s, 3e9, 1e-3 * 3e9);  // rings copy nothing
 }
 
 TEST(FitCost, RefusesWhatCannotBeFitted) {
   EXPECT_THROW(fit_cost({}, {}), ConfigError);
   EXPECT_THROW(fit_cost(std::vector<Measured>{{[](const CostModel&) { return 1.0; }, -1}}, {}), ConfigError);
+  EXPECT_THROW(fit_cost(std::vector<Measured>{{[](const CostModel&) { return 0.0; }, 1}}, {}), ConfigError);
 }
 
 constexpr const char* kBench = R"({"rows": [
