@@ -1,0 +1,165 @@
+#include "train/loop/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <set>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "comm/make.h"
+#include "support/run_ranks.h"
+
+namespace gradwire {
+namespace {
+
+namespace nn = torch::nn;
+using testing::HasSubstr;
+
+// A model after a few steps of training, in a state that no other seed gives.
+struct Trained {
+  explicit Trained(int seed, int width = 5, bool adam = true) {
+    static std::mutex one_at_a_time;  // ranks are threads here, and the seed is the process's
+    std::unique_lock lock(one_at_a_time);
+    torch::manual_seed(static_cast<std::uint64_t>(seed));
+    model = nn::Sequential(nn::Linear(3, width), nn::BatchNorm1d(width), nn::Linear(width, 2));
+    lock.unlock();
+    for (const auto& item : model->named_parameters())
+      state.model.parameters.push_back({item.key(), item.value()});
+    for (const auto& item : model->named_buffers()) state.model.buffers.push_back({item.key(), item.value()});
+    if (adam)
+      optimizer =
+          std::make_unique<torch::optim::AdamW>(model->parameters(), torch::optim::AdamWOptions(0.01));
+    else
+      optimizer = std::make_unique<torch::optim::SGD>(model->parameters(),
+                                                      torch::optim::SGDOptions(0.1).momentum(0.9));
+    state.optimizer = optimizer.get();
+    for (int i = 0; i < 3; ++i) step();
+  }
+
+  double step() {
+    optimizer->zero_grad();
+    const auto loss = model->forward(torch::linspace(0, 1, 12).view({4, 3})).square().mean();
+    loss.backward();
+    optimizer->step();
+    return loss.item<double>();
+  }
+
+  nn::Sequential model{nullptr};
+  std::unique_ptr<torch::optim::Optimizer> optimizer;
+  TrainingState state;
+};
+
+void on_ranks(int ranks, const RankFunction& function) { expect_all_ok(run_threads(ranks, function)); }
+
+std::string message_of(const std::function<void()>& function) {
+  try {
+    function();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+class Checkpoints : public testing::TestWithParam<std::tuple<int, int, bool, bool>> {};
+
+// Losses of the steps after a restart equal those of a run that never stopped.
+TEST_P(Checkpoints, go_on_as_if_nothing_had_happened_on_another_number_of_ranks) {
+  const auto [before, after, sharded, adam] = GetParam();
+  const TempDir directory;
+  const auto path = directory.path() / "run.ckpt";
+  on_ranks(before, [&, sharded = sharded, adam = adam](const World& world) {
+    const auto communicator = make_communicator(world, "shm");
+    Trained trained(1, 5, adam);
+    save_checkpoint(path, trained.state, {.step = 3, .epoch = 1}, *communicator, {.sharded = sharded});
+  });
+  Trained reference(1, 5, adam);
+  const double next = reference.step(), after_next = reference.step();
+  on_ranks(after, [&, adam = adam](const World& world) {
+    const auto communicator = make_communicator(world, "shm");
+    Trained other(2 + world.rank, 5, adam);
+    EXPECT_EQ(load_checkpoint(path, other.state, *communicator), (TrainingPosition{3, 1}));
+    EXPECT_DOUBLE_EQ(other.step(), next);
+    EXPECT_DOUBLE_EQ(other.step(), after_next);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Checkpoints,
+                         testing::Combine(testing::Values(1, 3), testing::Values(1, 2), testing::Bool(),
+                                          testing::Bool()));
+
+TEST(Checkpoint, leaves_no_old_parts_and_no_half_written_ones) {
+  const TempDir directory;
+  on_ranks(2, [&](const World& world) {
+    const auto communicator = make_communicator(world, "shm");
+    Trained trained(1);
+    for (const int step : {1, 2})
+      save_checkpoint(directory.path() / "c", trained.state, {.step = step}, *communicator,
+                      {.sharded = true});
+  });
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path()))
+    names.insert(entry.path().filename());
+  EXPECT_EQ(names, (std::set<std::string>{"c", "c.step-2.0-of-2", "c.step-2.1-of-2"}));
+}
+
+TEST(Checkpoint, that_does_not_fit_is_an_error_on_every_rank_that_names_the_tensor) {
+  const TempDir directory;
+  const auto path = directory.path() / "c";
+  on_ranks(2, [&](const World& world) {
+    const auto communicator = make_communicator(world, "shm");
+    Trained trained(1);
+    save_checkpoint(path, trained.state, {}, *communicator);
+    Trained wider(1, 6);
+    const auto before = wider.model->parameters()[0].clone();
+    EXPECT_THAT(message_of([&] { load_checkpoint(path, wider.state, *communicator); }),
+                HasSubstr("'0.weight' is Float 5x3 in it and Float 6x3 in this model"));
+    EXPECT_TRUE(torch::equal(before, wider.model->parameters()[0])) << "nothing is changed";
+    Trained sgd(1, 5, false);
+    load_checkpoint(path, sgd.state, *communicator);  // another optimizer begins anew
+  });
+}
+
+TEST(Checkpoint, that_is_cut_foreign_or_not_there_is_an_error_on_every_rank) {
+  const TempDir directory;
+  const auto path = directory.path() / "c";
+  on_ranks(2, [&](const World& world) {
+    const auto communicator = make_communicator(world, "shm");
+    Trained trained(1);
+    save_checkpoint(path, trained.state, {}, *communicator, {.sharded = true});
+    const auto load = [&](const char* name) {
+      return message_of([&] { load_checkpoint(directory.path() / name, trained.state, *communicator); });
+    };
+    EXPECT_THAT(load("none"), HasSubstr("none: No such file"));
+    communicator->run(barrier());
+    if (world.rank == 0) {
+      const auto whole = read_file(directory.path() / "c.step-0.1-of-2");
+      write_file(directory.path() / "c.step-0.1-of-2", whole.substr(0, whole.size() / 2));
+      write_file(directory.path() / "foreign", "PK\x03\x04 something else altogether");
+    }
+    communicator->run(barrier());
+    EXPECT_THAT(load("c"), HasSubstr("c.step-0.1-of-2: it is cut short"));
+    EXPECT_THAT(load("foreign"), HasSubstr("not a checkpoint"));
+    EXPECT_THAT(
+        message_of([&] { save_checkpoint(directory.path() / "no" / "c", trained.state, {}, *communicator); }),
+        HasSubstr("can't write"));
+  });
+}
+
+TEST(Checkpoint, refuses_an_optimizer_it_does_not_know_by_name) {
+  const TempDir directory;
+  on_ranks(1, [&](const World& world) {
+    Trained trained(1);
+    torch::optim::RMSprop other(trained.model->parameters());
+    trained.state.optimizer = &other;
+    EXPECT_THAT(message_of([&] {
+                  save_checkpoint(directory.path() / "c", trained.state, {},
+                                  *make_communicator(world, "shm"));
+                }),
+                HasSubstr("SGD, Adam and AdamW"));
+  });
+}
+
+}  // namespace
+}  // namespace gradwire

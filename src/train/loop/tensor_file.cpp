@@ -1,0 +1,204 @@
+#include "train/loop/tensor_file.h"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files.h"
+
+namespace gradwire {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kLengthBytes = 8;
+constexpr std::uint64_t kLongestHeader = 100'000'000;  // the format's own limit
+constexpr const char* kChecksum = "gradwire.blake2b";
+constexpr const char* kNotes = "__metadata__";
+
+std::string hex(std::span<const unsigned char> bytes) {
+  std::string text(2 * bytes.size() + 1, '\0');
+  sodium_bin2hex(text.data(), text.size(), bytes.data(), bytes.size());
+  text.pop_back();
+  return text;
+}
+
+class Checksum {
+ public:
+  Checksum() { crypto_generichash_init(&state_, nullptr, 0, 16); }
+  void add(std::span<const std::byte> bytes) {
+    crypto_generichash_update(&state_, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  }
+  std::string text() {
+    unsigned char digest[16];
+    crypto_generichash_final(&state_, digest, sizeof digest);
+    return hex(digest);
+  }
+
+ private:
+  crypto_generichash_state state_;
+};
+
+std::string header_of(const std::vector<StoredTensor>& tensors, Notes notes) {
+  Json header = Json::object();
+  std::uint64_t at = 0;
+  Checksum checksum;
+  for (const auto& tensor : tensors) {
+    header[tensor.name] = {
+        {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {at, at + tensor.bytes.size()}}};
+    at += tensor.bytes.size();
+    checksum.add(tensor.bytes);
+  }
+  notes[kChecksum] = checksum.text();
+  header[kNotes] = notes;
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // tensors begin aligned
+  return text;
+}
+
+std::uint64_t read_length(std::string_view content) {
+  std::uint64_t length = 0;
+  std::memcpy(&length, content.data(), kLengthBytes);
+  return length;
+}
+
+std::uint64_t whole(const Json& value, const char* what) {
+  if (!value.is_number_unsigned())
+    throw ConfigError(fmt::format("{} should be a whole number, not {}", what, value.dump()));
+  return value.get<std::uint64_t>();
+}
+
+// Elements of a shape; hostile shapes must not overflow.
+std::uint64_t count_of(const std::vector<std::int64_t>& shape) {
+  std::uint64_t count = 1;
+  for (const auto extent : shape)
+    if (__builtin_mul_overflow(count, static_cast<std::uint64_t>(extent), &count))
+      throw ConfigError("its shape has more elements than there are numbers");
+  return count;
+}
+
+struct Entry {
+  StoredTensor tensor;
+  std::uint64_t begin = 0, end = 0;
+};
+
+Entry read_entry(const std::string& name, const Json& value) {
+  if (!value.is_object() || !value.contains("dtype") || !value.contains("shape") ||
+      !value.contains("data_offsets"))
+    throw ConfigError("it needs dtype, shape and data_offsets");
+  if (!value["dtype"].is_string() || !value["shape"].is_array() || !value["data_offsets"].is_array() ||
+      value["data_offsets"].size() != 2)
+    throw ConfigError("dtype should be a text, shape a list, data_offsets two numbers");
+  Entry entry{{name, value["dtype"].get<std::string>(), {}, {}}, 0, 0};
+  for (const Json& extent : value["shape"]) {
+    const auto number = whole(extent, "an extent");
+    if (number > INT64_MAX) throw ConfigError("an extent is too large");
+    entry.tensor.shape.push_back(static_cast<std::int64_t>(number));
+  }
+  entry.begin = whole(value["data_offsets"][0], "an offset");
+  entry.end = whole(value["data_offsets"][1], "an offset");
+  std::uint64_t bytes = 0;
+  if (__builtin_mul_overflow(count_of(entry.tensor.shape), element_bytes(entry.tensor.dtype), &bytes) ||
+      entry.end < entry.begin || entry.end - entry.begin != bytes)
+    throw ConfigError("its shape and its offsets disagree");
+  return entry;
+}
+
+Notes read_notes(const Json& value) {
+  Notes notes;
+  if (!value.is_object()) throw ConfigError("__metadata__ should be an object");
+  for (const auto& [name, text] : value.items()) {
+    if (!text.is_string()) throw ConfigError(fmt::format("the note '{:.60}' should be a text", name));
+    notes[name] = text.get<std::string>();
+  }
+  return notes;
+}
+
+// Without holes and overlaps, as the format wants it.
+void check_places(const std::vector<Entry>& entries, std::uint64_t bytes) {
+  std::uint64_t at = 0;
+  for (const Entry& entry : entries) {
+    if (entry.begin != at)
+      throw ConfigError(fmt::format("tensor '{:.60}' does not follow the one before it", entry.tensor.name));
+    at = entry.end;
+  }
+  if (at > bytes)
+    throw ConfigError(fmt::format("it is cut short: its tensors need {} bytes and it has {}", at, bytes));
+  if (at < bytes) throw ConfigError(fmt::format("{} bytes follow the last tensor", bytes - at));
+}
+
+}  // namespace
+
+Bytes element_bytes(const std::string& dtype) {
+  static const std::map<std::string, Bytes, std::less<>> kBytes = {
+      {"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8},
+      {"I32", 4}, {"I16", 2}, {"I8", 1},  {"U8", 1},   {"BOOL", 1}};
+  const auto found = kBytes.find(dtype);
+  if (found == kBytes.end())
+    throw ConfigError(
+        fmt::format("'{:.20}' is not a type: there are F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL", dtype));
+  return found->second;
+}
+
+void write_tensor_file(const std::filesystem::path& path, const std::vector<StoredTensor>& tensors,
+                       const Notes& notes) {
+  const std::string header = header_of(tensors, notes);
+  const std::uint64_t length = header.size();
+  std::vector<std::string_view> parts = {{reinterpret_cast<const char*>(&length), kLengthBytes}, header};
+  for (const auto& tensor : tensors)
+    parts.emplace_back(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
+  write_file_parts(path, parts);
+}
+
+TensorFile::TensorFile(const std::filesystem::path& path) : TensorFile(read_file(path), path.string()) {}
+
+TensorFile::TensorFile(std::string content, const std::string& name) : content_(std::move(content)) {
+  try {
+    parse();
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{}: {}", name, error.what()));
+  }
+}
+
+void TensorFile::parse() {
+  const std::uint64_t length = content_.size() < kLengthBytes ? 0 : read_length(content_);
+  if (content_.size() <= kLengthBytes || length < 2 || length > kLongestHeader ||
+      content_[kLengthBytes] != '{')
+    throw ConfigError("this is not a checkpoint: it does not begin as safetensors files do");
+  if (length > content_.size() - kLengthBytes)
+    throw ConfigError(fmt::format("it is cut short: its header needs {} bytes and it has {}", length,
+                                  content_.size() - kLengthBytes));
+  const auto header =
+      Json::parse(content_.begin() + kLengthBytes,
+                  content_.begin() + kLengthBytes + static_cast<std::ptrdiff_t>(length), nullptr, false);
+  if (!header.is_object()) throw ConfigError("its header is damaged");
+  std::vector<Entry> entries;
+  for (const auto& [name, value] : header.items()) {
+    try {
+      if (name == kNotes)
+        notes_ = read_notes(value);
+      else
+        entries.push_back(read_entry(name, value));
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("tensor '{:.60}': {}", name, error.what()));
+    }
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  const auto body = std::as_bytes(std::span(content_)).subspan(kLengthBytes + length);
+  check_places(entries, body.size());
+  for (Entry& entry : entries) {
+    entry.tensor.bytes = body.subspan(entry.begin, entry.end - entry.begin);
+    tensors_.push_back(std::move(entry.tensor));
+  }
+  Checksum checksum;
+  checksum.add(body);
+  if (notes_.contains(kChecksum) && notes_[kChecksum] != checksum.text())
+    throw ConfigError("it is damaged: its bytes do not match its checksum");
+}
+
+}  // namespace gradwire

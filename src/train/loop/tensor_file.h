@@ -1,0 +1,55 @@
+// Named tensors in a file, in the safetensors format: eight bytes that give the length of a JSON header, the
+// header with type, shape and place of each tensor, then their bytes. Others' programs read what this writes,
+// and this reads what they write. Without torch.
+//
+// A file appears whole or not at all, and carries a checksum of its bytes among its notes
+// ("gradwire.blake2b") that is checked on reading where it is there.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+
+namespace gradwire {
+
+struct StoredTensor {
+  std::string name;
+  std::string dtype;  // as the format spells it: F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL
+  std::vector<std::int64_t> shape;
+  std::span<const std::byte> bytes;  // little-endian, row by row; borrowed
+};
+
+using Notes = std::map<std::string, std::string>;
+
+void write_tensor_file(const std::filesystem::path& path, const std::vector<StoredTensor>& tensors,
+                       const Notes& notes);
+
+// A file that was read. Tensors borrow from it.
+class TensorFile {
+ public:
+  // Throws ConfigError with the path and what is wrong: it can't be read, is cut short, is another kind of
+  // file, or its header contradicts itself.
+  explicit TensorFile(const std::filesystem::path& path);
+  TensorFile(std::string content, const std::string& name);
+  TensorFile(const TensorFile&) = delete;
+  TensorFile& operator=(const TensorFile&) = delete;
+
+  const std::vector<StoredTensor>& tensors() const { return tensors_; }
+  const Notes& notes() const { return notes_; }
+
+ private:
+  void parse();
+
+  std::string content_;
+  std::vector<StoredTensor> tensors_;
+  Notes notes_;
+};
+
+Bytes element_bytes(const std::string& dtype);  // throws ConfigError for one that is none of the above
+
+}  // namespace gradwire

@@ -1,0 +1,105 @@
+#include "train/loop/tensor_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/error.h"
+#include "base/files.h"
+
+namespace gradwire {
+namespace {
+
+using testing::AnyOf;
+using testing::HasSubstr;
+
+const std::vector<float> kMatrix = {1, 2, 3, 4, 5, 6};
+const std::vector<std::int64_t> kStep = {17};
+
+std::vector<StoredTensor> sample() {
+  return {{"b.weight", "F32", {2, 3}, std::as_bytes(std::span(kMatrix))},
+          {"a.step", "I64", {}, std::as_bytes(std::span(kStep))},
+          {"empty", "U8", {0, 4}, {}}};
+}
+
+std::string content() {
+  const TempDir directory;
+  write_tensor_file(directory.path() / "t", sample(), {{"gradwire.step", "5"}});
+  return read_file(directory.path() / "t");
+}
+
+std::string message_of(const std::string& bytes) {
+  try {
+    TensorFile(bytes, "t.ckpt");
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// A file with that header and so many bytes behind it.
+std::string made(const std::string& header, std::size_t body) {
+  const std::uint64_t length = header.size();
+  return std::string(reinterpret_cast<const char*>(&length), 8) + header + std::string(body, '\0');
+}
+
+TEST(TensorFile, is_read_as_it_was_written) {
+  const TensorFile file(content(), "t");
+  ASSERT_EQ(file.tensors().size(), 3u);
+  EXPECT_EQ(file.notes().at("gradwire.step"), "5");
+  for (const auto& tensor : file.tensors())
+    for (const auto& expected : sample())
+      if (tensor.name == expected.name) {
+        EXPECT_EQ(tensor.dtype, expected.dtype);
+        EXPECT_EQ(tensor.shape, expected.shape);
+        ASSERT_EQ(tensor.bytes.size(), expected.bytes.size());
+        EXPECT_TRUE(std::equal(tensor.bytes.begin(), tensor.bytes.end(), expected.bytes.begin()));
+      }
+}
+
+TEST(TensorFile, cut_anywhere_is_a_clear_error) {
+  const auto whole = content();
+  for (std::size_t length = 0; length < whole.size(); ++length)
+    EXPECT_THAT(message_of(whole.substr(0, length)),
+                AnyOf(HasSubstr("cut short"), HasSubstr("not a checkpoint")))
+        << length;
+}
+
+TEST(TensorFile, with_a_flipped_bit_is_a_clear_error) {
+  auto damaged = content();
+  damaged[damaged.size() - 3] = static_cast<char>(damaged[damaged.size() - 3] ^ 4);
+  EXPECT_THAT(message_of(damaged), HasSubstr("do not match its checksum"));
+}
+
+TEST(TensorFile, of_another_kind_is_refused) {
+  EXPECT_THAT(message_of("PK\x03\x04 a zip file of torch.save"), HasSubstr("not a checkpoint"));
+  EXPECT_THAT(message_of(""), HasSubstr("not a checkpoint"));
+  EXPECT_THAT(message_of(std::string(64, '\xff')), HasSubstr("not a checkpoint"));
+}
+
+TEST(TensorFile, with_a_header_that_lies_is_refused) {
+  const auto one = [](const char* dtype, const char* shape, const char* offsets) {
+    return fmt::format(R"({{"x":{{"dtype":"{}","shape":{},"data_offsets":{}}}}})", dtype, shape, offsets);
+  };
+  EXPECT_EQ(message_of(made(one("F32", "[2]", "[0,8]"), 8)), "no error");
+  EXPECT_THAT(message_of(made(one("F32", "[2]", "[0,8]"), 9)), HasSubstr("1 bytes follow"));
+  EXPECT_THAT(message_of(made(one("F32", "[2]", "[0,9]"), 9)), HasSubstr("disagree"));
+  EXPECT_THAT(message_of(made(one("F32", "[2]", "[8,0]"), 8)), HasSubstr("disagree"));
+  EXPECT_THAT(message_of(made(one("F32", "[-2]", "[0,8]"), 8)), HasSubstr("whole number"));
+  EXPECT_THAT(message_of(made(one("F32", "[4294967296,4294967296]", "[0,8]"), 8)),
+              HasSubstr("more elements"));
+  EXPECT_THAT(message_of(made(one("F32", "[9e9]", "[0,8]"), 8)), HasSubstr("whole number"));
+  EXPECT_THAT(message_of(made(one("F8", "[2]", "[0,8]"), 8)), HasSubstr("'F8' is not a type"));
+  EXPECT_THAT(message_of(made(one("F32", "2", "[0,8]"), 8)), HasSubstr("shape a list"));
+  EXPECT_THAT(message_of(made(R"({"x":5})", 0)), HasSubstr("needs dtype"));
+  EXPECT_THAT(message_of(made(R"({"__metadata__":{"a":1}})", 0)), HasSubstr("should be a text"));
+  EXPECT_THAT(message_of(made(R"({"x":{)", 0)), HasSubstr("damaged"));
+  EXPECT_THAT(message_of(made(R"({"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
+                              R"("y":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})",
+                              6)),
+              HasSubstr("does not follow"));
+}
+
+}  // namespace
+}  // namespace gradwire
