@@ -1,0 +1,32 @@
+// The built-in models: each takes one tensor, images or token numbers, and gives logits over classes in its
+// last dimension. Made on the CPU with the weights that torch's seed says.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <memory>
+
+#include "train/catalog/catalog.h"
+
+namespace gradwire {
+
+class Net : public torch::nn::Module {
+ public:
+  // Images are [batch, channels, height, width] floats (mlp: [batch, 1024]), text is [batch, length] of
+  // int64.
+  virtual torch::Tensor forward(const torch::Tensor& input) = 0;
+};
+
+std::shared_ptr<Net> make_mlp();
+std::shared_ptr<Net> make_convnet();  // 1 x 28 x 28 to 10 classes
+std::shared_ptr<Net> make_resnet(
+    int depth);  // 3 channels of any size from 32 on, to 1000 classes; depth 18 or 50
+std::shared_ptr<Net> make_gpt(const TransformerShape& shape);
+std::shared_ptr<Net> make_bert(const TransformerShape& shape);
+
+std::shared_ptr<Net> make_model(const TrainableModel& model);
+
+// Cross-entropy over the last dimension, in float32 or better; targets of -100 do not count.
+torch::Tensor loss_of(const torch::Tensor& logits, const torch::Tensor& targets);
+
+}  // namespace gradwire
