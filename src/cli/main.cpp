@@ -13,6 +13,7 @@
 #include "cli/list/list_verb.h"
 #include "cli/run_verb.h"
 #include "cli/topo/topo_verb.h"
+#include "cli/train/train_verb.h"
 #include "cli/validate/validate_verb.h"
 
 namespace {
@@ -45,6 +46,7 @@ int main(int argc, char** argv) {
   int exit_code = 0;
   gradwire::add_bench_verb(app, exit_code);
   gradwire::add_run_verb(app, exit_code);
+  gradwire::add_train_verb(app, exit_code);
   gradwire::add_topo_verb(app, exit_code);
   gradwire::add_list_verb(app, exit_code);
   gradwire::add_validate_verb(app, exit_code);

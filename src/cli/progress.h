@@ -12,6 +12,7 @@ class ProgressBar {
   ~ProgressBar();  // leaves a clean line
   void show(double share, const std::string& doing);
   void clear();
+  bool visible() const { return visible_; }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -16,7 +16,8 @@ class Session {
   // In this process's environment with `extra` put over it. Output and errors come through one pipe.
   explicit Session(std::vector<std::string> command, const Environment& extra = {});
 
-  void signal(int number) const;                     // to the program alone, not to what it started
+  void signal(int number) const;  // to the program alone, not to what it started
+  int pid() const { return process_.pid(); }
   const std::string& text() const { return text_; }  // what it said so far
 
   // Reads on until the text holds `words`; a failure of the test if they don't come.

@@ -1,0 +1,71 @@
+#include "cli/train/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "comm/make.h"
+
+namespace gradwire {
+namespace {
+
+void check_choice(const char* flag, const std::string& value, const std::vector<std::string>& choices) {
+  if (std::find(choices.begin(), choices.end(), value) == choices.end())
+    throw ConfigError(fmt::format("{} '{:.40}': there are {}", flag, value, join(choices, ", ")));
+}
+
+// `least` and `most` may themselves be taken.
+void check_range(const char* flag, double value, double least, double most) {
+  if (!(value >= least && value <= most))
+    throw ConfigError(fmt::format("{} {:g}: write a number from {:g} to {:g}", flag, value, least, most));
+}
+
+void check_place(const char* flag, const std::string& file) {
+  const auto folder = std::filesystem::path(file).parent_path();
+  if (!file.empty() && !folder.empty() && !std::filesystem::is_directory(folder))
+    throw ConfigError(fmt::format("{} {}: there is no folder {}", flag, file, folder.string()));
+}
+
+void check_numbers(const TrainOptions& options) {
+  check_range("--batch", options.batch, 1, 1 << 20);
+  check_range("--accumulate", options.accumulate, 1, 1 << 20);
+  check_range("--steps", options.steps, 1, 1e9);
+  check_range("--image", options.image, 32, 4096);
+  check_range("--bucket-mb", options.bucket_mb, 1e-6, 1e6);
+  check_range("--first-bucket-mb", options.first_bucket_mb, 1e-6, 1e6);
+  check_range("--lr", options.learning_rate, 1e-12, 1e6);
+  check_range("--clip", options.clip, 0, 1e12);
+  check_range("--checkpoint-every", options.checkpoint_every, 0, 1e9);
+}
+
+}  // namespace
+
+TrainOptions complete(TrainOptions options) {
+  const TrainableModel& model = find_trainable(options.model);
+  if (options.batch == 0) options.batch = model.batch;
+  if (options.optimizer.empty()) options.optimizer = model.optimizer;
+  if (options.learning_rate == 0) options.learning_rate = model.learning_rate;
+  if (options.data.empty()) options.data = model.kind == ModelKind::resnet ? "generated" : "real";
+  if (takes_text(model)) {
+    if (options.sequence == 0) options.sequence = std::min(128, model.shape.context);
+    check_range("--sequence", options.sequence, 1, model.shape.context);
+  }
+  check_numbers(options);
+  check_choice("--data", options.data, {"real", "generated"});
+  check_choice("--precision", options.precision, {"f32", "f64", "bf16"});
+  check_choice("--compress", options.compress, {"none", "fp16", "bf16", "powersgd"});
+  check_choice("--optimizer", options.optimizer, {"sgd", "adamw"});
+  check_choice("--overlap", options.overlap, {"auto", "during", "after"});
+  check_backend(options.backend);
+  check_place("--trace", options.trace);
+  check_place("--checkpoint", options.checkpoint);
+  if (!options.resume.empty() && !std::filesystem::is_regular_file(options.resume))
+    throw ConfigError(fmt::format("--resume {}: there is no such file", options.resume));
+  return options;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,43 @@
+// What `gradwire train` is asked to do, as the verb reads it and hands it on to its ranks. A value; without
+// torch.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "train/catalog/catalog.h"
+
+namespace gradwire {
+
+struct TrainOptions {
+  std::string model;
+  std::string backend = "auto";
+  std::string data;               // "real" or "generated"; empty: generated for resnets, else real
+  std::string text;               // a file to learn from instead of the licences
+  std::string precision = "f32";  // f32, f64, bf16
+  std::string compress = "none";  // none, fp16, bf16, powersgd
+  std::string optimizer;          // sgd, adamw; empty: the model's
+  std::string overlap = "auto";   // auto, during, after
+  std::string trace, checkpoint, resume;
+  int batch = 0;  // per rank and micro-batch; 0: the model's
+  int accumulate = 1, steps = 50;
+  int sequence = 0, image = 224;  // 0: up to 128 tokens of the model's context
+  int checkpoint_every = 0;       // steps; 0: at the end alone
+  double bucket_mb = 25, first_bucket_mb = 1;
+  double learning_rate = 0;  // 0: the model's
+  double clip = 0;           // of the gradients' norm; 0: not
+  std::uint64_t seed = 1;
+  bool json = false, sharded = false;
+};
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainOptions, model, backend, data, text, precision, compress, optimizer,
+                                   overlap, trace, checkpoint, resume, batch, accumulate, steps, sequence,
+                                   image, checkpoint_every, bucket_mb, first_bucket_mb, learning_rate, clip,
+                                   seed, json, sharded)
+
+// With what the model says where the user said nothing. Throws ConfigError naming the flag and what would be
+// right.
+TrainOptions complete(TrainOptions options);
+
+}  // namespace gradwire

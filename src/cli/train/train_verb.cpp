@@ -1,0 +1,125 @@
+// The verb itself is without torch: it reads and checks the flags and starts ranks of gradwire-train, the
+// program that is built where libtorch is. So `gradwire` starts in milliseconds and runs on machines without
+// it.
+#include "cli/train/train_verb.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "base/error.h"
+#include "cli/launch_flags.h"
+#include "cli/train/options.h"
+#include "launch/launcher.h"
+
+namespace gradwire {
+namespace {
+
+constexpr const char* kExample = R"(
+Trains with DistributedDataParallel and says where a median step's time went. Images are 1797 handwritten digits, text
+is the licences every Debian has, byte by byte (or --text FILE); resnets take generated images of ImageNet's size. Each
+rank gets its share of the cores. Other nodes join with --nnodes, --node-rank and --master, as under `gradwire run`.
+
+Models:
+)";
+
+constexpr const char* kExamples = R"(
+Examples:
+  gradwire train mlp -n 2
+  gradwire train gpt-tiny -n 2 --steps 200 --trace step.json --checkpoint gpt.ckpt
+  gradwire train resnet50 -n 2 --batch 4 --accumulate 4 --compress bf16 --backend tcp --json
+)";
+
+struct Flags {
+  LaunchFlags launch;
+  TrainOptions train;
+};
+
+std::string model_list() {
+  std::string text;
+  for (const TrainableModel& model : trainable_models())
+    text += fmt::format("  {:<12}{:>8.1f} M  {}\n", model.name, static_cast<double>(model.parameters) / 1e6,
+                        model.what);
+  return text;
+}
+
+std::string find_trainer() {
+  const auto beside = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "gradwire-train";
+  if (!std::filesystem::exists(beside))
+    throw ConfigError(
+        "there is no gradwire-train beside this program: it was built without libtorch. Install that "
+        "(Debian: "
+        "libtorch-dev libopenblas0-openmp) and build again");
+  return beside.string();
+}
+
+int run_train(const Flags& flags) {
+  const TrainOptions train = complete(flags.train);
+  LaunchOptions options = launch_options(flags.launch);
+  options.name = "gradwire train";
+  options.command = {find_trainer(), nlohmann::json(train).dump()};
+  // Rank 0 alone speaks, to the terminal itself: lines in front of which a rank stands can't hold a progress
+  // bar.
+  if (flags.launch.log_dir.empty()) options.group.output = GroupOptions::Output::inherit;
+  const int code = launch(options);
+  return code == 0 || code == 2 ? code : 1;
+}
+
+void add_training_flags(CLI::App& verb, TrainOptions& train) {
+  verb.add_option("--steps", train.steps, "optimizer steps in all")->capture_default_str();
+  verb.add_option("--batch", train.batch, "samples a rank and micro-batch [the model's]");
+  verb.add_option("--accumulate", train.accumulate, "micro-batches a step; the last one communicates")
+      ->capture_default_str();
+  verb.add_option("--precision", train.precision, "of parameters and gradients: f32 f64 bf16")
+      ->capture_default_str();
+  verb.add_option("--optimizer", train.optimizer, "sgd (momentum 0.9) or adamw [the model's]");
+  verb.add_option("--lr", train.learning_rate, "learning rate [the model's]");
+  verb.add_option("--clip", train.clip, "largest norm of all gradients; 0: any")->capture_default_str();
+  verb.add_option("--seed", train.seed, "of weights, shuffles and dropout")->capture_default_str();
+  verb.add_option("--data", train.data, "real or generated");
+  verb.add_option("--text", train.text, "a file to learn text from");
+  verb.add_option("--sequence", train.sequence, "tokens a sample of text [128, or the model's context]");
+  verb.add_option("--image", train.image, "pixels along a generated image's side")->capture_default_str();
+}
+
+void add_communication_flags(CLI::App& verb, TrainOptions& train) {
+  verb.add_option("-b,--backend", train.backend, "auto shm tcp gloo mpi nccl shm+tcp shm+gloo")
+      ->capture_default_str();
+  verb.add_option("--bucket-mb", train.bucket_mb, "MiB of a bucket of gradients")->capture_default_str();
+  verb.add_option("--first-bucket-mb", train.first_bucket_mb,
+                  "MiB of the first, small so that it leaves early")
+      ->capture_default_str();
+  verb.add_option("--compress", train.compress, "what gradients travel as: none fp16 bf16 powersgd")
+      ->capture_default_str();
+  verb.add_option("--overlap", train.overlap, "buckets leave: during backward, after it, or auto")
+      ->capture_default_str();
+}
+
+void add_file_flags(CLI::App& verb, TrainOptions& train) {
+  verb.add_option("--trace", train.trace, "write the steps of all ranks as a Chrome/Perfetto trace");
+  verb.add_option("--checkpoint", train.checkpoint, "write parameters and optimizer at the end");
+  verb.add_option("--checkpoint-every", train.checkpoint_every, "and every so many steps")
+      ->capture_default_str();
+  verb.add_flag("--sharded", train.sharded, "every rank writes a part of the checkpoint");
+  verb.add_option("--resume", train.resume, "go on from a checkpoint, with any number of ranks");
+  verb.add_flag("--json", train.json, "print one JSON object and nothing else");
+}
+
+}  // namespace
+
+void add_train_verb(CLI::App& app, int& exit_code) {
+  auto* verb =
+      app.add_subcommand("train", "train a built-in model on several ranks, and say where the time went");
+  auto flags = std::make_shared<Flags>();
+  flags->launch.ranks = 2;
+  verb->add_option("model", flags->train.model, "one of those below")->required();
+  add_launch_flags(*verb, flags->launch, "gradwire train");
+  add_training_flags(*verb, flags->train);
+  add_communication_flags(*verb, flags->train);
+  add_file_flags(*verb, flags->train);
+  verb->footer(kExample + model_list() + kExamples);
+  verb->callback([flags, &exit_code] { exit_code = run_train(*flags); });
+}
+
+}  // namespace gradwire

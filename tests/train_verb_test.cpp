@@ -1,0 +1,180 @@
+// `gradwire train` as a user runs it: what it learns, what it says, and what happens when something goes
+// wrong.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "support/session.h"
+#include "trace/breakdown.h"
+
+namespace gradwire {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+Session gradwire_train(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {GRADWIRE_PROGRAM, "train"});
+  return Session(std::move(arguments));
+}
+
+json run_json(std::vector<std::string> arguments) {
+  arguments.emplace_back("--json");
+  auto run = gradwire_train(std::move(arguments));
+  EXPECT_EQ(run.finish(), 0) << run.text();
+  const auto brace = run.text().find('{');  // warnings of ranks come before it, on stderr
+  return brace == std::string::npos ? json::object() : json::parse(run.text().substr(brace), nullptr, false);
+}
+
+TEST(TrainVerb, learns_handwritten_digits_on_two_ranks) {
+  const auto result = run_json({"convnet", "-n", "2", "--steps", "40", "--batch", "32", "--lr", "0.05"});
+  EXPECT_EQ(result.at("ranks"), 2);
+  EXPECT_EQ(result.at("parameters"), 1'199'882);
+  EXPECT_LT(result.at("loss_last").get<double>(), result.at("loss_first").get<double>() / 2);
+  EXPECT_GT(result.at("accuracy").get<double>(), 0.8);
+  EXPECT_GT(result.at("samples_per_s").get<double>(), 0);
+}
+
+TEST(TrainVerb, learns_text) {
+  const auto result = run_json({"gpt-tiny", "-n", "2", "--steps", "12", "--batch", "2", "--sequence", "64"});
+  EXPECT_LT(result.at("loss_last").get<double>(), result.at("loss_first").get<double>() - 1);
+  EXPECT_TRUE(result.contains("accuracy"));
+}
+
+TEST(TrainVerb, says_where_a_steps_time_went_in_parts_that_add_up) {
+  const auto result = run_json({"mlp", "-n", "2", "--steps", "6", "--batch", "8"});
+  double sum = 0;
+  for (const char* part : {"data", "forward", "backward", "comm_exposed", "optimizer", "other"})
+    sum += result.at("breakdown_ms").at(part).get<double>();
+  EXPECT_NEAR(sum, result.at("step_ms").get<double>(), 1e-6);
+  EXPECT_TRUE(result.at("breakdown_ms").contains("comm_overlapped"));
+}
+
+TEST(TrainVerb, writes_a_trace_of_every_rank_step_and_bucket) {
+  const TempDir directory;
+  const auto file = directory.path() / "trace.json";
+  auto run = gradwire_train(
+      {"mlp", "-n", "2", "--steps", "4", "--batch", "4", "--bucket-mb", "5", "--trace", file.string()});
+  EXPECT_EQ(run.finish(), 0) << run.text();
+  EXPECT_THAT(run.text(), AllOf(HasSubstr("10.03 M parameters"), HasSubstr("loss "), HasSubstr("B backward"),
+                                HasSubstr("perfetto")));
+  const Timeline timeline = read_timeline(file);
+  EXPECT_EQ(timeline.ranks, 2);
+  EXPECT_EQ(step_parts(timeline).size(), 8u);
+  for (const Rank rank : {0, 1}) {
+    Bytes bytes = 0;
+    for (const Span& span : timeline.spans)
+      if (span.rank == rank && span.step == 3 && span.kind == SpanKind::bucket) bytes += span.bytes;
+    EXPECT_EQ(bytes, 4 * 10'032'640u) << "every gradient travels once a step";
+  }
+}
+
+TEST(TrainVerb, gives_the_same_losses_for_the_same_seed) {
+  const std::vector<std::string> arguments = {"convnet", "-n", "2",      "--steps", "3",
+                                              "--batch", "4",  "--seed", "5"};
+  EXPECT_EQ(run_json(arguments).at("losses"), run_json(arguments).at("losses"));
+}
+
+TEST(TrainVerb, goes_on_from_a_checkpoint_on_another_number_of_ranks) {
+  const TempDir directory;
+  const auto file = (directory.path() / "c.ckpt").string();
+  const auto whole = run_json({"mlp", "-n", "1", "--steps", "6", "--batch", "8"});
+  run_json({"mlp", "-n", "1", "--steps", "4", "--batch", "8", "--checkpoint", file});
+  const auto rest = run_json({"mlp", "-n", "1", "--steps", "6", "--batch", "8", "--resume", file});
+  EXPECT_EQ(rest.at("first_step"), 4);
+  EXPECT_NEAR(rest.at("loss_last").get<double>(), whole.at("loss_last").get<double>(), 1e-4);
+  const auto two = run_json({"mlp", "-n", "2", "--steps", "5", "--batch", "8", "--resume", file});
+  EXPECT_LT(two.at("loss_first").get<double>(), whole.at("loss_first").get<double>());
+
+  auto done = gradwire_train({"mlp", "-n", "1", "--steps", "4", "--resume", file});
+  EXPECT_EQ(done.finish(), 2);
+  EXPECT_THAT(done.text(), HasSubstr("it is of step 4 already"));
+  auto other = gradwire_train({"convnet", "-n", "2", "--resume", file});
+  EXPECT_EQ(other.finish(), 2);
+  EXPECT_THAT(other.text(), HasSubstr("it is of another model"));
+}
+
+TEST(TrainVerb, takes_every_way_of_communicating) {
+  for (const char* backend : {"shm", "tcp", "gloo"})
+    EXPECT_EQ(
+        run_json({"convnet", "-n", "2", "--steps", "2", "--batch", "4", "--backend", backend}).at("backend"),
+        backend);
+  for (const char* compress : {"fp16", "bf16", "powersgd"}) {
+    const auto result =
+        run_json({"convnet", "-n", "2", "--steps", "3", "--batch", "4", "--compress", compress});
+    EXPECT_LT(result.at("loss_last").get<double>(), 20.0) << compress;
+  }
+  EXPECT_EQ(
+      run_json({"convnet", "-n", "3", "--steps", "2", "--batch", "4", "--accumulate", "2"}).at("accumulate"),
+      2);
+  EXPECT_EQ(run_json({"convnet", "-n", "2", "--steps", "2", "--batch", "4", "--precision", "f64"})
+                .at("gradient_bytes"),
+            8 * 1'199'882);
+}
+
+// The processes that `parent` started.
+std::vector<int> children_of(int parent) {
+  std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", parent));
+  std::vector<int> children;
+  for (int child = 0; list >> child;) children.push_back(child);
+  return children;
+}
+
+TEST(TrainVerb, names_a_rank_that_dies_and_fails) {
+  auto run = gradwire_train({"mlp", "-n", "2", "--steps", "1000000", "--batch", "4"});
+  run.expect("step 1 of");
+  const auto ranks = children_of(run.pid());
+  ASSERT_EQ(ranks.size(), 2u);
+  ::kill(ranks[1], SIGKILL);
+  EXPECT_EQ(run.finish(), 1) << run.text();
+  EXPECT_THAT(run.text(),
+              AllOf(HasSubstr("rank 1 was killed by SIGKILL"), HasSubstr("gradwire train: rank 0: ")));
+}
+
+struct BadUse {
+  std::vector<std::string> arguments;
+  std::string words;
+};
+
+void PrintTo(const BadUse& use, std::ostream* out) {
+  *out << fmt::format("{}", fmt::join(use.arguments, " "));
+}
+
+class BadTraining : public testing::TestWithParam<BadUse> {};
+
+TEST_P(BadTraining, is_said_in_one_line_and_by_code_two) {
+  auto run = gradwire_train(GetParam().arguments);
+  EXPECT_EQ(run.finish(), 2);
+  EXPECT_THAT(run.text(), HasSubstr(GetParam().words));
+  EXPECT_LE(std::count(run.text().begin(), run.text().end(), '\n'), 2) << run.text();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    TrainVerb, BadTraining,
+    testing::Values(BadUse{{"resnet51"}, "'resnet51' is not a model: there are mlp, convnet"},
+                    BadUse{{}, "model is required"}, BadUse{{"mlp", "-n", "0"}, "-n 0"},
+                    BadUse{{"mlp", "--batch", "-3"}, "--batch -3: write a number from 1"},
+                    BadUse{{"mlp", "--steps", "0"}, "--steps 0"},
+                    BadUse{{"mlp", "--precision", "f8"}, "there are f32, f64, bf16"},
+                    BadUse{{"mlp", "--compress", "zip"}, "there are none, fp16, bf16, powersgd"},
+                    BadUse{{"mlp", "--backend", "nosuch"}, "'nosuch' is not a backend"},
+                    BadUse{{"gpt-tiny", "--sequence", "129"}, "--sequence 129: write a number from 1 to 128"},
+                    BadUse{{"mlp", "--trace", "/nonesuch/t.json"}, "there is no folder /nonesuch"},
+                    BadUse{{"mlp", "--resume", "/nonesuch"}, "there is no such file"},
+                    BadUse{{"mlp", "--nonsense"}, "--nonsense"}));
+
+TEST(TrainVerb, help_lists_the_models_and_has_examples) {
+  auto run = gradwire_train({"--help"});
+  EXPECT_EQ(run.finish(), 0);
+  EXPECT_THAT(run.text(),
+              AllOf(HasSubstr("gradwire train mlp -n 2"), HasSubstr("gpt2-xl"), HasSubstr("124.4 M")));
+}
+
+}  // namespace
+}  // namespace gradwire
