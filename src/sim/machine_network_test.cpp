@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "sched/ring.h"
 #include "sim/ring_estimate.h"
+#include "sim/simulate.h"
 
 namespace gradwire {
 namespace {
@@ -27,6 +29,45 @@ TEST(MachineNetwork, MakesARingAsFastAsItsNarrowestHopAllows) {
   // 14 rounds of 128 MiB; latencies are microseconds beside them.
   EXPECT_NEAR(estimate.high, 14 * (1 << 27) / rate, 0.01 * estimate.high);
   EXPECT_TRUE(estimate.exact());
+}
+
+Seconds replay(const RingCall& call, const Network& network) {
+  std::vector<Plan> plans;
+  for (Rank rank = 0; rank < network.world(); ++rank)
+    plans.push_back(make_plan(ring_all_reduce(rank, network.world(), call.cut)));
+  return simulate_time(plans, divide_evenly(plans[0].part.shape, call.bytes), network).time;
+}
+
+TEST(MachineNetwork, LetsTheShortcutIncludeTheReplayOnMachinesPeopleHave) {
+  for (const char* name :
+       {"2x-titan-rtx-nvlink", "2x-titan-rtx-pcie", "dgx-1", "dgx-2", "dgx-h100", "8x-rtx4090-pcie-pxb",
+        "4x-t4-pcie-phb", "2*dgx-a100@hdr", "3*2x-rtx3090-nvlink@10gbe"}) {
+    const Machine machine = find_machine(name);
+    const Network network = make_network(machine, ring_pairs(static_cast<int>(machine.gpus.size())));
+    for (const RingCall& call : {RingCall{25 << 20, 1}, RingCall{25 << 20, 7}, RingCall{4096, 1}}) {
+      const Estimate estimate = estimate_ring(call, network);
+      const Seconds replayed = replay(call, network);
+      EXPECT_LE(estimate.low, replayed * (1 + 1e-9)) << name;
+      EXPECT_GE(estimate.high, replayed * (1 - 1e-9)) << name;
+      EXPECT_LT(estimate.error(), call.bytes > 4096 ? 0.05 : 1) << name;
+    }
+  }
+}
+
+// Both ways between two GPUs, 1 GB each, at once.
+Seconds exchange(const char* name) {
+  const Network network = make_network(find_machine(name), all_pairs(2));
+  std::vector<Plan> plans;
+  for (Rank rank = 0; rank < 2; ++rank)
+    plans.push_back(
+        make_plan({rank, {{1, 0, 1}}, {Step::send(1 - rank, out(0)), Step::recv(1 - rank, scratch(0, 0))}}));
+  return simulate_time(plans, equal_chunks(1, 1'000'000'000), network).time;
+}
+
+TEST(MachineNetwork, MakesNeighboursOnOneSwitchSlowerThanStrangersWhenDataGoesThroughTheHost) {
+  // Without peer access data goes up to host memory and down again. Under one switch both directions share
+  // its one uplink, which carries every byte of both; GPUs on two sockets have an uplink each.
+  EXPECT_GT(exchange("2x-rtx4090-pcie-pix"), 1.5 * exchange("2x-rtx4090-pcie-sys"));
 }
 
 TEST(MachineNetwork, NamesRanksThatAreNotThere) {

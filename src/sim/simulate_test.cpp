@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sched/choose.h"
 #include "sched/direct.h"
 #include "sched/halving.h"
 #include "sched/ring.h"
@@ -67,6 +68,40 @@ TEST(Simulate, FillsAChainPieceByPiece) {
   const auto plans = plans_of(world, [&](Rank me) { return chain_broadcast(me, world, 0, cut); });
   // The first of 8 pieces of 1 MB passes 4 hops of 2 + 80 us; 7 more follow, 80 us apart.
   EXPECT_NEAR(time_of(plans, 8'000'000), 4 * 82e-6 + 7 * 80e-6, 1e-12);
+}
+
+// What every rank must receive at least, however it is done, of `bytes` in the larger buffer.
+double least_received(Collective kind, int world, double bytes) {
+  const double others = static_cast<double>(world - 1) / world;
+  switch (kind) {
+    case Collective::all_reduce:
+      return 2 * others * bytes;
+    case Collective::reduce_scatter:
+    case Collective::all_gather:
+    case Collective::all_to_all:
+      return others * bytes;
+    default:
+      return world > 1 ? bytes : 0;  // one rank at least gets it all
+  }
+}
+
+TEST(Simulate, RunsEveryAlgorithmAndNoneFasterThanItsCables) {
+  for (int kind = 0; kind < kCollectives; ++kind)
+    for (int algorithm = 0; algorithm < kAlgorithms; ++algorithm) {
+      const Problem problem{.kind = static_cast<Collective>(kind), .bytes = 1 << 20};
+      if (problem.kind == Collective::barrier || !can(static_cast<Algorithm>(algorithm), problem.kind))
+        continue;
+      for (int world = 1; world <= 17; ++world) {
+        Problem sized = problem;
+        sized.world = world;
+        const Choice choice{static_cast<Algorithm>(algorithm), 4};
+        const auto plans = plans_of(world, [&](Rank me) { return make_part(choice, sized, me); });
+        const double bytes = 4096.0 * 12252240;  // of which every world up to 17 has its part
+        const Seconds least = least_received(problem.kind, world, bytes) / kCable.bytes_per_s;
+        EXPECT_GE(time_of(plans, static_cast<Bytes>(bytes)), least * (1 - 1e-9))
+            << name_of(problem.kind) << " by " << name_of(choice.algorithm) << " over " << world;
+      }
+    }
 }
 
 TEST(Simulate, GivesATraceOfEveryStep) {
