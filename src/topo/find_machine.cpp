@@ -63,6 +63,10 @@ std::string read_small_file(const std::string& path) {
 }
 
 Machine from_yaml(const std::string& path, const std::string& text, const Wish& wish) {
+  if (text.find("id:") == std::string::npos)
+    throw ConfigError(fmt::format(
+        "{}: this is no machine: neither `nvidia-smi topo -m`, nor NCCL's topology XML, nor YAML with an id",
+        path));
   const std::vector<MachinePreset> machines = parse_machines(text, path);
   if (machines.size() > 1)
     throw ConfigError(fmt::format("{}: there are {} machines in it, one is needed", path, machines.size()));

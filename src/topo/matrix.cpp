@@ -1,105 +1,23 @@
 #include "topo/matrix.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "topo/matrix_words.h"
 #include "topo/path.h"
 
 namespace gradwire {
 namespace {
 
-using Words = std::vector<std::string_view>;
-
 constexpr std::size_t kMostColumns = 256;
-
-// Escape codes, carriage returns and the bars of Markdown become blanks.
-std::string cleaned(std::string_view text) {
-  std::string result;
-  result.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\x1b') {
-      while (i + 1 < text.size() && std::isalpha(static_cast<unsigned char>(text[i])) == 0) ++i;
-      continue;
-    }
-    result += text[i] == '|' || text[i] == '\r' || text[i] == '`' ? ' ' : text[i];
-  }
-  return result;
-}
-
-// Length of the cell or device name that a word begins with; 0 if none.
-std::size_t known_prefix(std::string_view word) {
-  const auto digits = [&](std::size_t from) {
-    std::size_t end = from;
-    while (end < word.size() && std::isdigit(static_cast<unsigned char>(word[end])) != 0) ++end;
-    return end > from ? end : 0;
-  };
-  for (const std::string_view code : {"NODE", "SYS", "SOC", "PIX", "PXB", "PHB", "X"})
-    if (word.starts_with(code)) return code.size();
-  for (const std::string_view name : {"GPU", "NIC", "NV"})
-    if (word.starts_with(name)) return digits(name.size());
-  return 0;
-}
-
-// Pasting can lose the blank between two columns: "PXBNODE", "NIC1NIC2".
-void add_unglued(std::string_view word, Words& words) {
-  Words parts;
-  for (std::string_view rest = word; !rest.empty();) {
-    const std::size_t size = known_prefix(rest);
-    if (size == 0) return words.push_back(word);
-    parts.push_back(rest.substr(0, size));
-    rest.remove_prefix(size);
-  }
-  words.insert(words.end(), parts.begin(), parts.end());
-}
-
-Words words_of(std::string_view line) {
-  const auto is_space = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
-  Words words;
-  for (std::size_t i = 0; i < line.size();) {
-    const std::size_t begin = i;
-    while (i < line.size() && !is_space(line[i])) ++i;
-    if (i > begin) add_unglued(line.substr(begin, i - begin), words);
-    while (i < line.size() && is_space(line[i])) ++i;
-  }
-  return words;
-}
-
-bool is_gpu_name(std::string_view word) {
-  return word.starts_with("GPU") && find_integer<int>(word.substr(3));
-}
-
-bool is_number(std::string_view word) { return find_integer<long>(word).has_value(); }
-
-bool is_p2p_status(std::string_view word) {
-  constexpr std::string_view kStatuses[] = {"OK", "CNS", "GNS", "TNS", "NS", "U", "DR"};
-  return std::find(std::begin(kStatuses), std::end(kStatuses), word) != std::end(kStatuses);
-}
-
-// A header names a GPU first and no cell: "GPU0 GPU1 mlx5_0 CPU Affinity".
-bool is_header(const Words& words) {
-  if (words.empty() || !is_gpu_name(words[0])) return false;
-  if (words.size() == 1 || words[1] == "CPU" || words[1] == "...") return true;
-  return !find_path_class(words[1]) && !is_p2p_status(words[1]) && !is_number(words[1]);
-}
-
-// Columns end where the affinity begins, or where someone cut them off.
-std::vector<std::string> column_names(const Words& header) {
-  std::vector<std::string> names;
-  for (const auto word : header) {
-    if (word == "CPU" || word == "NUMA" || word == "GPU" || word == "..." || word == "…") break;
-    names.emplace_back(word);
-  }
-  return names;
-}
 
 class Reader {
  public:
-  Reader(std::string_view text, std::string_view where) : text_(cleaned(text)), where_(where) {}
+  Reader(std::string_view text, std::string_view where) : text_(without_escapes(text)), where_(where) {}
 
   TopoMatrix read() {
-    for (const auto line : split(text_, '\n')) read_line(words_of(line));
+    for (const auto line : split(text_, '\n')) read_line(matrix_words(line));
     finish();
     return std::move(matrix_);
   }
@@ -112,12 +30,12 @@ class Reader {
   void read_line(const Words& words) {
     if (words.empty()) return;
     if (matrix_.names.empty()) {
-      if (is_header(words)) start(words);
+      if (is_matrix_header(words)) start(words);
       return;
     }
     read_nic_legend(words);
     const auto name = std::find(matrix_.names.begin(), matrix_.names.end(), words[0]);
-    if (name != matrix_.names.end() && !complete_ && !is_header(words))
+    if (name != matrix_.names.end() && !complete_ && !is_matrix_header(words))
       read_row(static_cast<std::size_t>(name - matrix_.names.begin()), words);
   }
 
@@ -260,9 +178,9 @@ TopoMatrix parse_matrix(const std::vector<std::string>& lines, std::string_view 
 }
 
 bool looks_like_matrix(std::string_view text) {
-  const std::string clean = cleaned(text);
+  const std::string clean = without_escapes(text);
   for (const auto line : split(clean, '\n'))
-    if (is_header(words_of(line))) return true;
+    if (is_matrix_header(matrix_words(line))) return true;
   return false;
 }
 

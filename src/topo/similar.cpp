@@ -39,7 +39,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   if (near.empty()) return {};
   std::vector<std::string> words;
   for (const auto& [edits, candidate] : near) words.push_back(candidate);
-  return ": did you mean " + join(words, " or ") + "?";
+  return " (did you mean " + join(words, " or ") + "?)";
 }
 
 }  // namespace gradwire

@@ -7,34 +7,14 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/topo/endpoints.h"
 #include "cli/topo/table.h"
 #include "cli/topo/tree.h"
-#include "topo/rates.h"
 
 namespace gradwire {
 namespace {
 
 constexpr std::size_t kMostGpus = 24;  // in a table; more are counted
-
-using Cells = std::vector<std::vector<std::string>>;
-
-struct Endpoints {
-  std::vector<DeviceId> ids;
-  std::vector<std::string> names;
-  std::size_t gpus = 0;
-};
-
-// The GPUs and network cards of the first node.
-Endpoints endpoints_of(const Machine& machine) {
-  Endpoints result;
-  for (const DeviceKind kind : {DeviceKind::gpu, DeviceKind::nic})
-    for (const DeviceId id : machine.topology.find_devices(kind, 0)) {
-      result.ids.push_back(id);
-      result.names.push_back(machine.topology.device(id).name);
-      result.gpus += kind == DeviceKind::gpu;
-    }
-  return result;
-}
 
 std::string rate_cell(const Path& path) {
   if (path.path_class == PathClass::self) return "X";
@@ -49,11 +29,11 @@ bool has_host_path(const Cells& rates) {
   });
 }
 
-Cells table_of(const Endpoints& endpoints, const auto& cell) {
+Cells rate_cells(const Machine& machine, const Endpoints& endpoints) {
   Cells cells;
   for (const DeviceId from : endpoints.ids) {
     cells.emplace_back();
-    for (const DeviceId to : endpoints.ids) cells.back().push_back(cell(from, to));
+    for (const DeviceId to : endpoints.ids) cells.back().push_back(rate_cell(find_path(machine, from, to)));
   }
   return cells;
 }
@@ -81,14 +61,23 @@ Grid part(const Endpoints& endpoints, const Cells& cells, std::size_t rows, std:
   return grid;
 }
 
+bool all_equal(const Grid& grid) {
+  return std::all_of(grid.cells.begin(), grid.cells.end(), [&](const auto& row) {
+    return std::all_of(row.begin(), row.end(),
+                       [&](const std::string& cell) { return cell == grid.cells[0][0]; });
+  });
+}
+
 // The whole square if it fits; else GPUs to GPUs, then GPUs to network cards.
 std::string tables(const Endpoints& endpoints, const Cells& cells) {
   const std::size_t all = endpoints.names.size(), gpus = endpoints.gpus;
   const Grid whole = part(endpoints, cells, all, 0, all);
   if (gpus == 0 || grid_width(whole) <= kTerminalWidth) return grid_text(whole);
   std::string text = grid_text(part(endpoints, cells, gpus, 0, gpus));
-  if (gpus < all) text += "\n" + grid_text(part(endpoints, cells, gpus, gpus, all));
-  return text;
+  if (gpus == all) return text;
+  const Grid cards = part(endpoints, cells, gpus, gpus, all);
+  if (all_equal(cards)) return text + fmt::format("  {} between any GPU and any NIC\n", cards.cells[0][0]);
+  return text + "\n" + grid_text(cards);
 }
 
 std::string section(const std::string& title, const Endpoints& endpoints, const Cells& cells) {
@@ -193,10 +182,7 @@ std::string notes_text(const Machine& machine) {
 
 std::string machine_text(const Machine& machine) {
   const Endpoints endpoints = endpoints_of(machine);
-  const Cells paths =
-      table_of(endpoints, [&](DeviceId a, DeviceId b) { return matrix_cell(machine.topology, a, b); });
-  const Cells rates =
-      table_of(endpoints, [&](DeviceId a, DeviceId b) { return rate_cell(find_path(machine, a, b)); });
+  const Cells paths = matrix_cells(machine, endpoints), rates = rate_cells(machine, endpoints);
   std::string text = heading(machine);
   for (const std::string& fact : machine.facts) text += wrapped("  " + fact, 4);
   if (endpoints.ids.size() > 1)
@@ -208,84 +194,6 @@ std::string machine_text(const Machine& machine) {
     if (has_host_path(rates)) text += "  h: through host memory, these GPUs have no peer access over PCIe\n";
   }
   return text + ring_text(machine) + between_nodes(machine) + notes_text(machine);
-}
-
-namespace {
-
-nlohmann::json rate_json(const Rate& rate) {
-  return {{"gb_per_s", rate.bytes_per_s / 1e9},
-          {"nominal_gb_per_s", rate.nominal_bytes_per_s / 1e9},
-          {"nccl_gb_per_s", rate.nccl_bytes_per_s / 1e9},
-          {"latency_us", rate.latency * 1e6}};
-}
-
-nlohmann::json devices_json(const Topology& topology) {
-  auto list = nlohmann::json::array();
-  for (const Device& device : topology.devices())
-    if (device.node == 0)
-      list.push_back({{"name", device.name}, {"kind", to_string(device.kind)}, {"model", device.model}});
-  return list;
-}
-
-nlohmann::json links_json(const Topology& topology) {
-  auto list = nlohmann::json::array();
-  for (const Link& link : topology.links()) {
-    if (topology.device(link.from).node != 0 || topology.device(link.to).node != 0) continue;
-    nlohmann::json entry = rate_json(link.rate);
-    entry["from"] = topology.device(link.from).name;
-    entry["to"] = topology.device(link.to).name;
-    entry["kind"] = to_string(link.kind);
-    entry["generation"] = link.generation;
-    entry["width"] = link.width;
-    list.push_back(std::move(entry));
-  }
-  return list;
-}
-
-nlohmann::json paths_json(const Machine& machine, const Endpoints& endpoints) {
-  auto list = nlohmann::json::array();
-  for (const DeviceId from : endpoints.ids)
-    for (const DeviceId to : endpoints.ids) {
-      if (from == to) continue;
-      const Path path = find_path(machine, from, to);
-      list.push_back({{"from", machine.topology.device(from).name},
-                      {"to", machine.topology.device(to).name},
-                      {"path", matrix_cell(machine.topology, from, to)},
-                      {"gb_per_s", path.bytes_per_s / 1e9},
-                      {"latency_us", path.latency * 1e6},
-                      {"through_host", path.through_host}});
-    }
-  return list;
-}
-
-nlohmann::json network_json(const NetworkSpec& network) {
-  nlohmann::json json =
-      network.kind && network.gbit_per_nic ? rate_json(network_rate(network)) : nlohmann::json::object();
-  if (network.kind) json["kind"] = to_string(*network.kind);
-  if (network.gbit_per_nic) json["gbit_per_nic"] = *network.gbit_per_nic;
-  if (network.nics_per_node) json["nics_per_node"] = *network.nics_per_node;
-  if (network.gpudirect) json["gpudirect"] = *network.gpudirect;
-  if (network.rails) json["rails"] = *network.rails;
-  return json;
-}
-
-}  // namespace
-
-nlohmann::json machine_json(const Machine& machine) {
-  const Endpoints endpoints = endpoints_of(machine);
-  nlohmann::json json = {{"name", machine.name},         {"source", machine.source}, {"nodes", machine.nodes},
-                         {"gpus", machine.gpus.size()},  {"gpu", machine.gpu.id},    {"p2p", machine.p2p},
-                         {"cpu", machine.node.cpu_model}};
-  json["network"] = machine.network ? network_json(*machine.network) : nlohmann::json();
-  json["matrix"] = {{"names", endpoints.names}, {"cells", table_of(endpoints, [&](DeviceId a, DeviceId b) {
-                                                   return matrix_cell(machine.topology, a, b);
-                                                 })}};
-  json["paths"] = paths_json(machine, endpoints);
-  json["devices"] = devices_json(machine.topology);
-  json["links"] = links_json(machine.topology);
-  json["facts"] = machine.facts;
-  json["notes"] = machine.notes;
-  return json;
 }
 
 }  // namespace gradwire

@@ -1,0 +1,22 @@
+// What the tables of a machine have as rows and columns: the GPUs and network cards of its first node.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "topo/machine.h"
+
+namespace gradwire {
+
+using Cells = std::vector<std::vector<std::string>>;
+
+struct Endpoints {
+  std::vector<DeviceId> ids;
+  std::vector<std::string> names;
+  std::size_t gpus = 0;  // the first ones
+};
+
+Endpoints endpoints_of(const Machine&);
+Cells matrix_cells(const Machine&, const Endpoints&);  // "X", "NV12", "PHB"
+
+}  // namespace gradwire
