@@ -46,8 +46,7 @@ std::vector<Pair> pairs_of(std::span<const Plan> plans) {
     for (const Step& step : plan.part.program)
       if (step.op == Op::send && (peers.empty() || peers.back() != step.peer)) peers.push_back(step.peer);
     std::ranges::sort(peers);
-    const auto repeated = std::ranges::unique(peers);
-    peers.erase(repeated.begin(), repeated.end());
+    peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
     for (const Rank peer : peers) pairs.push_back({plan.part.rank, peer});
   }
   return pairs;
