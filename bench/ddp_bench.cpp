@@ -1,7 +1,7 @@
 // One rank of the training benchmark: three workloads, with DistributedDataParallel and without, a block of
 // steps at a time. bench/ddp_compare starts the ranks, and those of PyTorch, and lets them take turns.
 //
-//   ddp_bench WORKLOAD     mlp, cnn or gpt; the environment is that of `gradwire run`
+//   ddp_bench WORKLOAD [BACKEND]     mlp, cnn or gpt; the environment is that of `gradwire run`
 //
 // Reads lines "MODE STEPS" and answers each with one line of the steps' milliseconds. MODE is plain (no
 // communication), ddp, or ddp_forget (the same with ddp.zero_grad() instead of the optimizer's).
@@ -158,10 +158,10 @@ void serve(Trainer& trainer) {
 
 int main(int argc, char** argv) {
   try {
-    if (argc != 2) throw ConfigError("usage: ddp_bench mlp|cnn|gpt");
+    if (argc != 2 && argc != 3) throw ConfigError("usage: ddp_bench mlp|cnn|gpt [BACKEND]");
     torch::set_num_threads(1);
     const auto world = join();
-    const auto communicator = make_communicator(world);
+    const auto communicator = make_communicator(world, argc == 3 ? argv[2] : "auto");
     Trainer trainer(argv[1], *communicator);
     serve(trainer);
     leave(world);

@@ -2,6 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+#include <filesystem>
+
+#include "net/rendezvous.h"
+#include "support/session.h"
 #include "train/ddp_fixture.h"
 
 namespace gradwire {
@@ -55,6 +60,23 @@ INSTANTIATE_TEST_SUITE_P(Backends, DdpOnBackend,
                            return std::get<0>(which.param) + "_" + std::to_string(std::get<1>(which.param)) +
                                   "_ranks";
                          });
+
+// Plays two parts: started by itself it starts mpirun, started by mpirun it is a rank.
+TEST(DdpUnderMpi, gives_the_gradients_of_the_whole_batch) {
+  if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) {
+    torch::set_num_threads(1);
+    const auto world = join();
+    const auto communicator = make_communicator(world, "mpi");
+    for (const auto& setting : all_settings())
+      expect_gradients_of_the_whole_batch(setting, world, *communicator);
+    communicator->run(barrier());
+    return leave(world);
+  }
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  Session mpirun({"mpirun.openmpi", "--oversubscribe", "-n", "2", self, "--gtest_filter=DdpUnderMpi.*"},
+                 {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}});
+  EXPECT_EQ(mpirun.finish(), 0) << mpirun.text();
+}
 
 TEST(Ddp, keeps_parameters_bit_identical_for_a_hundred_steps) {
   for (const std::string backend : {"shm", "tcp"})

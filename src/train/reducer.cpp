@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include <torch/csrc/autograd/engine.h>
-#include <torch/csrc/autograd/utils/lambda_post_hook.h>
+#include <torch/csrc/autograd/function_hook.h>
 
 #include "base/cpu.h"
 #include "base/error.h"
@@ -28,6 +28,20 @@ bool can_overlap(const DdpOptions& options, const Communicator& communicator) {
   return options.device.is_cuda() || communicator.name() != "shm" ||
          usable_cores() >= 2 * communicator.size();
 }
+
+// What autograd calls when it has added to a parameter's gradient. (torch's own LambdaPostHook has changed
+// its constructor from version to version.)
+class AfterGradient final : public torch::autograd::FunctionPostHook {
+ public:
+  explicit AfterGradient(std::function<void()> call) : call_(std::move(call)) {}
+  variable_list operator()(const variable_list& outputs, const variable_list&) override {
+    call_();
+    return outputs;
+  }
+
+ private:
+  const std::function<void()> call_;
+};
 
 PhaseEvent::Time now() { return std::chrono::steady_clock::now(); }
 
@@ -63,11 +77,8 @@ Reducer::~Reducer() {
 void Reducer::add_hooks() {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     auto node = torch::autograd::impl::grad_accumulator(parameters_[i].tensor);
-    hook_keys_.push_back(node->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
-        [this, i](const variable_list& outputs, const variable_list&) {
-          on_gradient(static_cast<int>(i));
-          return outputs;
-        })));
+    hook_keys_.push_back(node->add_post_hook(
+        std::make_unique<AfterGradient>([this, i] { on_gradient(static_cast<int>(i)); })));
     nodes_.push_back(std::move(node));
   }
 }
