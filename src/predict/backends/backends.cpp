@@ -1,0 +1,88 @@
+#include "predict/backends/backends.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "predict/records/fields.h"
+
+namespace gradwire {
+namespace {
+
+constexpr double kTcpShare =
+    0.94;  // of a card's nominal rate that TCP carries: 1.1 to 1.18 of 1.25 GB/s, 2.9 of 3.1
+
+double card_rate(const Machine& machine) {
+  return machine.network->gbit_per_nic.value_or(10) * 1e9 / 8 * kTcpShare;  // TCP sockets take one card
+}
+
+struct Measured {
+  double bytes = 0, time = 0, ranks = 0;
+};
+
+std::vector<Measured> rows_of(const nlohmann::json& json, std::string_view name, const std::string& where) {
+  std::vector<Measured> rows;
+  for (const Fields& row : Fields(json, where).objects("rows"))
+    if (row.text("backend") == name && row.text("collective") == "all_reduce")
+      rows.push_back({row.number("bytes", 1, 1e15), row.number("time_us", 1e-6, 1e12) * 1e-6,
+                      row.number("ranks", 2, 1e6)});
+  std::sort(rows.begin(), rows.end(), [](const Measured& a, const Measured& b) { return a.bytes < b.bytes; });
+  if (rows.size() < 2 || rows.front().bytes == rows.back().bytes)
+    throw ConfigError(fmt::format(
+        "{}: two sizes of an all_reduce with {} are needed, see gradwire bench --help", where, name));
+  return rows;
+}
+
+nlohmann::json parsed(std::string_view text, std::string_view where) {
+  try {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::parse_error& error) {
+    throw ConfigError(fmt::format("{}: not JSON (at byte {}): give the output of gradwire bench --json",
+                                  where, error.byte));
+  }
+}
+
+}  // namespace
+
+// Steps: time of 4 bytes between 2 ranks / 2; rates: bus bandwidth at 64 MiB between 2 ranks. Measured on 2
+// virtual cores without a network between, so the rates are what software passes on.
+std::vector<BackendCost> all_backend_costs() {
+  return {
+      {"gloo", 56e-6, 1.4e9,
+       "Gloo 0.5.0 ring, 2 ranks over loopback: 112 us for 4 B, 48 ms for 64 MiB (docs/performance.md)"},
+      {"tcp", 4e-6, 2.8e9,
+       "our TCP transport, 2 ranks over loopback: 7.9 us for 4 B, 23.7 ms for 64 MiB (docs/performance.md)"},
+      {"mpi", 7.9e-6, 3.3e9,
+       "UCX 1.13.1 over TCP, ucx_perftest on loopback: tag_lat 7.9 us, tag_bw 3.3 GB/s at 64 MiB"}};
+}
+
+BackendCost find_backend_cost(std::string_view name) {
+  std::vector<std::string> names;
+  for (BackendCost& cost : all_backend_costs()) {
+    if (cost.name == name) return cost;
+    names.push_back(cost.name);
+  }
+  throw ConfigError(fmt::format("'{}' has no model: with --on there are nccl, {}", name, join(names, ", ")));
+}
+
+BackendCost backend_cost_from_bench(std::string_view text, std::string_view name, std::string_view where) {
+  const nlohmann::json json = parsed(text, where);
+  const auto rows = rows_of(json, name, std::string(where));
+  const Measured &small = rows.front(), &large = rows.back();
+  const double step = small.time / (2 * (small.ranks - 1));
+  const double carried = 2 * (large.ranks - 1) / large.ranks * large.bytes;
+  const double moving = std::max(large.time - 2 * (large.ranks - 1) * step, 0.1 * large.time);
+  return {std::string(name), step, carried / moving, fmt::format("measured: {}", where)};
+}
+
+BackendEstimate backend_all_reduce(const BackendCost& cost, const Machine& machine, Bytes bytes) {
+  const auto n = static_cast<double>(machine.gpus.size());
+  if (n < 2) return {};
+  const bool network_bound = machine.nodes > 1 && card_rate(machine) < cost.host_bytes_per_s;
+  const double rate = network_bound ? card_rate(machine) : cost.host_bytes_per_s;
+  return {2 * (n - 1) * cost.step + 2 * (n - 1) / n * static_cast<double>(bytes) / rate, network_bound};
+}
+
+}  // namespace gradwire
