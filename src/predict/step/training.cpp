@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "predict/records/read.h"
+#include "predict/step/presets.h"
 #include "predict/step/training_setup.h"
 
 namespace gradwire {
@@ -84,7 +86,7 @@ double plain_rate(const TrainingCase& one) {
   return one.samples / step;
 }
 
-std::string group_of(const TrainingCase& one) {
+std::string scope_of(const TrainingCase& one) {
   const std::string family(to_string(one.family));
   return one.distribution == Distribution::tf_replicated ? family + " tf-replicated" : family;
 }
@@ -123,13 +125,17 @@ std::vector<MeasuredStep> measured_steps(const TrainingSet& set) {
   return steps;
 }
 
-ConstantsByPlatform cross_validate(const TrainingSet& set) {
+ConstantsByPlatform constants_without_each(const TrainingSet& set) {
   ConstantsByPlatform constants;
   const auto steps = measured_steps(set);
   for (const auto& one : set.cases)
     if (!constants.count(one.platform))
       constants[one.platform] = fit_without(steps, one.platform, fit_start());
   return constants;
+}
+
+std::vector<Record> built_in_training_records() {
+  return parse_records(step_preset_text("training.jsonl"), "presets/measured/training.jsonl");
 }
 
 std::vector<TrainingPrediction> predict_training(const TrainingSet& set, const ConstantsByPlatform& constants,
@@ -141,7 +147,7 @@ std::vector<TrainingPrediction> predict_training(const TrainingSet& set, const C
   };
   for (const auto& one : set.cases)
     if (one.anchored)
-      predictions.push_back({one.id, one.platform, one.point, "training", group_of(one), one.quality,
+      predictions.push_back({one.id, one.platform, one.point, "training", scope_of(one), one.quality,
                              one.measured, rate(one, one.problem, constants_of(one)), plain_rate(one), true});
   for (const auto& with : set.cases)
     for (const auto& without : set.cases) {
@@ -150,7 +156,7 @@ std::vector<TrainingPrediction> predict_training(const TrainingSet& set, const C
                               with.platform,
                               with.point + "/" + std::string(to_string(without.link)),
                               "training_pair",
-                              group_of(with),
+                              scope_of(with),
                               with.quality,
                               with.measured / without.measured,
                               rate(with, with.problem, constants_of(with)) /

@@ -44,13 +44,15 @@ TrainingSet training_cases(const std::vector<Record>&, const CalibrationOf&, con
 // Cases with an anchor and of quality ok, as fits take them.
 std::vector<MeasuredStep> measured_steps(const TrainingSet&);
 
-// The constants each platform is to be judged with.
+// The constants each platform is to be judged with: fitted to all others.
 using ConstantsByPlatform = std::map<std::string, StepConstants>;
-ConstantsByPlatform cross_validate(const TrainingSet&);
+ConstantsByPlatform constants_without_each(const TrainingSet&);
+
+std::vector<Record> built_in_training_records();  // presets/measured/training.jsonl, compiled in
 
 struct TrainingPrediction {
   std::string id, platform, point, kind;  // kind: "training" of a rate, "training_pair" of a ratio
-  std::string group;  // "cnn", "cnn tf-replicated", "transformer", ...: how summaries count
+  std::string scope;  // "cnn", "cnn tf-replicated", "transformer", ...: how summaries count
   Quality quality = Quality::ok;
   double measured = 0, predicted = 0;
   double plain = 0;   // what bytes / link rate predicts

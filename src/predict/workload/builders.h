@@ -16,8 +16,8 @@ struct ResNetSpec {
   bool squeeze = false;
 };
 std::vector<Layer> resnet(const ResNetSpec&);
-Shape resnet_stem(Graph&, Shape image);
-Shape resnet_stage(Graph&, Shape, int stage, int stride, const ResNetSpec&);
+ImageShape resnet_stem(Graph&, ImageShape image);
+ImageShape resnet_stage(Graph&, ImageShape, int stage, int stride, const ResNetSpec&);
 
 std::vector<Layer> alexnet();
 std::vector<Layer> vgg16();

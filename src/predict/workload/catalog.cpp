@@ -69,8 +69,8 @@ std::vector<ModelEntry> entries() {
        10'032'640, "gradwire train mlp"},
       {"convnet", "convolutional network for 28 x 28 digits", Family::cnn, "image", 0, 64, "sgd", 1'199'882,
        "https://github.com/pytorch/examples/tree/main/mnist"},
-      {"gpt", "small GPT: 4 layers of 256, 128 tokens", Family::transformer, "sequence", 128, 8, "sgd",
-       3'257'856, "gradwire train gpt"},
+      {"gpt-tiny", "GPT of 4 layers of 256 for a laptop", Family::transformer, "sequence", 128, 8, "adam",
+       3'716'608, "gradwire train gpt-tiny"},
   };
 }
 
@@ -156,9 +156,9 @@ std::map<std::string_view, Build> text_builders() {
           {"gpt2-medium", [](int s) { return gpt(gpt_spec(24, 1024, s)); }},
           {"gpt2-large", [](int s) { return gpt(gpt_spec(36, 1280, s)); }},
           {"gpt2-xl", [](int s) { return gpt(gpt_spec(48, 1600, s)); }},
-          {"gpt",
+          {"gpt-tiny",
            [](int s) {
-             return gpt({4, 256, s, 256, 128});
+             return gpt({4, 256, s, 1024, 128, false});
            }},
           {"llama-7b",
            [](int s) {

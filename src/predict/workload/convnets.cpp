@@ -16,7 +16,7 @@ Window biased(int size, int stride = 1, int pad = 0) {
 
 std::vector<Layer> alexnet() {
   Graph graph;
-  auto out = graph.conv("conv1", Shape{3, 224, 224}, 64, biased(11, 4, 2));
+  auto out = graph.conv("conv1", ImageShape{3, 224, 224}, 64, biased(11, 4, 2));
   out = graph.pool("pool1", out, square(3, 2));
   out = graph.conv("conv2", out, 192, biased(5, 1, 2));
   out = graph.pool("pool2", out, square(3, 2));
@@ -32,7 +32,7 @@ std::vector<Layer> alexnet() {
 
 std::vector<Layer> vgg16() {
   Graph graph;
-  Shape out{3, 224, 224};
+  ImageShape out{3, 224, 224};
   constexpr std::array<int, 5> channels = {64, 128, 256, 512, 512}, repeats = {2, 2, 3, 3, 3};
   for (std::size_t block = 0; block < channels.size(); ++block) {
     const auto name = "block" + std::to_string(block + 1);
@@ -51,9 +51,9 @@ std::vector<Layer> vgg16() {
 std::vector<Layer> ssd300() {
   Graph graph;
   const ResNetSpec spec;
-  auto out = resnet_stem(graph, Shape{3, 300, 300});
+  auto out = resnet_stem(graph, ImageShape{3, 300, 300});
   for (int stage = 0; stage < 3; ++stage) out = resnet_stage(graph, out, stage, stage == 1 ? 2 : 1, spec);
-  std::vector<Shape> maps{out};
+  std::vector<ImageShape> maps{out};
   constexpr std::array<int, 5> middle = {256, 256, 128, 128, 128}, last = {512, 512, 256, 256, 256};
   for (std::size_t i = 0; i < middle.size(); ++i) {
     const auto name = "extra" + std::to_string(i + 1);
@@ -71,7 +71,7 @@ std::vector<Layer> ssd300() {
 
 std::vector<Layer> convnet() {
   Graph graph;
-  auto out = graph.conv("conv1", Shape{1, 28, 28}, 32, biased(3));
+  auto out = graph.conv("conv1", ImageShape{1, 28, 28}, 32, biased(3));
   out = graph.conv("conv2", out, 64, biased(3));
   out = graph.pool("pool", out, square(2, 2));
   graph.linear("fc1", static_cast<int>(out.elements()), 128);

@@ -11,14 +11,14 @@ std::uint64_t product(double a, double b, double c = 1, double d = 1) {
   return static_cast<std::uint64_t>(a * b * c * d);
 }
 
-Shape behind(const Shape& in, int channels, const Window& window) {
+ImageShape behind(const ImageShape& in, int channels, const Window& window) {
   return {channels, (in.height + 2 * window.pad_height - window.height) / window.stride + 1,
           (in.width + 2 * window.pad_width - window.width) / window.stride + 1};
 }
 
 }  // namespace
 
-Shape Graph::conv(const std::string& name, Shape in, int out, Window window) {
+ImageShape Graph::conv(const std::string& name, ImageShape in, int out, Window window) {
   const auto shape = behind(in, out, window);
   const auto weights = product(out, in.channels / window.groups, window.height, window.width);
   Tensors tensors{weights};
@@ -28,7 +28,7 @@ Shape Graph::conv(const std::string& name, Shape in, int out, Window window) {
   return shape;
 }
 
-Shape Graph::norm(const std::string& name, Shape shape) {
+ImageShape Graph::norm(const std::string& name, ImageShape shape) {
   const auto channels = static_cast<std::uint64_t>(shape.channels);
   // Read for the statistics, read and written to normalise and rectify.
   layers.push_back({name, LayerKind::normalization, 4 * shape.elements(), 3 * shape.elements(),
@@ -36,11 +36,11 @@ Shape Graph::norm(const std::string& name, Shape shape) {
   return shape;
 }
 
-Shape Graph::conv_norm(const std::string& name, Shape in, int out, Window window) {
+ImageShape Graph::conv_norm(const std::string& name, ImageShape in, int out, Window window) {
   return norm(name + ".bn", conv(name + ".conv", in, out, window));
 }
 
-Shape Graph::pool(const std::string& name, Shape in, Window window) {
+ImageShape Graph::pool(const std::string& name, ImageShape in, Window window) {
   const auto shape = behind(in, in.channels, window);
   layers.push_back({name,
                     LayerKind::elementwise,

@@ -9,7 +9,7 @@
 
 namespace gradwire {
 
-struct Shape {
+struct ImageShape {
   int channels = 3, height = 224, width = 224;
   double elements() const { return double(channels) * height * width; }
 };
@@ -25,10 +25,11 @@ class Graph {
  public:
   std::vector<Layer> layers;
 
-  Shape conv(const std::string& name, Shape, int out, Window);
-  Shape norm(const std::string& name, Shape);  // batch normalisation: scale and shift of each channel
-  Shape conv_norm(const std::string& name, Shape, int out, Window);
-  Shape pool(const std::string& name, Shape, Window);
+  ImageShape conv(const std::string& name, ImageShape, int out, Window);
+  ImageShape norm(const std::string& name,
+                  ImageShape);  // batch normalisation: scale and shift of each channel
+  ImageShape conv_norm(const std::string& name, ImageShape, int out, Window);
+  ImageShape pool(const std::string& name, ImageShape, Window);
   void linear(const std::string& name, int in, int out, double rows = 1, bool bias = true);
   // `parameters` tensors of `width` each: 2 of layer normalisation, 1 of RMS normalisation.
   void layer_norm(const std::string& name, int width, double rows, int parameters = 2);

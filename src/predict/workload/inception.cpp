@@ -18,7 +18,7 @@ Window tall(int size) { return {size, 1, 1, size / 2, 0}; }
 Window wide(int size) { return {1, size, 1, 0, size / 2}; }
 Window same(int size) { return square(size, 1, size / 2); }
 
-Shape walk(Graph& graph, const std::string& name, Shape shape, const Branch& branch) {
+ImageShape walk(Graph& graph, const std::string& name, ImageShape shape, const Branch& branch) {
   int i = 0;
   for (const auto& step : branch)
     shape = graph.conv_norm(fmt::format("{}.{}", name, i++), shape, step.channels, step.window);
@@ -26,9 +26,9 @@ Shape walk(Graph& graph, const std::string& name, Shape shape, const Branch& bra
 }
 
 // Branches side by side, their channels put together; `pooled` more channels come from a pooling branch.
-Shape fork(Graph& graph, const std::string& name, Shape in, const std::vector<Branch>& branches,
-           int pooled = 0) {
-  Shape out{pooled, 0, 0};
+ImageShape fork(Graph& graph, const std::string& name, ImageShape in, const std::vector<Branch>& branches,
+                int pooled = 0) {
+  ImageShape out{pooled, 0, 0};
   int i = 0;
   for (const auto& branch : branches) {
     const auto end = walk(graph, fmt::format("{}.b{}", name, i++), in, branch);
@@ -37,7 +37,7 @@ Shape fork(Graph& graph, const std::string& name, Shape in, const std::vector<Br
   return out;
 }
 
-Shape v3_a(Graph& graph, const std::string& name, Shape in, int pool) {
+ImageShape v3_a(Graph& graph, const std::string& name, ImageShape in, int pool) {
   return fork(graph, name, in,
               {{{64, same(1)}},
                {{48, same(1)}, {64, same(5)}},
@@ -45,7 +45,7 @@ Shape v3_a(Graph& graph, const std::string& name, Shape in, int pool) {
                {{pool, same(1)}}});
 }
 
-Shape v3_c(Graph& graph, const std::string& name, Shape in, int c) {
+ImageShape v3_c(Graph& graph, const std::string& name, ImageShape in, int c) {
   return fork(graph, name, in,
               {{{192, same(1)}},
                {{c, same(1)}, {c, wide(7)}, {192, tall(7)}},
@@ -53,7 +53,7 @@ Shape v3_c(Graph& graph, const std::string& name, Shape in, int c) {
                {{192, same(1)}}});
 }
 
-Shape v3_e(Graph& graph, const std::string& name, Shape in) {
+ImageShape v3_e(Graph& graph, const std::string& name, ImageShape in) {
   const auto out = fork(graph, name, in, {{{320, same(1)}}, {{192, same(1)}}}, 2 * 768);
   const auto left = walk(graph, name + ".l", in, {{384, same(1)}});
   const auto right = walk(graph, name + ".r", in, {{448, same(1)}, {384, same(3)}});
@@ -64,7 +64,7 @@ Shape v3_e(Graph& graph, const std::string& name, Shape in) {
   return out;
 }
 
-Shape v4_a(Graph& graph, const std::string& name, Shape in) {
+ImageShape v4_a(Graph& graph, const std::string& name, ImageShape in) {
   return fork(graph, name, in,
               {{{96, same(1)}},
                {{64, same(1)}, {96, same(3)}},
@@ -72,7 +72,7 @@ Shape v4_a(Graph& graph, const std::string& name, Shape in) {
                {{96, same(1)}}});
 }
 
-Shape v4_b(Graph& graph, const std::string& name, Shape in) {
+ImageShape v4_b(Graph& graph, const std::string& name, ImageShape in) {
   return fork(graph, name, in,
               {{{384, same(1)}},
                {{192, same(1)}, {224, wide(7)}, {256, tall(7)}},
@@ -80,7 +80,7 @@ Shape v4_b(Graph& graph, const std::string& name, Shape in) {
                {{128, same(1)}}});
 }
 
-Shape v4_c(Graph& graph, const std::string& name, Shape in) {
+ImageShape v4_c(Graph& graph, const std::string& name, ImageShape in) {
   const auto out = fork(graph, name, in, {{{256, same(1)}}, {{256, same(1)}}}, 4 * 256);
   const auto left = walk(graph, name + ".l", in, {{384, same(1)}});
   const auto right = walk(graph, name + ".r", in, {{384, same(1)}, {448, tall(3)}, {512, wide(3)}});
@@ -91,8 +91,9 @@ Shape v4_c(Graph& graph, const std::string& name, Shape in) {
   return out;
 }
 
-Shape v4_stem(Graph& graph) {
-  auto out = walk(graph, "stem1", Shape{3, 299, 299}, {{32, square(3, 2)}, {32, square(3)}, {64, same(3)}});
+ImageShape v4_stem(Graph& graph) {
+  auto out =
+      walk(graph, "stem1", ImageShape{3, 299, 299}, {{32, square(3, 2)}, {32, square(3)}, {64, same(3)}});
   out = fork(graph, "stem2", out, {{{96, square(3, 2)}}}, 64);
   out = fork(
       graph, "stem3", out,
@@ -100,7 +101,7 @@ Shape v4_stem(Graph& graph) {
   return fork(graph, "stem4", out, {{{192, square(3, 2)}}}, 192);
 }
 
-std::vector<Layer> with_classifier(Graph graph, Shape out) {
+std::vector<Layer> with_classifier(Graph graph, ImageShape out) {
   graph.pool("avgpool", out, square(out.height));
   graph.linear("fc", out.channels, 1000);
   return graph.layers;
@@ -110,7 +111,8 @@ std::vector<Layer> with_classifier(Graph graph, Shape out) {
 
 std::vector<Layer> inception3() {
   Graph graph;
-  auto out = walk(graph, "stem1", Shape{3, 299, 299}, {{32, square(3, 2)}, {32, square(3)}, {64, same(3)}});
+  auto out =
+      walk(graph, "stem1", ImageShape{3, 299, 299}, {{32, square(3, 2)}, {32, square(3)}, {64, same(3)}});
   out = graph.pool("pool1", out, square(3, 2));
   out = walk(graph, "stem2", out, {{80, square(1)}, {192, square(3)}});
   out = graph.pool("pool2", out, square(3, 2));

@@ -112,7 +112,7 @@ std::vector<Layer> vit(const VitSpec& spec) {
   const double tokens = side * side + 1;
   auto patches = square(spec.patch, spec.patch);
   patches.bias = true;
-  graph.conv("conv_proj", Shape{3, spec.image, spec.image}, spec.width, patches);
+  graph.conv("conv_proj", ImageShape{3, spec.image, spec.image}, spec.width, patches);
   graph.embedding("class_token", 1, spec.width, 1);
   graph.embedding("pos_embedding", side * side + 1, spec.width, tokens);
   for (int i = 0; i < spec.layers; ++i) {
