@@ -1,6 +1,7 @@
 // What needs a libtorch with CUDA: which stream is current, which GPU is which.
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAStream.h>
+#include <fmt/format.h>
 
 #include "train/cuda_order.h"
 #include "train/device_streams.h"
