@@ -34,6 +34,17 @@ Intra intra_of(std::string_view word, const Gpu& gpu) {
   return gpu.nvlink_gen <= 2 && gpu.nvlink_links >= 4 ? Intra::nvlink_mesh : Intra::nvlink_pairs;
 }
 
+bool is_layout(std::string_view word) {
+  return std::find(std::begin(kLayouts), std::end(kLayouts), word) != std::end(kLayouts);
+}
+
+bool is_gpu(std::string_view word) {
+  const auto& gpus = all_gpus();
+  return std::any_of(gpus.begin(), gpus.end(), [&](const Gpu& gpu) {
+    return gpu.id == word || std::find(gpu.aliases.begin(), gpu.aliases.end(), word) != gpu.aliases.end();
+  });
+}
+
 bool is_link(std::string_view word) { return word == "nvlink" || word == "nvswitch" || word == "pcie"; }
 
 }  // namespace
@@ -61,26 +72,26 @@ PcieLayout layout_of(std::string_view word, int gpus) {
 }
 
 std::optional<NodeSpec> find_box(std::string_view name) {
-  NodeSpec node;
-  node.name = std::string(name);
   std::string_view rest = name;
   const auto count = take_count(rest);
   if (!count) return std::nullopt;
-  std::string_view before = rest;
-  std::string_view word = take_last_word(before), layout;
-  if (std::find(std::begin(kLayouts), std::end(kLayouts), word) != std::end(kLayouts)) {
-    layout = word;
-    rest = before;
-    word = take_last_word(before);
-  }
-  if (!is_link(word)) return std::nullopt;
-  const Gpu gpu = find_gpu(before);
-  node.gpu = gpu.id;
+  NodeSpec node;
+  node.name = std::string(name);
   node.gpus = *count;
-  node.intra = intra_of(word, gpu);
-  if (*node.intra != Intra::pcie && gpu.nvlink_links == 0)
+  std::string_view before = rest;
+  if (const std::string_view word = take_last_word(before); is_layout(word)) {
+    node.pcie = layout_of(word, node.gpus);
+    rest = before;
+  }
+  before = rest;
+  const std::string_view link = take_last_word(before);
+  const bool whole = is_gpu(rest);  // "2x-h100-pcie" is two H100 PCIe cards, not two H100 without NVLink
+  if (!whole && !is_link(link)) return std::nullopt;
+  const Gpu gpu = find_gpu(whole ? rest : before);
+  node.gpu = gpu.id;
+  if (!whole || link == "pcie") node.intra = intra_of(link, gpu);
+  if (node.intra && *node.intra != Intra::pcie && gpu.nvlink_links == 0)
     throw ConfigError(fmt::format("{} has no NVLink: write {}x-{}-pcie", gpu.id, *count, gpu.id));
-  if (!layout.empty()) node.pcie = layout_of(layout, node.gpus);
   return node;
 }
 

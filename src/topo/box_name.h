@@ -9,8 +9,9 @@
 
 namespace gradwire {
 
-// N x GPU, joined by nvlink, nvswitch or pcie; then how the PCIe tree lies: pix, pxb, phb, node, sys. Nothing
-// if the name does not have that form; throws ConfigError if it has it but names no GPU.
+// N x GPU, joined by nvlink, nvswitch or pcie (usual for the GPU if not said); then how the PCIe tree lies:
+// pix, pxb, phb, node, sys. Nothing if the name does not have that form; throws ConfigError if it has it but
+// names no GPU.
 std::optional<NodeSpec> find_box(std::string_view name);
 
 PcieLayout layout_of(std::string_view word, int gpus);  // throws ConfigError

@@ -76,6 +76,11 @@ TEST(FindMachine, names_describe_machines_of_any_gpu) {
   EXPECT_EQ(find_machine("4x-h100-nvlink").node.intra, Intra::nvswitch);
   EXPECT_EQ(find_machine("4x-a40-nvlink").node.intra, Intra::nvlink_pairs);
   EXPECT_EQ(find_machine("8x-v100-nvlink").node.intra, Intra::nvlink_mesh);
+  EXPECT_EQ(find_machine("2x-h100-pcie").gpu.id, "h100-pcie");
+  EXPECT_EQ(find_machine("2x-h100-pcie").node.intra, Intra::pcie);
+  EXPECT_EQ(find_machine("3x-a100-pcie-80-nvlink-sys").gpu.id, "a100-pcie-80");
+  EXPECT_EQ(find_machine("2x-rtx4090").node.intra, Intra::pcie);
+  EXPECT_EQ(find_machine("1x-rtx3090-nvlink").gpus.size(), 1U);
 }
 
 TEST(FindMachine, nodes_and_network_are_part_of_the_name) {

@@ -62,7 +62,7 @@ class XmlBuilder {
     const ResolvedNode node = resolved();
     join_nvlinks(node);
     Machine machine = assemble(node, topology_, options_.nodes);
-    machine.notes = notes_;
+    machine.notes.insert(machine.notes.begin(), notes_.begin(), notes_.end());
     return machine;
   }
 

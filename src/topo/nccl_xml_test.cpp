@@ -124,6 +124,11 @@ TEST(NcclXml, what_is_wrong_is_named_with_its_line) {
   EXPECT_THAT(error_of(replaced(kBox, "count=\"4\"", "count=\"-4\"")), HasSubstr("count is '-4'"));
 }
 
+TEST(NcclXml, what_the_file_does_not_say_of_the_network_is_noted) {
+  EXPECT_THAT(machine_from_xml(kBox, "x", {}).notes,
+              Contains(HasSubstr("the kind of network is not stated")));
+}
+
 TEST(NcclXml, links_that_lead_out_of_the_file_are_noted) {
   const Machine machine =
       machine_from_xml(replaced(kBox, "target=\"0000:18:00.0\"", "target=\"0000:ff:00.0\""), "x", {});
