@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/bench/on_machine.h"
 #include "cli/bench/print.h"
 #include "cli/bench/rank.h"
 #include "cli/progress.h"
@@ -24,13 +25,24 @@ median of the rounds, min the fastest. Backends:
 
 Example:
   gradwire bench all_reduce -n 2 --backend shm,tcp,gloo,mpi --sizes 4,64K,1M --limit --versus shm
+
+With --on MACHINE nothing runs: the model says what nccl-tests would show there, with the algorithm, protocol and path
+to look for in NCCL's log. Backends are then nccl, gloo, tcp and mpi.
+
+Example:
+  gradwire bench all_reduce --on dgx-a100 --sizes 1K:1G:8
+  gradwire bench all_reduce --on '2*2x-rtx3090-nvlink@10gbe' --backend nccl,gloo
 )";
+
+constexpr const char* kPricedSizes = "8:1G:4";  // what nccl-tests is usually asked for
 
 struct Flags {
   std::string collective, backends = "shm,tcp", sizes = "4,1K,64K,1M,16M", dtype = "f32", reduction = "sum";
   std::string versus, against, interface, sample_time = "10ms", timeout = "60s";
   int ranks = 2, rounds = 7, calls = 0;
+  std::string on, costs;
   bool limit = false, json = false, no_plot = false;
+  bool ranks_given = false, sizes_given = false, backends_given = false;
 };
 
 // The settings peers.md's measurements found to win at one size or another.
@@ -83,7 +95,19 @@ std::vector<std::unique_ptr<Contestant>> start_contestants(const Flags& flags) {
   return contestants;
 }
 
+int run_priced(const Flags& flags) {
+  PriceOptions options{
+      .on = flags.on, .collective = parse_collective(flags.collective), .sizes = {}, .costs = flags.costs};
+  if (flags.ranks_given) options.ranks = flags.ranks;
+  options.sizes = parse_sizes(flags.sizes_given ? flags.sizes : kPricedSizes);
+  if (flags.backends_given) options.backends = contestant_names(flags);
+  options.json = flags.json;
+  options.plot = !flags.no_plot;
+  return price_bench(options);
+}
+
 int run_bench(const Flags& flags) {
+  if (!flags.on.empty()) return run_priced(flags);
   const BenchOptions options = bench_options(flags);
   const auto contestants = start_contestants(flags);
   ProgressBar bar(!flags.json);
@@ -137,7 +161,16 @@ void add_bench_verb(CLI::App& app, int& exit_code) {
   verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
   verb->add_flag("--no-plot", flags->no_plot, "leave out the plot");
   verb->footer(kExample);
-  verb->callback([flags, &exit_code] { exit_code = run_bench(*flags); });
+  verb->add_option("--on", flags->on,
+                   "price it on this machine instead of running: see gradwire topo --help");
+  verb->add_option("--costs", flags->costs,
+                   "with --on: take the costs of gloo, tcp or mpi from this bench --json");
+  verb->callback([verb, flags, &exit_code] {
+    flags->ranks_given = verb->count("--ranks") > 0;
+    flags->sizes_given = verb->count("--sizes") > 0;
+    flags->backends_given = verb->count("--backend") > 0;
+    exit_code = run_bench(*flags);
+  });
   add_rank_verb(app, exit_code);
 }
 

@@ -1,0 +1,171 @@
+#include "cli/bench/on_machine.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "cli/bench/sample.h"
+#include "predict/backends/backends.h"
+#include "predict/nccl/all_reduce.h"
+#include "report/chart.h"
+
+namespace gradwire {
+namespace {
+
+struct PricedRow {
+  std::string backend;
+  Bytes bytes = 0;
+  AllReduceEstimate estimate;
+  double busbw = 0;
+};
+
+AllReduceEstimate ask(const NcclModel& model, Collective collective, Bytes bytes) {
+  switch (collective) {
+    case Collective::all_reduce:
+      return model.all_reduce(bytes);
+    case Collective::reduce_scatter:
+      return model.reduce_scatter(bytes);
+    case Collective::all_gather:
+      return model.all_gather(bytes);
+    case Collective::broadcast:
+      return model.broadcast(bytes);
+    default:
+      throw ConfigError(fmt::format(
+          "{} has no model: with --on there are all_reduce, reduce_scatter, all_gather and broadcast",
+          name_of(collective)));
+  }
+}
+
+// Half to twice: what two constants from another machine are worth.
+constexpr double kBackendError = 0.5;
+
+AllReduceEstimate ask_backend(const BackendCost& cost, const Machine& machine, Bytes bytes) {
+  AllReduceEstimate estimate;
+  const BackendEstimate priced = backend_all_reduce(cost, machine, bytes);
+  estimate.time = priced.time;
+  estimate.algorithm = "Ring";
+  estimate.protocol = "TCP";
+  estimate.path = machine.nodes > 1 ? "host memory + network" : "host memory";
+  estimate.narrowest_link = priced.network_bound ? "network card" : cost.name + "'s own rate";
+  estimate.relative_error = kBackendError;
+  return estimate;
+}
+
+BackendCost cost_of(const PriceOptions& options, const std::string& backend) {
+  if (options.costs.empty()) return find_backend_cost(backend);
+  return backend_cost_from_bench(read_file(options.costs), backend, options.costs);
+}
+
+// Variables of the user's shell that would also change what NCCL does there.
+NcclSettings settings_here() {
+  std::map<std::string, std::string> environment;
+  for (const char* name : {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_ALGO",
+                           "NCCL_PROTO", "NCCL_NVLS_ENABLE", "NCCL_NET_GDR_LEVEL"})
+    if (const char* value = std::getenv(name)) environment[name] = value;
+  return nccl_settings(environment);
+}
+
+std::vector<PricedRow> price(const PriceOptions& options, const Machine& machine) {
+  std::vector<PricedRow> rows;
+  const int ranks = static_cast<int>(machine.gpus.size());
+  for (const std::string& backend : options.backends) {
+    if (backend != "nccl" && options.collective != Collective::all_reduce)
+      throw ConfigError(fmt::format("{} with --on: only all_reduce has a model", backend));
+    const NcclModel model(machine, default_calibration(), settings_here());
+    const BackendCost cost = backend == "nccl" ? BackendCost{} : cost_of(options, backend);
+    for (const Bytes bytes : options.sizes) {
+      PricedRow row{backend, bytes, {}, 0};
+      row.estimate =
+          backend == "nccl" ? ask(model, options.collective, bytes) : ask_backend(cost, machine, bytes);
+      if (row.estimate.time > 0)
+        row.busbw = bus_bandwidth(options.collective, ranks, bytes, row.estimate.time) / 1e9;
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+double algbw(const PricedRow& row) {
+  return row.estimate.time > 0 ? algorithm_bandwidth(row.bytes, row.estimate.time) / 1e9 : 0;
+}
+
+std::string table(const PriceOptions& options, const Machine& machine, const std::vector<PricedRow>& rows) {
+  std::string text = fmt::format("# {} on {}: {} GPUs of {} on {} node{}; predicted, not measured\n",
+                                 name_of(options.collective), machine.name, machine.gpus.size(),
+                                 machine.gpu.id, machine.nodes, machine.nodes == 1 ? "" : "s");
+  for (const std::string& note : machine.notes) text += fmt::format("# assumed: {}\n", note);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (i + 1 == rows.size() || rows[i + 1].backend != rows[i].backend)
+      text += fmt::format("# {}: over {}; narrowest: {}\n", rows[i].backend, rows[i].estimate.path,
+                          rows[i].estimate.narrowest_link);
+  constexpr const char* kHead = "#{:>11} {:<8} {:>10} {:>8} {:>8} {:>8} {:<9} {:<7} {:>8}\n";
+  text += fmt::format(kHead, "size", "backend", "time", "+-", "algbw", "busbw", "algo", "proto", "channels");
+  text += fmt::format(kHead, "(B)", "", "(us)", "", "(GB/s)", "(GB/s)", "", "", "");
+  for (const PricedRow& row : rows)
+    text += fmt::format("{:>12} {:<8} {:>10.5g} {:>6.0f} % {:>8.2f} {:>8.2f} {:<9} {:<7} {:>8}\n", row.bytes,
+                        row.backend, row.estimate.time * 1e6, 100 * row.estimate.relative_error, algbw(row),
+                        row.busbw, row.estimate.algorithm, row.estimate.protocol, row.estimate.channels);
+  return text +
+         "# +-: mean error of the model on machines of this class that it was not calibrated on "
+         "(docs/accuracy.md)\n";
+}
+
+std::string chart(const std::vector<PricedRow>& rows) {
+  std::vector<Series> series;
+  for (const PricedRow& row : rows) {
+    if (series.empty() || series.back().name != row.backend)
+      series.push_back({.name = row.backend, .points = {}});
+    series.back().points.emplace_back(static_cast<double>(row.bytes), row.busbw);
+  }
+  if (series.front().points.size() < 2) return {};
+  return "\n" +
+         draw_chart(series, {.title = "bus bandwidth, GB/s, over size (both axes logarithmic)",
+                             .format_x = [](double x) { return format_bytes(static_cast<Bytes>(x + 0.5)); }});
+}
+
+nlohmann::json json_of(const PriceOptions& options, const Machine& machine,
+                       const std::vector<PricedRow>& rows) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const PricedRow& row : rows) {
+    const AllReduceEstimate& estimate = row.estimate;
+    list.push_back({{"backend", row.backend},
+                    {"collective", name_of(options.collective)},
+                    {"ranks", machine.gpus.size()},
+                    {"bytes", row.bytes},
+                    {"time_us", estimate.time * 1e6},
+                    {"time_us_min", estimate.time * 1e6 * (1 - estimate.relative_error)},
+                    {"time_us_max", estimate.time * 1e6 * (1 + estimate.relative_error)},
+                    {"algbw_gbps", algbw(row)},
+                    {"busbw_gbps", row.busbw},
+                    {"wrong", 0},
+                    {"algorithm", estimate.algorithm},
+                    {"protocol", estimate.protocol},
+                    {"channels", estimate.channels},
+                    {"path", estimate.path},
+                    {"narrowest_link", estimate.narrowest_link},
+                    {"relative_error", estimate.relative_error}});
+  }
+  return {{"on", machine.name}, {"predicted", true}, {"assumed", machine.notes}, {"rows", list}};
+}
+
+}  // namespace
+
+int price_bench(const PriceOptions& options) {
+  Machine machine = find_machine(options.on);
+  if (options.ranks > 0) machine = with_gpus(std::move(machine), options.ranks);
+  if (machine.gpus.size() < 2)
+    throw ConfigError(fmt::format("{} has one GPU: a collective needs two", options.on));
+  const auto rows = price(options, machine);
+  if (options.json) {
+    fmt::print("{}\n", json_of(options, machine, rows).dump(2));
+  } else {
+    fmt::print("{}", table(options, machine, rows));
+    if (options.plot) fmt::print("{}", chart(rows));
+  }
+  return 0;
+}
+
+}  // namespace gradwire

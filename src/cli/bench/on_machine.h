@@ -1,0 +1,24 @@
+// `gradwire bench COLLECTIVE --on MACHINE`: the table nccl-tests should print there, from the model.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/collective.h"
+#include "base/units.h"
+
+namespace gradwire {
+
+struct PriceOptions {
+  std::string on;
+  Collective collective = Collective::all_reduce;
+  int ranks = 0;  // 0: all of the machine
+  std::vector<Bytes> sizes;
+  std::vector<std::string> backends = {"nccl"};  // or gloo, tcp, mpi
+  std::string costs;                             // a file of `gradwire bench --json` to take these from
+  bool json = false, plot = true;
+};
+
+int price_bench(const PriceOptions&);
+
+}  // namespace gradwire
