@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/bench/bench_verb.h"
+#include "cli/compare/compare_verb.h"
 #include "cli/list/list_verb.h"
 #include "cli/run_verb.h"
 #include "cli/topo/topo_verb.h"
@@ -49,6 +50,7 @@ int main(int argc, char** argv) {
   gradwire::add_train_verb(app, exit_code);
   gradwire::add_topo_verb(app, exit_code);
   gradwire::add_list_verb(app, exit_code);
+  gradwire::add_compare_verb(app, exit_code);
   gradwire::add_validate_verb(app, exit_code);
   try {
     check_verb(app, argc, argv);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/list/hardware.h"
+#include "cli/list/models.h"
 
 namespace gradwire {
 namespace {
@@ -23,6 +24,7 @@ constexpr Listing kListings[] = {
     {"links", links_text, links_json},
     {"networks", networks_text, networks_json},
     {"machines", machines_text, machines_json},
+    {"models", models_text, models_json},
 };
 
 constexpr const char* kExample = R"(

@@ -45,8 +45,11 @@ constexpr std::array<std::pair<std::string_view, Distribution>, 10> kDistributio
      {"byteps", Distribution::horovod},
      {"mxnet", Distribution::horovod},
      {"mirrored", Distribution::tf_replicated}}};
-constexpr std::array<std::pair<std::string_view, Compression>, 3> kCompressions = {
-    {{"none", Compression::none}, {"fp16", Compression::fp16}, {"powersgd", Compression::powersgd}}};
+constexpr std::array<std::pair<std::string_view, Compression>, 4> kCompressions = {
+    {{"none", Compression::none},
+     {"fp16", Compression::fp16},
+     {"bf16", Compression::fp16},
+     {"powersgd", Compression::powersgd}}};
 
 void check_range(std::string_view what, double value, double low, double high) {
   if (!(value >= low && value <= high))

@@ -21,7 +21,7 @@ enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16 };  // fp16: mixed 
 //   synchronised
 enum class Distribution : std::uint8_t { ddp, horovod, tf_replicated, dataparallel, none };
 
-// What travels instead of the gradient: DDP's communication hooks.
+// What travels instead of the gradient: DDP's communication hooks. fp16 stands for bf16 too.
 enum class Compression : std::uint8_t { none, fp16, powersgd };
 
 // A step measured on one GPU without any distribution: from it, compute time is exact and only what

@@ -1,0 +1,102 @@
+#include "cli/compare/compare_verb.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "base/error.h"
+#include "cli/compare/print.h"
+#include "cli/compare/step_flags.h"
+#include "predict/step/from_timeline.h"
+#include "predict/workload/catalog.h"
+
+namespace gradwire {
+namespace {
+
+constexpr const char* kExample = R"(
+MODEL is a built-in one (gradwire list models), a YAML file as presets/models/example.yaml, or a trace that
+`gradwire train` wrote. The answer compares the best connected machine with the worst; with one --on it says what a link
+without limits would change there. --sweep draws the answer along an axis.
+
+Examples:
+  gradwire compare gpt2 --batch 4 --on 2x-titan-rtx-nvlink --on 2x-titan-rtx-pcie
+  gradwire compare resnet50 --on dgx-a100 --on 8x-a100-pcie --precision fp16 --step-ms 120
+  gradwire compare bert-large --on 2*dgx-h100@ndr --on 2*dgx-h100@100gbe --sweep gpus=1..64
+  gradwire compare vgg16 --on 4x-rtx3090-pcie --sweep link=1..200
+)";
+
+struct Flags {
+  std::string model, sweep;
+  std::vector<std::string> on;
+  StepFlags step;
+  bool json = false;
+};
+
+struct Question {
+  Workload workload;
+  StepOptions options;
+};
+
+bool is_trace(const std::string& name) { return name.size() > 5 && name.substr(name.size() - 5) == ".json"; }
+
+Question question_of(const Flags& flags) {
+  if (!is_trace(flags.model)) {
+    auto workload = load_model(flags.model, sequence_of(flags.step));
+    const auto options = step_options(flags.step, workload);
+    return {std::move(workload), options};
+  }
+  auto recorded = model_of(read_timeline(flags.model), flags.model);
+  auto options = step_options(flags.step, recorded.workload);
+  if (!options.anchor) options.anchor = recorded.anchor;
+  return {std::move(recorded.workload), options};
+}
+
+std::vector<Machine> machines_of(const Flags& flags) {
+  std::vector<Machine> machines;
+  for (const auto& name : flags.on) {
+    machines.push_back(find_machine(name));
+    machines.back().name = name;
+  }
+  return machines;
+}
+
+int run_compare(const Flags& flags) {
+  const auto question = question_of(flags);
+  const auto machines = machines_of(flags);
+  const StepModel model;
+  const auto comparison = compare(question.workload, machines, question.options, model);
+  std::vector<SweepCurve> curves;
+  SweepSpec spec;
+  if (!flags.sweep.empty()) {
+    spec = parse_sweep(flags.sweep);
+    curves = sweep(question.workload, machines, question.options, spec, model);
+  }
+  if (flags.json) {
+    auto json = comparison_json(comparison);
+    if (!curves.empty()) json["sweep"] = sweep_json(curves, spec);
+    fmt::print("{}\n", json.dump(2));
+    return 0;
+  }
+  fmt::print("{}", comparison_text(comparison));
+  if (!curves.empty()) fmt::print("\n{}", sweep_text(curves, spec, question.workload));
+  return 0;
+}
+
+}  // namespace
+
+void add_compare_verb(CLI::App& app, int& exit_code) {
+  auto* verb = app.add_subcommand("compare", "the answer: what a machine's links do to a training step");
+  auto flags = std::make_shared<Flags>();
+  verb->add_option("model", flags->model, "a model, a YAML file, or a trace (.json)")->required();
+  verb->add_option("--on", flags->on, "a machine: a preset, a file, N*MACHINE@NETWORK; several times")
+      ->required()
+      ->take_all();
+  add_step_flags(*verb, flags->step);
+  verb->add_option("--sweep", flags->sweep, "gpus=1..64, batch=8,32,128 or link=1..400 (GB/s)");
+  verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
+  verb->footer(kExample);
+  verb->callback([flags, &exit_code] { exit_code = run_compare(*flags); });
+}
+
+}  // namespace gradwire

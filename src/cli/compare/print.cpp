@@ -1,0 +1,157 @@
+#include "cli/compare/print.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kWidth = 80;
+
+std::string milliseconds(Seconds time) {
+  return time < 0.0995 ? fmt::format("{:.1f} ms", time * 1e3) : fmt::format("{:.0f} ms", time * 1e3);
+}
+
+std::string rate(double value) {
+  return value < 100 ? fmt::format("{:.1f}", value) : fmt::format("{:.0f}", value);
+}
+
+std::size_t name_width(const Comparison& comparison) {
+  std::size_t width = 8;
+  for (const auto& contender : comparison.contenders) width = std::max(width, contender.machine.name.size());
+  return std::min<std::size_t>(width, 29);
+}
+
+std::string table(const Comparison& comparison) {
+  const auto names = name_width(comparison);
+  const auto unit = comparison.workload.sample + "s/s";
+  auto text = fmt::format("{:{}} {:>8} {:>11} {:>8} {:>7}  {}\n", "", names, "step", unit, "exposed",
+                          "scaling", "algorithm");
+  for (const auto& [machine, wires, estimate, plain] : comparison.contenders)
+    text += fmt::format("{:{}} {:>8} {:>11} {:>8} {:>5.0f} %  {}\n", machine.name.substr(0, names), names,
+                        milliseconds(estimate.step), rate(estimate.samples_per_s),
+                        milliseconds(estimate.parts.comm_exposed), 100 * estimate.scaling, wires.algorithm);
+  for (const auto& contender : comparison.contenders)
+    if (!contender.wires.narrowest_link.empty())
+      text += wrap(fmt::format("narrowest on {}: {}", contender.machine.name, contender.wires.narrowest_link),
+                   kWidth, 2) +
+              "\n";
+  return text;
+}
+
+struct Part {
+  const char* mark;
+  const char* name;
+  Seconds Breakdown::*time;
+};
+constexpr std::array<Part, 6> kParts = {{{"·", "data", &Breakdown::data},
+                                         {"▒", "forward", &Breakdown::forward},
+                                         {"█", "backward", &Breakdown::backward},
+                                         {"!", "exposed", &Breakdown::comm_exposed},
+                                         {"▓", "optimizer", &Breakdown::optimizer},
+                                         {"-", "other", &Breakdown::other}}};
+
+// A part as long as its share, each at the place where its running sum puts it, so that the whole is right.
+std::string bar(const Breakdown& parts, double per_second) {
+  std::string text;
+  double sum = 0;
+  int drawn = 0;
+  for (const auto& part : kParts) {
+    sum += parts.*part.time;
+    for (const int until = static_cast<int>(sum * per_second + 0.5); drawn < until; ++drawn)
+      text += part.mark;
+  }
+  return text;
+}
+
+std::string bars(const Comparison& comparison) {
+  const auto names = name_width(comparison);
+  Seconds longest = 0;
+  for (const auto& contender : comparison.contenders) longest = std::max(longest, contender.estimate.step);
+  const double cells = double(kWidth - names - 14);
+  std::string text = "Where a step's time goes\n";
+  for (const auto& contender : comparison.contenders)
+    text +=
+        fmt::format("{:{}}  {} {}\n", contender.machine.name.substr(0, names), names,
+                    bar(contender.estimate.parts, cells / longest), milliseconds(contender.estimate.step));
+  text += fmt::format("{:{}} ", "", names);
+  for (const auto& part : kParts)
+    if (part.time != &Breakdown::data || comparison.options.data > 0)
+      text += fmt::format(" {} {}", part.mark, part.name);
+  return text + "\n";
+}
+
+std::string remedies(const Comparison& comparison) {
+  if (comparison.remedies.empty()) return {};
+  auto text = fmt::format(
+      "What else would help on {}{}\n", comparison.answer.worse,
+      comparison.contenders.size() > 1 ? fmt::format(" (the link: {:.2f}x)", comparison.answer.speedup) : "");
+  for (const auto& remedy : comparison.remedies)
+    text += fmt::format("  {:22} {:.2f}x  {}\n", remedy.what, remedy.speedup, remedy.note);
+  return text + "\n";
+}
+
+std::string turns(const Comparison& comparison) {
+  if (comparison.turns.empty()) return {};
+  std::string text = "Where the answer turns\n";
+  for (const auto& turn : comparison.turns)
+    text += fmt::format("  {} it {} ({:.2f}x)\n", turn.what,
+                        turn.verdict == Verdict::helps   ? "helps"
+                        : turn.verdict == Verdict::hurts ? "hurts"
+                                                         : "does not matter",
+                        turn.speedup);
+  return text + "\n";
+}
+
+std::string certainty(const Comparison& comparison) {
+  std::string text = comparison.options.anchor
+                         ? "How sure: computing is anchored on the step you measured"
+                         : "How sure: computing is estimated from the GPU's peaks; give --step-ms, a step "
+                           "measured on one GPU, to make it exact";
+  double worst = 0;
+  for (const auto& contender : comparison.contenders) worst = std::max(worst, contender.wires.relative_error);
+  if (worst > 0)
+    text += fmt::format("; all-reduce times are known to {:.0f} % on average on machines left out of the fit",
+                        100 * worst);
+  text += ". Bytes over link rate alone would say ";
+  std::vector<std::string> plain;
+  for (const auto& contender : comparison.contenders)
+    plain.push_back(fmt::format("{} for {}", milliseconds(contender.plain_step), contender.machine.name));
+  return wrap(text + join(plain, ", ") + ".", kWidth) + "\n";
+}
+
+}  // namespace
+
+std::string wrap(const std::string& text, std::size_t width, std::size_t indent) {
+  std::string result;
+  std::size_t column = 0;
+  for (const auto word : split(text, ' ')) {
+    if (column > 0 && column + 1 + word.size() > width) {
+      result += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > 0) {
+      result += ' ';
+      ++column;
+    }
+    result += word;
+    column += word.size();
+  }
+  return result;
+}
+
+std::string comparison_text(const Comparison& comparison) {
+  const auto& options = comparison.options;
+  const auto how = fmt::format(
+      "{}, batch {} a GPU{}, {}, {} of gradients a step", comparison.workload.title, options.batch,
+      options.accumulate > 1 ? fmt::format(" x {}", options.accumulate) : "", to_string(options.precision),
+      format_bytes(comparison.contenders.front().estimate.gradient_bytes));
+  return wrap(comparison.answer.sentence, kWidth) + "\n\n" + wrap(how, kWidth) + "\n" + table(comparison) +
+         "\n" + bars(comparison) + "\n" + remedies(comparison) + turns(comparison) + certainty(comparison);
+}
+
+}  // namespace gradwire

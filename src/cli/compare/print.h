@@ -1,0 +1,22 @@
+// A comparison as people read it in 80 columns, and as programs do.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "predict/compare/compare.h"
+#include "predict/compare/sweep.h"
+
+namespace gradwire {
+
+std::string comparison_text(const Comparison&);
+nlohmann::json comparison_json(const Comparison&);
+
+std::string sweep_text(const std::vector<SweepCurve>&, const SweepSpec&, const Workload&);
+nlohmann::json sweep_json(const std::vector<SweepCurve>&, const SweepSpec&);
+
+// Words put into lines of at most `width` characters, the following ones indented.
+std::string wrap(const std::string& text, std::size_t width, std::size_t indent = 0);
+
+}  // namespace gradwire

@@ -1,0 +1,84 @@
+#include "cli/compare/print.h"
+
+namespace gradwire {
+namespace {
+
+using nlohmann::json;
+
+json parts_json(const Breakdown& parts) {
+  return {{"data", parts.data * 1e3},
+          {"forward", parts.forward * 1e3},
+          {"backward", parts.backward * 1e3},
+          {"comm_overlapped", parts.comm_overlapped * 1e3},
+          {"comm_exposed", parts.comm_exposed * 1e3},
+          {"optimizer", parts.optimizer * 1e3},
+          {"other", parts.other * 1e3}};
+}
+
+json estimate_json(const StepEstimate& estimate) {
+  return {{"step_ms", estimate.step * 1e3},
+          {"samples_per_s", estimate.samples_per_s},
+          {"comm_exposed_ms", estimate.parts.comm_exposed * 1e3},
+          {"comm_total_ms", estimate.communication * 1e3},
+          {"scaling", estimate.scaling},
+          {"gpus", estimate.ranks},
+          {"gradient_bytes", estimate.gradient_bytes},
+          {"relative_error", estimate.relative_error},
+          {"breakdown_ms", parts_json(estimate.parts)}};
+}
+
+json machine_json(const Contender& contender) {
+  auto machine = estimate_json(contender.estimate);
+  machine["on"] = contender.machine.name;
+  machine["gpu"] = contender.machine.gpu.id;
+  machine["narrowest_link"] = contender.wires.narrowest_link;
+  machine["algorithm"] = contender.wires.algorithm;
+  machine["path"] = contender.wires.path;
+  machine["plain_step_ms"] = contender.plain_step * 1e3;
+  machine["assumed"] = contender.machine.notes;
+  return machine;
+}
+
+json answer_json(const Answer& answer) {
+  return {{"verdict", to_string(answer.verdict)},
+          {"speedup", answer.speedup},
+          {"low", answer.low},
+          {"high", answer.high},
+          {"reason", answer.reason},
+          {"better", answer.better},
+          {"worse", answer.worse},
+          {"sentence", answer.sentence}};
+}
+
+}  // namespace
+
+json comparison_json(const Comparison& comparison) {
+  json machines = json::array(), remedies = json::array(), turns = json::array();
+  for (const auto& contender : comparison.contenders) machines.push_back(machine_json(contender));
+  for (const auto& remedy : comparison.remedies)
+    remedies.push_back({{"what", remedy.what}, {"speedup", remedy.speedup}, {"note", remedy.note}});
+  for (const auto& turn : comparison.turns)
+    turns.push_back({{"what", turn.what}, {"verdict", to_string(turn.verdict)}, {"speedup", turn.speedup}});
+  return {{"model", comparison.workload.name},
+          {"batch", comparison.options.batch},
+          {"answer", answer_json(comparison.answer)},
+          {"machines", machines},
+          {"remedies", remedies},
+          {"turns", turns}};
+}
+
+json sweep_json(const std::vector<SweepCurve>& curves, const SweepSpec& spec) {
+  json all = json::array();
+  for (const auto& curve : curves) {
+    json points = json::array();
+    for (const auto& point : curve.points) {
+      auto one = estimate_json(point.estimate);
+      one[std::string(to_string(spec.axis))] = point.value;
+      points.push_back(one);
+    }
+    all.push_back({{"on", curve.on}, {"points", points}});
+  }
+  return {{"axis", to_string(spec.axis)}, {"curves", all}};
+}
+
+}  // namespace gradwire

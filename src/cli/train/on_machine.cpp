@@ -1,0 +1,73 @@
+#include "cli/train/on_machine.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/compare/print.h"
+#include "predict/step/on_machine.h"
+#include "predict/workload/catalog.h"
+
+namespace gradwire {
+namespace {
+
+constexpr int kMostRanksDrawn = 16;  // ranks of a model are alike; a trace of thousands helps nobody
+
+nlohmann::json result_json(const TrainOnOptions& options, const StepEstimate& estimate) {
+  const auto& parts = estimate.parts;
+  return {{"model", options.model},
+          {"on", options.on},
+          {"ranks", estimate.ranks},
+          {"batch", estimate.batch},
+          {"samples_per_s", estimate.samples_per_s},
+          {"step_ms", estimate.step * 1e3},
+          {"loss_first", nullptr},
+          {"loss_last", nullptr},
+          {"scaling", estimate.scaling},
+          {"relative_error", estimate.relative_error},
+          {"breakdown_ms",
+           {{"data", parts.data * 1e3},
+            {"forward", parts.forward * 1e3},
+            {"backward", parts.backward * 1e3},
+            {"comm_overlapped", parts.comm_overlapped * 1e3},
+            {"comm_exposed", parts.comm_exposed * 1e3},
+            {"optimizer", parts.optimizer * 1e3},
+            {"other", parts.other * 1e3}}}};
+}
+
+std::string result_text(const TrainOnOptions& options, const Workload& workload,
+                        const StepEstimate& estimate) {
+  const auto& parts = estimate.parts;
+  auto text =
+      fmt::format("{} on {} GPUs of {}, simulated: {:.1f} ms a step, {:.1f} {}s/s, scaling {:.0f} %\n",
+                  workload.name, estimate.ranks, options.on, estimate.step * 1e3, estimate.samples_per_s,
+                  workload.sample, 100 * estimate.scaling);
+  text += fmt::format(
+      "  data {:.1f}  forward {:.1f}  backward {:.1f}  exposed {:.1f}  optimizer {:.1f}  other {:.1f} ms\n",
+      parts.data * 1e3, parts.forward * 1e3, parts.backward * 1e3, parts.comm_exposed * 1e3,
+      parts.optimizer * 1e3, parts.other * 1e3);
+  return text +
+         fmt::format(
+             "  {} buckets, {:.1f} ms of all-reduce, of which {:.1f} ms hide; expect an error of {:.0f} %\n",
+             estimate.buckets.size(), estimate.communication * 1e3, parts.comm_overlapped * 1e3,
+             100 * estimate.relative_error);
+}
+
+}  // namespace
+
+int train_on_machine(const TrainOnOptions& options) {
+  const auto workload = load_model(options.model, sequence_of(options.step));
+  const auto estimate =
+      estimate_step(workload, find_machine(options.on), step_options(options.step, workload));
+  if (!options.trace.empty())
+    write_timeline(options.trace,
+                   timeline_of(estimate, fmt::format("model: {} on {}", workload.name, options.on),
+                               std::min(estimate.ranks, kMostRanksDrawn)));
+  if (options.json)
+    fmt::print("{}\n", result_json(options, estimate).dump(2));
+  else
+    fmt::print("{}", result_text(options, workload, estimate));
+  return 0;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,21 @@
+// `gradwire train MODEL --on MACHINE`: the same step on a model of a machine, said and recorded as a real run
+// is.
+#pragma once
+
+#include <string>
+
+#include "cli/compare/step_flags.h"
+
+namespace gradwire {
+
+struct TrainOnOptions {
+  std::string model, on;
+  StepFlags step;
+  std::string trace;  // a file for the simulated timeline; empty: none
+  bool json = false;
+};
+
+// Prints the result and returns the exit code. Throws ConfigError.
+int train_on_machine(const TrainOnOptions&);
+
+}  // namespace gradwire
