@@ -9,6 +9,9 @@
 #include "train/models/net.h"
 
 namespace gradwire {
+
+void PrintTo(const TrainableModel& model, std::ostream* out) { *out << model.name; }
+
 namespace {
 
 std::int64_t count(torch::nn::Module& model) {

@@ -85,7 +85,7 @@ class Resnet : public Net {
     auto x = torch::relu(bn1->forward(conv1->forward(input)));
     x = torch::max_pool2d(x, 3, 2, 1);
     for (auto& layer : layers) x = layer->forward(x);
-    return fc->forward(torch::adaptive_avg_pool2d(x, 1).flatten(1));
+    return fc->forward(x.mean({2, 3}));
   }
 
  private:
