@@ -30,16 +30,26 @@ int nvlinks(const Machine& machine, DeviceId a, DeviceId b) {
   return nvlinks_between(machine.topology, a, b);
 }
 
-bool close_ring(const Machine& machine, std::vector<DeviceId>& order, std::size_t placed) {
-  if (placed == order.size()) return nvlinks(machine, order.back(), order.front()) > 0;
-  for (std::size_t i = placed; i < order.size(); ++i) {
-    if (nvlinks(machine, order[placed - 1], order[i]) == 0) continue;
-    std::swap(order[placed], order[i]);
-    if (close_ring(machine, order, placed + 1)) return true;
-    std::swap(order[placed], order[i]);
+// NCCL too gives up after 2^14 tries (search.cc, 332): machines that need more are made up.
+constexpr int kMostTries = 1 << 14;
+
+// Places the rest of a ring by trying; `order` begins with what is placed.
+struct RingSearch {
+  const std::vector<std::vector<bool>>& joined;
+  std::vector<std::size_t> order;
+  int tries = 0;
+
+  bool close(std::size_t placed) {
+    if (placed == order.size()) return joined[order.back()][order.front()];
+    for (std::size_t i = placed; i < order.size() && ++tries < kMostTries; ++i) {
+      if (!joined[order[placed - 1]][order[i]]) continue;
+      std::swap(order[placed], order[i]);
+      if (close(placed + 1)) return true;
+      std::swap(order[placed], order[i]);
+    }
+    return false;
   }
-  return false;
-}
+};
 
 bool has_nvswitch(const Machine& machine) {
   return !machine.topology.find_devices(DeviceKind::nvswitch, 0).empty();
@@ -119,8 +129,13 @@ NodeRing pcie_ring(const Machine& machine, const std::vector<DeviceId>& gpus, bo
 
 bool has_nvlink_ring(const Machine& machine, const std::vector<DeviceId>& gpus) {
   if (has_nvswitch(machine)) return nvlinks(machine, gpus[0], gpus[1]) > 0;
-  std::vector<DeviceId> order = gpus;
-  return close_ring(machine, order, 1);
+  std::vector<std::vector<bool>> joined(gpus.size(), std::vector<bool>(gpus.size()));
+  for (std::size_t i = 0; i < gpus.size(); ++i)
+    for (std::size_t j = 0; j < gpus.size(); ++j)
+      joined[i][j] = i != j && nvlinks(machine, gpus[i], gpus[j]) > 0;
+  RingSearch search{joined, std::vector<std::size_t>(gpus.size())};
+  std::iota(search.order.begin(), search.order.end(), std::size_t{0});
+  return search.close(1);
 }
 
 NodeRing best_ring(const Machine& machine, const std::vector<DeviceId>& gpus, bool p2p_disabled) {

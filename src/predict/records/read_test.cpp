@@ -93,5 +93,16 @@ TEST(Records, RefuseTheSameIdTwice) {
   EXPECT_NE(error_of(kCollective + "\n" + kCollective).find("`id` a was there before"), std::string::npos);
 }
 
+TEST(Records, SeveralNodesWithoutAStatedNetworkGetTheUsualOneAndGraceBlackwellTraysAreOneDomain) {
+  const std::string two = with(kCollective, R"("nodes":1)", R"("nodes":2)");
+  EXPECT_EQ(machine_of(parse_records(two, "f")[0]).nodes, 2);
+  const std::string trays = with(with(with(with(two, "a40", "gb200"), "nvlink-pairs", "nvswitch"),
+                                      R"("nvlink_gen":3)", R"("nvlink_gen":5)"),
+                                 R"("nvlink_links_per_gpu":4,"nvlink_links_per_pair":4)",
+                                 R"("nvlink_links_per_gpu":18,"nvlink_links_per_pair":18)");
+  EXPECT_EQ(machine_of(parse_records(trays, "f")[0]).nodes, 1);
+  EXPECT_EQ(machine_of(parse_records(trays, "f")[0]).gpus.size(), 4u);
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/error.h"
 #include "predict/presets.h"
 #include "predict/records/read.h"
 
@@ -47,17 +48,27 @@ std::map<std::string, double> group_weights(std::span<const PreparedRecord> all)
   return sweeps;
 }
 
+PreparedRecord prepare_one(const Record& record) {
+  const NcclSettings settings = nccl_settings(record.collective->env);
+  PreparedRecord one{record, nccl_fabric(machine_of(record), settings), {}, {}};
+  one.terms = nccl_terms(one.fabric, settings);
+  one.classes = nccl_classes(one.fabric);
+  return one;
+}
+
 }  // namespace
 
-std::vector<PreparedRecord> prepare(std::span<const Record> records) {
+std::vector<PreparedRecord> prepare(std::span<const Record> records, std::vector<std::string>* skipped) {
   std::vector<PreparedRecord> all;
   for (const Record& record : records) {
     if (!record.collective || record.collective->nodes * record.collective->gpus_per_node < 2) continue;
-    const NcclSettings settings = nccl_settings(record.collective->env);
-    PreparedRecord one{record, nccl_fabric(machine_of(record), settings), {}, {}};
-    one.terms = nccl_terms(one.fabric, settings);
-    one.classes = nccl_classes(one.fabric);
-    all.push_back(std::move(one));
+    try {
+      all.push_back(prepare_one(record));
+    } catch (const ConfigError& error) {
+      const std::string what = fmt::format("{} ({}): {}", record.where, record.id, error.what());
+      if (skipped == nullptr) throw ConfigError(what);
+      skipped->push_back(what);
+    }
   }
   return all;
 }

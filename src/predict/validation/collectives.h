@@ -34,7 +34,9 @@ struct PreparedRecord {
   NcclTerms terms;
   CalibrationClasses classes;
 };
-std::vector<PreparedRecord> prepare(std::span<const Record>);  // collective records alone; throws ConfigError
+// Collective records alone. A machine that can't be built throws ConfigError, or is noted in `skipped` if
+// given.
+std::vector<PreparedRecord> prepare(std::span<const Record>, std::vector<std::string>* skipped = nullptr);
 
 // Which rows take part: by record and by position in it.
 using RowFilter = std::function<bool(const Record&, std::size_t row)>;
