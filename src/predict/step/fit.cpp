@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
-#include <string_view>
 
 namespace gradwire {
 namespace {
@@ -26,19 +24,9 @@ double relative_error(const MeasuredStep& measured, const StepConstants& constan
 }
 
 double mean_error(const std::vector<MeasuredStep>& all, const StepConstants& constants) {
-  std::map<std::string_view, std::pair<double, double>> platforms;  // sum of errors, count
-  for (const auto& measured : all) {
-    auto& [sum, count] = platforms[measured.platform];
-    sum += std::min(std::abs(relative_error(measured, constants)), kWorst);
-    ++count;
-  }
-  double sum = 0, weights = 0;
-  for (const auto& [name, platform] : platforms) {
-    const double weight = std::sqrt(platform.second);
-    sum += weight * platform.first / platform.second;
-    weights += weight;
-  }
-  return weights > 0 ? sum / weights : 0;
+  double sum = 0;
+  for (const auto& measured : all) sum += std::min(std::abs(relative_error(measured, constants)), kWorst);
+  return all.empty() ? 0 : sum / double(all.size());
 }
 
 StepConstants fit_constants(const std::vector<MeasuredStep>& all, StepConstants best) {

@@ -127,5 +127,11 @@ TEST_F(CrossValidation, Gpt2OnTwoTitanRtxIsWithin5Percent) {
   EXPECT_NEAR(seconds("2 gpus no-p2p"), 131.4, 0.05 * 131.4);
 }
 
+TEST(Training, ShippedConstantsAreWhatTheFitFinds) {
+  const auto steps = measured_steps(training_cases(built_in_training_records(), shipped));
+  const double fitted = mean_error(steps, fit_constants(steps, fit_start()));
+  EXPECT_LT(mean_error(steps, default_step_constants()), fitted + 0.003);
+}
+
 }  // namespace
 }  // namespace gradwire
