@@ -12,12 +12,15 @@ namespace {
 
 constexpr const char* kExample = R"(
 MACHINE is
-  NAME                   a preset: dgx-a100, 2x-titan-rtx-pcie; see gradwire list machines
-  Nx-GPU-LINK[-LAYOUT]   any GPU: 4x-rtx4090-pcie-pxb, 2x-a40-nvlink
-                         (nvlink, nvswitch or pcie; layouts pix pxb phb node sys)
-  FILE or FILE:GPU       a saved `nvidia-smi topo -m`, NCCL's topology XML, or YAML as in presets/machines.yaml
-  N*MACHINE@NETWORK      several nodes: 4*dgx-h100@ndr, 2*2x-rtx3090-nvlink@10gbe, 8*box.yaml@8x-hdr
-  this                   the machine this runs on (the default)
+  NAME                  a preset: dgx-a100, 2x-titan-rtx-pcie
+                        (see gradwire list machines)
+  Nx-GPU-LINK[-LAYOUT]  any GPU: 4x-rtx4090-pcie-pxb, 2x-a40-nvlink
+                        (nvlink nvswitch pcie; pix pxb phb node sys)
+  FILE or FILE:GPU      a saved `nvidia-smi topo -m`, NCCL's topology XML,
+                        or YAML as in presets/machines.yaml
+  N*MACHINE@NETWORK     several nodes: 4*dgx-h100@ndr, 8*box.yaml@8x-hdr
+                        (see gradwire list networks)
+  this                  the machine this runs on (the default)
 
 Examples:
   gradwire topo
