@@ -96,7 +96,9 @@ Solution solve_lanes(const StepProblem& problem, const StepConstants& constants,
   solution.other = spread(problem, constants, computing_of(problem));
   if (problem.options.distribution == Distribution::none) return solution;
   const auto first = run_lane(problem, constants, solution.backward, kIgnore);
-  const double slow = problem.through_host ? constants.slowdown_host : constants.slowdown_direct;
+  // NCCL's kernels move what goes through host memory; tf-replicated leaves it to copy engines.
+  const bool kernels = problem.through_host && problem.staged == 0;
+  const double slow = kernels ? constants.slowdown_host : constants.slowdown_direct;
   solution.backward += slow * first.under;
   solution.lane = run_lane(problem, constants, solution.backward, visit);
   solution.exposed = std::max(0.0, solution.lane.end - solution.backward);
