@@ -169,6 +169,19 @@ INSTANTIATE_TEST_SUITE_P(
                     BadUse{{"mlp", "--resume", "/nonesuch"}, "there is no such file"},
                     BadUse{{"mlp", "--nonsense"}, "--nonsense"}));
 
+TEST(TrainVerb, simulates_the_same_step_on_a_machine_nobody_has_here) {
+  const TempDir directory;
+  const auto file = directory.path() / "trace.json";
+  const auto result = run_json({"gpt2", "--on", "dgx-a100", "--batch", "4", "--trace", file.string()});
+  EXPECT_EQ(result.at("ranks"), 8);
+  EXPECT_GT(result.at("breakdown_ms").at("backward").get<double>(), 0);
+  const Timeline timeline = read_timeline(file);
+  EXPECT_EQ(timeline.ranks, 8);
+  EXPECT_NEAR(breakdown(timeline).backward * 1e3, result.at("breakdown_ms").at("backward").get<double>(),
+              0.01)
+      << "the trace tells what the answer told";
+}
+
 TEST(TrainVerb, help_lists_the_models_and_has_examples) {
   auto run = gradwire_train({"--help"});
   EXPECT_EQ(run.finish(), 0);

@@ -7,6 +7,7 @@
 #include "cli/compare/print.h"
 #include "predict/step/on_machine.h"
 #include "predict/workload/catalog.h"
+#include "report/step_chart.h"
 
 namespace gradwire {
 namespace {
@@ -37,20 +38,13 @@ nlohmann::json result_json(const TrainOnOptions& options, const StepEstimate& es
 
 std::string result_text(const TrainOnOptions& options, const Workload& workload,
                         const StepEstimate& estimate) {
-  const auto& parts = estimate.parts;
-  auto text =
-      fmt::format("{} on {} GPUs of {}, simulated: {:.1f} ms a step, {:.1f} {}s/s, scaling {:.0f} %\n",
+  const auto title =
+      fmt::format("{} on {} GPUs of {}, simulated: {:.1f} ms a step, {:.1f} {}s/s, scaling {:.0f} %",
                   workload.name, estimate.ranks, options.on, estimate.step * 1e3, estimate.samples_per_s,
                   workload.sample, 100 * estimate.scaling);
-  text += fmt::format(
-      "  data {:.1f}  forward {:.1f}  backward {:.1f}  exposed {:.1f}  optimizer {:.1f}  other {:.1f} ms\n",
-      parts.data * 1e3, parts.forward * 1e3, parts.backward * 1e3, parts.comm_exposed * 1e3,
-      parts.optimizer * 1e3, parts.other * 1e3);
-  return text +
-         fmt::format(
-             "  {} buckets, {:.1f} ms of all-reduce, of which {:.1f} ms hide; expect an error of {:.0f} %\n",
-             estimate.buckets.size(), estimate.communication * 1e3, parts.comm_overlapped * 1e3,
-             100 * estimate.relative_error);
+  return draw_step(estimate.parts, {.title = title}) +
+         fmt::format("    {} buckets, {:.1f} ms of all-reduce; expect an error of {:.0f} %\n",
+                     estimate.buckets.size(), estimate.communication * 1e3, 100 * estimate.relative_error);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "cli/launch_flags.h"
+#include "cli/train/on_machine.h"
 #include "cli/train/options.h"
 #include "launch/launcher.h"
 
@@ -29,11 +30,13 @@ Examples:
   gradwire train mlp -n 2
   gradwire train gpt-tiny -n 2 --steps 200 --trace step.json --checkpoint gpt.ckpt
   gradwire train resnet50 -n 2 --batch 4 --accumulate 4 --compress bf16 --backend tcp --json
+  gradwire train resnet50 --on dgx-a100 --batch 64 --trace simulated.json
 )";
 
 struct Flags {
   LaunchFlags launch;
   TrainOptions train;
+  std::string on;
 };
 
 std::string model_list() {
@@ -54,7 +57,27 @@ std::string find_trainer() {
   return beside.string();
 }
 
+// What is said alike of a real run and of a model of one.
+int simulate(const Flags& flags) {
+  TrainOnOptions options;
+  const TrainOptions& train = flags.train;
+  options.model = train.model;
+  options.on = flags.on;
+  options.trace = train.trace;
+  options.json = train.json;
+  options.step.batch = train.batch;
+  options.step.accumulate = train.accumulate;
+  options.step.sequence = train.sequence;
+  options.step.bucket_mb = train.bucket_mb;
+  options.step.precision = train.precision == "f32" ? "fp32" : train.precision;
+  options.step.compression = train.compress;
+  options.step.no_overlap = train.overlap == "after";
+  options.step.optimizer = train.optimizer == "adamw" ? "adam" : train.optimizer;
+  return train_on_machine(options);
+}
+
 int run_train(const Flags& flags) {
+  if (!flags.on.empty()) return simulate(flags);
   const TrainOptions train = complete(flags.train);
   LaunchOptions options = launch_options(flags.launch);
   options.name = "gradwire train";
@@ -114,6 +137,8 @@ void add_train_verb(CLI::App& app, int& exit_code) {
   auto flags = std::make_shared<Flags>();
   flags->launch.ranks = 2;
   verb->add_option("model", flags->train.model, "one of those below")->required();
+  verb->add_option("--on", flags->on,
+                   "simulate a step on this machine instead, as `compare` does; any of its models");
   add_launch_flags(*verb, flags->launch, "gradwire train");
   add_training_flags(*verb, flags->train);
   add_communication_flags(*verb, flags->train);
