@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 add_library(gradwire_all INTERFACE)
 add_library(gradwire::gradwire ALIAS gradwire_all)
 target_sources(gradwire_all INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src
-  FILES ${PROJECT_SOURCE_DIR}/src/gradwire.h)
+  FILES ${PROJECT_SOURCE_DIR}/src/gradwire.h $<$<BOOL:${GRADWIRE_HAS_TORCH}>:${PROJECT_SOURCE_DIR}/src/gradwire_train.h>)
 target_link_libraries(gradwire_all INTERFACE gradwire::comm gradwire::launch)
 set_target_properties(gradwire_all PROPERTIES EXPORT_NAME gradwire)
 install(TARGETS gradwire_all EXPORT GradwireTargets FILE_SET HEADERS DESTINATION include/gradwire)

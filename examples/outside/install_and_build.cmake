@@ -1,5 +1,6 @@
 # Run by the tests: installs BUILD, configures SOURCE against it, builds and runs.
-set(place ${BUILD}/outside)
+get_filename_component(name ${SOURCE} NAME)
+set(place ${BUILD}/${name})
 file(REMOVE_RECURSE ${place})
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)

@@ -1,0 +1,14 @@
+// All that a program needs to train with several ranks: gradwire.h, DistributedDataParallel and the rest of a
+// loop.
+#pragma once
+
+#include "gradwire.h"
+#include "trace/breakdown.h"
+#include "train/ddp.h"
+#include "train/loop/checkpoint.h"
+#include "train/loop/gather_timeline.h"
+#include "train/loop/metrics.h"
+#include "train/loop/sampler.h"
+#include "train/loop/seed.h"
+#include "train/loop/step_trace.h"
+#include "train/sync_batch_norm.h"
