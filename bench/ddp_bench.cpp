@@ -4,7 +4,8 @@
 //   ddp_bench WORKLOAD [BACKEND]     mlp, cnn or gpt; the environment is that of `gradwire run`
 //
 // Reads lines "MODE STEPS" and answers each with one line of the steps' milliseconds. MODE is plain (no
-// communication), ddp, or ddp_forget (the same with ddp.zero_grad() instead of the optimizer's).
+// communication), ddp, ddp_forget (the same with ddp.zero_grad() instead of the optimizer's) or ddp_after
+// (buckets are reduced during backward, whether or not there is a core for it).
 #include <chrono>
 #include <cmath>
 #include <iostream>
@@ -120,28 +121,35 @@ std::shared_ptr<Workload> make_workload(const std::string& name) {
 class Trainer {
  public:
   Trainer(const std::string& workload, Communicator& communicator)
-      : plain_(make_workload(workload)), ddp_(make_workload(workload), communicator) {
+      : plain_(make_workload(workload)),
+        ddp_(make_workload(workload), communicator),
+        after_(make_workload(workload), communicator, {.overlap = Overlap::after_backward}) {
     std::tie(input_, target_) = plain_->batch();
   }
 
   double step(const std::string& mode) {
     const auto begin = std::chrono::steady_clock::now();
-    if (mode == "plain") {
-      plain_optimizer_.zero_grad();
-      plain_->forward(input_, target_).backward();
-      plain_optimizer_.step();
-    } else {
-      mode == "ddp" ? ddp_optimizer_.zero_grad() : ddp_.zero_grad();
-      ddp_.forward(input_, target_).backward();
-      ddp_optimizer_.step();
-    }
+    if (mode == "plain")
+      train(*plain_, plain_optimizer_);
+    else if (mode == "ddp_after")
+      train(after_, after_optimizer_);
+    else
+      train(ddp_, ddp_optimizer_, mode == "ddp_forget");
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   }
 
  private:
+  template <typename Model>
+  void train(Model& model, torch::optim::SGD& optimizer, bool forget = false) {
+    forget ? ddp_.zero_grad() : optimizer.zero_grad();
+    model.forward(input_, target_).backward();
+    optimizer.step();
+  }
+
   std::shared_ptr<Workload> plain_;
-  DistributedDataParallel<Workload> ddp_;
-  torch::optim::SGD plain_optimizer_{plain_->parameters(), 0.01}, ddp_optimizer_{ddp_.parameters(), 0.01};
+  DistributedDataParallel<Workload> ddp_, after_;
+  torch::optim::SGD plain_optimizer_{plain_->parameters(), 0.01}, ddp_optimizer_{ddp_.parameters(), 0.01},
+      after_optimizer_{after_.parameters(), 0.01};
   torch::Tensor input_, target_;
 };
 

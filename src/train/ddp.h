@@ -36,9 +36,9 @@
 
 namespace gradwire {
 
-// When a bucket is reduced: while backward goes on, or all together when it has ended. `automatic` takes the
-// end where ranks share memory and none has a core to spare: there nothing can overlap, and a thread that
-// waits for another rank's bucket only takes time from backward.
+// When a bucket is reduced: while backward goes on, in the communicator's own thread, or all together when it
+// has ended, in the thread that called it. `automatic` is during backward, and after it for a single rank,
+// which has nobody to wait for; docs/ddp.md says what the difference is.
 enum class Overlap { automatic, during_backward, after_backward };
 
 struct DdpOptions {

@@ -205,9 +205,14 @@ TEST(DdpModels, may_be_scripted_any_or_held) {
     EXPECT_LT(worst_difference({weight.grad()}, {alone.grad()}), 1e-6);
 
     const torch::nn::Linear layer(6, 3);
-    DistributedDataParallel any(torch::nn::AnyModule(layer), communicator);
-    loss_of(any.forward(mine.input), mine.target).backward();
-    const auto gradient = layer->weight.grad().clone();
+    torch::Tensor gradient;
+    {
+      DistributedDataParallel any(torch::nn::AnyModule(layer), communicator);
+      loss_of(any.forward(mine.input), mine.target).backward();
+      gradient = layer->weight.grad().clone();
+      EXPECT_THAT(error_of([&] { DistributedDataParallel twice(torch::nn::Linear(layer), communicator); }),
+                  HasSubstr("parameter weight belongs to another DistributedDataParallel"));
+    }
     DistributedDataParallel held(torch::nn::Linear(layer), communicator);
     held.zero_grad();
     loss_of(held.forward(mine.input), mine.target).backward();

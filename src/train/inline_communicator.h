@@ -1,5 +1,5 @@
 // A communicator whose start() does not come back before the call is done, in the caller's own thread. For
-// ranks without a core to spare, where a thread in the background would only take turns with the caller.
+// those who have nothing else to do meanwhile.
 #pragma once
 
 #include "comm/communicator.h"

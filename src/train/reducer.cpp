@@ -5,7 +5,6 @@
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function_hook.h>
 
-#include "base/cpu.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "train/inline_communicator.h"
@@ -21,12 +20,8 @@ std::vector<torch::Tensor> tensors(const std::vector<NamedTensor>& named) {
   return result;
 }
 
-// Whether each rank has a core for a thread that communicates while another computes. Ranks that share memory
-// are all on this host; of others, who wait for a network rather than work, it does not matter.
-bool can_overlap(const DdpOptions& options, const Communicator& communicator) {
-  if (options.overlap != Overlap::automatic) return options.overlap == Overlap::during_backward;
-  return options.device.is_cuda() || communicator.name() != "shm" ||
-         usable_cores() >= 2 * communicator.size();
+bool overlaps(Overlap overlap, int ranks) {
+  return overlap == Overlap::during_backward || (overlap == Overlap::automatic && ranks > 1);
 }
 
 // What autograd calls when it has added to a parameter's gradient. (torch's own LambdaPostHook has changed
@@ -52,8 +47,9 @@ Reducer::Reducer(std::vector<NamedTensor> parameters, DeviceStreams& streams, co
       options_(options),
       streams_(streams),
       communicator_(streams.communicator()),
-      inline_(can_overlap(options, communicator_) ? nullptr
-                                                  : std::make_unique<InlineCommunicator>(communicator_)),
+      inline_(overlaps(options.overlap, communicator_.size())
+                  ? nullptr
+                  : std::make_unique<InlineCommunicator>(communicator_)),
       hook_(options.hook ? options.hook : make_average_hook()),
       trace_(options.trace),
       arena_(tensors(parameters_), communicator_),
@@ -75,12 +71,19 @@ Reducer::~Reducer() {
 }
 
 void Reducer::add_hooks() {
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    auto node = torch::autograd::impl::grad_accumulator(parameters_[i].tensor);
-    hook_keys_.push_back(node->add_post_hook(
-        std::make_unique<AfterGradient>([this, i] { on_gradient(static_cast<int>(i)); })));
-    nodes_.push_back(std::move(node));
+  for (const auto& [name, tensor] : parameters_) {
+    nodes_.push_back(torch::autograd::impl::grad_accumulator(tensor));
+    for (const auto& hook : nodes_.back()->post_hooks())
+      if (dynamic_cast<const AfterGradient*>(hook.get()) != nullptr)
+        throw ConfigError(
+            fmt::format("parameter {} belongs to another DistributedDataParallel, which still lives: two "
+                        "would average it "
+                        "into two buckets at once; destroy the first, or use it",
+                        name));
   }
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    hook_keys_.push_back(nodes_[i]->add_post_hook(
+        std::make_unique<AfterGradient>([this, i] { on_gradient(static_cast<int>(i)); })));
 }
 
 void Reducer::before_forward() {
