@@ -36,7 +36,9 @@ std::string summaries(const Validation& validation) {
     text += summary_line(kind, summarize(points));
     if (kind != "collective") continue;
     const auto add = [&](const std::string& name, const std::vector<ValidationPoint>& of, bool large) {
-      const auto some = points_where(of, [&](const auto& p) { return counts(p) && is_large(p) == large; });
+      const auto some = points_where(of, [&](const auto& p) {
+        return counts(p) && p.kind == RecordKind::collective && is_large(p) == large;
+      });
       if (!some.empty()) text += summary_line(name, summarize(some));
     };
     add("  from 1 MB", validation.points, true);

@@ -56,6 +56,7 @@ void add_network(const Machine& machine, const NcclSettings& settings, NcclFabri
   double card = std::min(gbit / 8, slot) * kNetworkShare;
   if (fabric.staged_network)
     card = std::min(card, kStagedCardPcie3 * std::pow(kStagedCardGrowth, pcie_gen(machine) - 3));
+  fabric.network_nominal_gbps = gbit / 8 * cards;
   fabric.network_gbps = std::min(card * cards, fabric.pcie_gbps * fabric.ranks_per_node);
   fabric.network_name = fmt::format("{} x {:g} Gbit/s {}{}", cards, gbit, to_string(*fabric.network),
                                     fabric.staged_network ? " through host memory" : "");

@@ -23,6 +23,7 @@ struct NcclFabric {
   bool nvls = false;                   // reduction inside NVSwitch: SM90 and more than four GPUs of a node
   double pcie_gbps = 0;                // of a GPU's slot, as NCCL counts
   std::optional<NetworkKind> network;  // for several nodes
+  double network_nominal_gbps = 0;     // the cards' data sheet, all cards of a node together
   double network_gbps = 0;             // one way, all cards of a node together
   bool staged_network = false;         // data passes through host memory on its way to the card
   std::string network_name;            // "4 x 100 Gbit/s EFA"

@@ -30,7 +30,8 @@ Seconds alpha_beta_time(const PreparedRecord& one, Bytes bytes) {
   const double link =
       fabric.link == NcclLink::host || fabric.link == NcclLink::pcie ? fabric.pcie_gbps : fabric.node_gbps;
   double rate = link;
-  if (fabric.nodes > 1) rate = link > 0 ? std::min(link, fabric.network_gbps) : fabric.network_gbps;
+  if (fabric.nodes > 1)
+    rate = link > 0 ? std::min(link, fabric.network_nominal_gbps) : fabric.network_nominal_gbps;
   const double n = fabric.ranks;
   return one.terms.latency + 2 * (n - 1) / n * static_cast<double>(bytes) / (rate * 1e9);
 }
