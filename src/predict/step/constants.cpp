@@ -9,6 +9,7 @@ std::vector<StepConstant> fitted_constants() {
   using C = StepConstants;
   return {{"ddp_us_per_tensor", &C::ddp_us_per_tensor},
           {"replicated_us_per_tensor", &C::replicated_us_per_tensor},
+          {"staged_us_per_tensor", &C::staged_us_per_tensor},
           {"hiding_ddp", &C::hiding_ddp},
           {"hiding_horovod", &C::hiding_horovod},
           {"slowdown_direct", &C::slowdown_direct},

@@ -16,8 +16,9 @@ struct StepConstants {
   // What a framework costs for each gradient tensor: hooks, copies into and out of buckets, bookkeeping.
   // On one rank already.
   double ddp_us_per_tensor = 0;
-  // TensorFlow's one process starts an all-reduce for each gradient on each GPU: per tensor and log2(GPUs).
-  double replicated_us_per_tensor = 0;
+  // TensorFlow's one process starts an all-reduce for each gradient on each GPU: per tensor and log2(GPUs),
+  // from GPU to GPU and through host memory.
+  double replicated_us_per_tensor = 0, staged_us_per_tensor = 0;
 
   // Share of backward in which all-reduces can hide, where a source does not say that they overlap.
   double hiding_ddp = 0, hiding_horovod = 0;

@@ -55,7 +55,7 @@ StepConstants fit_without(const std::vector<MeasuredStep>& all, const std::strin
 StepConstants fit_start() {
   auto start = default_step_constants();  // what is not fitted stays
   start.ddp_us_per_tensor = 20;
-  start.replicated_us_per_tensor = 20;
+  start.replicated_us_per_tensor = start.staged_us_per_tensor = 20;
   start.hiding_ddp = start.hiding_horovod = 0.5;
   start.slowdown_direct = 0.5;
   start.spread_share = 0.01;

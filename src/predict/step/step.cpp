@@ -29,8 +29,11 @@ Seconds hooks(const StepProblem& problem, const StepConstants& constants) {
   const auto& options = problem.options;
   if (options.distribution == Distribution::none || options.distribution == Distribution::dataparallel)
     return 0;
-  if (options.distribution == Distribution::tf_replicated)
-    return problem.tensors * constants.replicated_us_per_tensor * 1e-6 * std::log2(problem.ranks);
+  if (options.distribution == Distribution::tf_replicated) {
+    const double each =
+        problem.staged > 0 ? constants.staged_us_per_tensor : constants.replicated_us_per_tensor;
+    return problem.tensors * each * 1e-6 * std::log2(problem.ranks);
+  }
   return problem.tensors * constants.ddp_us_per_tensor * 1e-6 + problem.copies;
 }
 

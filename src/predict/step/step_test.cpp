@@ -101,7 +101,7 @@ TEST(Step, PartsAddUpToTheStep) {
   problem.optimizer = 0.2;
   problem.tensors = 100;
   problem.copies = 0.01;
-  const auto estimate = solve(problem, {100, 10, 1, 1, 0.5, 0.5, 0.01, 5});
+  const auto estimate = solve(problem, {100, 10, 20, 1, 1, 0.5, 0.5, 0.01, 5});
   EXPECT_NEAR(estimate.parts.step(), estimate.step, 1e-12);
 }
 

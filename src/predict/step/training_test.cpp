@@ -96,9 +96,8 @@ TEST_F(CrossValidation, ConvolutionalNetworksUnderDdpAreWithin5Percent) {
   EXPECT_LT(error, 0.05);
 }
 
-// One-process TensorFlow through host memory is as uncertain as that memory's rate on an unknown host.
-TEST_F(CrossValidation, ConvolutionalNetworksOfAllFrameworksAreWithin6Percent) {
-  EXPECT_LT(mean_of(predictions(), "cnn", true), 0.06);
+TEST_F(CrossValidation, ConvolutionalNetworksOfAllFrameworksAreWithin5Percent) {
+  EXPECT_LT(mean_of(predictions(), "cnn", true), 0.05);
 }
 
 TEST_F(CrossValidation, TransformersAreWithin8Percent) {
