@@ -30,13 +30,15 @@ constexpr auto kModels = std::to_array<TrainableModel>({
      .parameters = 11'689'512,
      .what = "He et al. 2015, as in torchvision",
      .depth = 18,
-     .batch = 8},
+     .batch = 8,
+     .learning_rate = 0.01},
     {.name = "resnet50",
      .kind = ModelKind::resnet,
      .parameters = 25'557'032,
      .what = "He et al. 2015, as in torchvision",
      .depth = 50,
-     .batch = 4},
+     .batch = 4,
+     .learning_rate = 0.01},
     // 4 layers of 12 x 256^2 + 13 x 256, positions 128 x 256, last norm 512, embedding and output 1024 x 256
     // each
     {.name = "gpt-tiny",
