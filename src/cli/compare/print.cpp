@@ -145,13 +145,16 @@ std::string wrap(const std::string& text, std::size_t width, std::size_t indent)
 }
 
 std::string comparison_text(const Comparison& comparison) {
+  std::string warnings;
+  for (const auto& warning : comparison.warnings) warnings += wrap("But " + warning + ".", kWidth) + "\n";
   const auto& options = comparison.options;
   const auto how = fmt::format(
       "{}, batch {} a GPU{}, {}, {} of gradients a step", comparison.workload.title, options.batch,
       options.accumulate > 1 ? fmt::format(" x {}", options.accumulate) : "", to_string(options.precision),
       format_bytes(comparison.contenders.front().estimate.gradient_bytes));
-  return wrap(comparison.answer.sentence, kWidth) + "\n\n" + wrap(how, kWidth) + "\n" + table(comparison) +
-         "\n" + bars(comparison) + "\n" + remedies(comparison) + turns(comparison) + certainty(comparison);
+  return wrap(comparison.answer.sentence, kWidth) + "\n" + warnings + "\n" + wrap(how, kWidth) + "\n" +
+         table(comparison) + "\n" + bars(comparison) + "\n" + remedies(comparison) + turns(comparison) +
+         certainty(comparison);
 }
 
 }  // namespace gradwire

@@ -64,7 +64,8 @@ json comparison_json(const Comparison& comparison) {
           {"answer", answer_json(comparison.answer)},
           {"machines", machines},
           {"remedies", remedies},
-          {"turns", turns}};
+          {"turns", turns},
+          {"warnings", comparison.warnings}};
 }
 
 json sweep_json(const std::vector<SweepCurve>& curves, const SweepSpec& spec) {

@@ -1,5 +1,7 @@
 #include "predict/compare/compare.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -27,7 +29,30 @@ Bytes typical_bucket(const Workload& workload, const StepOptions& options) {
   return std::min(bytes, options.buckets.rest);
 }
 
+std::vector<std::string> warnings_of(const Workload& workload, const std::vector<Contender>& contenders,
+                                     const StepOptions& options) {
+  std::vector<std::string> warnings;
+  for (const auto& contender : contenders) {
+    const auto needed = state_bytes(workload, options, contender.wires.ranks);
+    const auto memory = contender.machine.gpu.memory_bytes;
+    if (memory == 0 || needed <= memory) continue;
+    warnings.push_back(
+        fmt::format("{} does not fit a GPU of {}: weights, gradients and optimizer take {:.0f} GB, it has "
+                    "{:.0f}; times are as if it did",
+                    workload.name, contender.machine.name, double(needed) / 1e9, double(memory) / 1e9));
+  }
+  return warnings;
+}
+
 }  // namespace
+
+Bytes state_bytes(const Workload& workload, const StepOptions& options, int ranks) {
+  const auto name = options.optimizer.empty() ? workload.optimizer : options.optimizer;
+  const Bytes state = name.find("sgd") != std::string::npos ? 4 : 8;  // momentum; two moments
+  const Bytes each = 4 + static_cast<Bytes>(options.gradient_bytes);
+  return parameter_count(workload) * each +
+         parameter_count(workload) * state / static_cast<Bytes>(options.zero1 ? ranks : 1);
+}
 
 std::string_view to_string(Verdict verdict) {
   return verdict == Verdict::helps ? "helps" : verdict == Verdict::hurts ? "hurts" : "no_difference";
@@ -61,7 +86,7 @@ Contender with_ideal_wires(const Workload& workload, const Contender& contender,
 Comparison compare(const Workload& workload, const std::vector<Machine>& machines, const StepOptions& options,
                    const StepModel& model) {
   check(!machines.empty(), "compare needs a machine");
-  Comparison result{workload, options, {}, {}, {}, {}};
+  Comparison result{workload, options, {}, {}, {}, {}, {}};
   for (const auto& machine : machines)
     result.contenders.push_back(contend(workload, machine, options, model));
   const auto& all = result.contenders;
@@ -69,6 +94,7 @@ Comparison compare(const Workload& workload, const std::vector<Machine>& machine
   const auto first = all.size() > 1 ? all[better] : with_ideal_wires(workload, all[0], options, model);
   const auto& second = all[worse];
   result.answer = judge(workload, first, second, model);
+  result.warnings = warnings_of(workload, all, options);
   result.remedies = find_remedies(workload, second, options, model);
   if (first.wires.ranks > 1 || second.wires.ranks > 1)
     result.turns = find_turns(workload, first, second, options, model);

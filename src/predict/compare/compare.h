@@ -54,6 +54,7 @@ struct Comparison {
   Answer answer;
   std::vector<Remedy> remedies;  // best first, only those that matter
   std::vector<Turn> turns;
+  std::vector<std::string> warnings;  // what can't be run as asked: a model that does not fit
 };
 
 Contender contend(const Workload&, const Machine&, const StepOptions&, const StepModel&);
@@ -65,6 +66,9 @@ Answer judge(const Workload&, const Contender& better, const Contender& worse, c
 std::vector<Remedy> find_remedies(const Workload&, const Contender&, const StepOptions&, const StepModel&);
 std::vector<Turn> find_turns(const Workload&, const Contender& better, const Contender& worse,
                              const StepOptions&, const StepModel&);
+
+// Weights, gradients and the optimizer's state on one GPU, without activations: at least so many bytes.
+Bytes state_bytes(const Workload&, const StepOptions&, int ranks);
 
 // The same contender as if its wires had no limit: communication that costs nothing.
 Contender with_ideal_wires(const Workload&, const Contender&, const StepOptions&, const StepModel&);

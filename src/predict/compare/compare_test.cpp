@@ -80,6 +80,14 @@ TEST(Compare, ALargeEnoughBatchTurnsTheAnswer) {
   EXPECT_EQ(result.turns.front().verdict, Verdict::no_difference);
 }
 
+// 70.6 G parameters of 16 bytes each: weights, gradients, two moments.
+TEST(Compare, SaysWhenAModelDoesNotFitTheGpu) {
+  const auto result = ask("llama-70b", 1, {"dgx-h100"}, Precision::bf16);
+  ASSERT_EQ(result.warnings.size(), 1u);
+  EXPECT_THAT(result.warnings[0], HasSubstr("weights, gradients and optimizer take 1129 GB, it has 80"));
+  EXPECT_TRUE(ask("gpt2", 1, {"dgx-h100"}).warnings.empty());
+}
+
 TEST(Compare, OneGpuSendsNothing) {
   const auto result = ask("resnet50", 32, {"1x-rtx3090-pcie", "1x-rtx4090-pcie"});
   EXPECT_EQ(result.contenders[0].estimate.communication, 0);
