@@ -56,10 +56,12 @@ std::string reason_of(const Contender& better, const Contender& worse) {
   if (better.machine.gpu.id != worse.machine.gpu.id)
     return fmt::format("the GPUs differ: {} against {}", better.machine.gpu.name, worse.machine.gpu.name);
   if (slow.communication == 0) return "one GPU sends nothing";
-  return fmt::format("a step sends {} of gradients; {} that takes {} and {}, {} {} and {}",
-                     megabytes(slow.gradient_bytes), way(worse), milliseconds(slow.communication),
-                     exposure(worse), way(better), milliseconds(better.estimate.communication),
-                     exposure(better));
+  const auto first =
+      fmt::format("a step sends {} of gradients; {} that takes {} and {}", megabytes(slow.gradient_bytes),
+                  way(worse), milliseconds(slow.communication), exposure(worse));
+  if (better.estimate.communication == 0) return first + ", and what hides still slows computing";
+  return first + fmt::format(", {} {} and {}", way(better), milliseconds(better.estimate.communication),
+                             exposure(better));
 }
 
 std::string how_much(const Answer& answer) {
