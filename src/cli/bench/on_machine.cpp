@@ -62,8 +62,8 @@ BackendCost cost_of(const PriceOptions& options, const std::string& backend) {
 // Variables of the user's shell that would also change what NCCL does there.
 NcclSettings settings_here() {
   std::map<std::string, std::string> environment;
-  for (const char* name : {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_ALGO",
-                           "NCCL_PROTO", "NCCL_NVLS_ENABLE", "NCCL_NET_GDR_LEVEL"})
+  for (const char* name : {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_ALGO", "NCCL_PROTO",
+                           "NCCL_NVLS_ENABLE", "NCCL_NET_GDR_LEVEL"})
     if (const char* value = std::getenv(name)) environment[name] = value;
   return nccl_settings(environment);
 }

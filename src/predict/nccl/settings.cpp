@@ -48,7 +48,6 @@ NcclSettings nccl_settings(const std::map<std::string, std::string>& environment
   NcclSettings settings;
   for (const auto& [name, value] : environment) {
     if (name == "NCCL_P2P_DISABLE") settings.p2p_disabled = flag(name, value);
-    if (name == "NCCL_SHM_DISABLE") settings.shm_disabled = flag(name, value);
     if (name == "NCCL_NVLS_ENABLE") settings.nvls = flag(name, value);
     if (name == "NCCL_P2P_LEVEL" && lower(value) == "loc") settings.p2p_disabled = true;
     if (name == "NCCL_NET_GDR_LEVEL" && (lower(value) == "loc" || value == "0")) settings.gpudirect = false;

@@ -12,9 +12,8 @@ enum class NcclAlgorithm { ring, tree, nvls, nvls_tree };
 enum class NcclProtocol { ll, ll128, simple };
 
 struct NcclSettings {
-  bool p2p_disabled = false;  // NCCL_P2P_DISABLE=1: NVLink is not used either
-  bool shm_disabled = false;  // NCCL_SHM_DISABLE=1: what would go through host memory goes over the network
-  bool nvls = true;           // NCCL_NVLS_ENABLE
+  bool p2p_disabled = false;      // NCCL_P2P_DISABLE=1: NVLink is not used either
+  bool nvls = true;               // NCCL_NVLS_ENABLE
   std::optional<bool> gpudirect;  // NCCL_NET_GDR_LEVEL: LOC turns it off; absent: as the machine says
   std::optional<NcclAlgorithm> algorithm;  // NCCL_ALGO, when it leaves one choice
   std::optional<NcclProtocol> protocol;    // NCCL_PROTO, likewise
