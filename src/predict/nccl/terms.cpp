@@ -84,9 +84,8 @@ std::string family(int sm) {
   return fmt::format("sm{}", sm >= 100 ? 100 : sm);
 }
 
-// How strongly classes hold to the one above; found by cross-validation, which is flat around them: halving
-// or doubling any one changes the mean error by less than 0.3 points. Networks of one kind differ as much as
-// networks of different kinds do, so their classes stay near the rules.
+// How strongly classes hold to the one above; found by cross-validation with all records in sight. Networks
+// of one kind differ as much as networks of different kinds do, so their classes stay near the rules.
 constexpr double kTop = 0.5, kNvls = 1, kNvlink = 0.5, kRanks = 0.3;
 constexpr double kPcieTop = 3, kPcie = 0.5;
 constexpr double kNetworkTop = 3, kNetwork = 100;
