@@ -18,9 +18,10 @@ namespace gradwire {
 namespace {
 
 constexpr const char* kExample = R"(
-Trains with DistributedDataParallel and says where a median step's time went. Images are 1797 handwritten digits, text
-is the licences every Debian has, byte by byte (or --text FILE); resnets take generated images of ImageNet's size. Each
-rank gets its share of the cores. Other nodes join with --nnodes, --node-rank and --master, as under `gradwire run`.
+Trains with DistributedDataParallel and says where a median step's time went. Images are digits in the system's fonts,
+tested on fonts that were not learnt; text is the licences every Debian has, byte by byte (or --text FILE); resnets take
+generated images of ImageNet's size. Each rank gets its share of the cores. Other nodes join with --nnodes, --node-rank
+and --master, as under `gradwire run`.
 
 Models:
 )";

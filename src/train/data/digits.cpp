@@ -1,68 +1,56 @@
 #include "base/error.h"
-#include "base/text.h"
 #include "train/data/dataset.h"
 
 namespace gradwire {
 namespace {
 
-// A line for each digit: which it is, then 8 x 8 pixels from 0 to G (16).
-constexpr std::string_view kDigits =
-#include "train/data/digits.inc"
-    ;
-constexpr int kSide = 8, kPixels = kSide * kSide, kDarkest = 16;
-
-int value_of(char mark) { return mark <= '9' ? mark - '0' : mark - 'A' + 10; }
+constexpr std::int64_t kClasses = 10;
 
 class Digits : public Dataset {
  public:
-  Digits(Part part, std::vector<std::int64_t> shape) : shape_(std::move(shape)) {
-    std::vector<float> pixels;
-    std::vector<std::int64_t> classes;
-    const auto lines = split(kDigits, '\n');
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      const bool test = i % 5 == 4;
-      if (lines[i].size() != 1 + kPixels || test != (part == Part::test)) continue;
-      classes.push_back(value_of(lines[i][0]));
-      for (const char mark : lines[i].substr(1))
-        pixels.push_back(static_cast<float>(value_of(mark)) / kDarkest);
+  // Copy by copy over all faces, so that any few hundred in a row have every face and every digit.
+  Digits(std::span<const FontFace> faces, int copies, std::vector<std::int64_t> shape)
+      : shape_(std::move(shape)), side_(shape_.size() == 1 ? 32 : shape_[1]) {
+    std::vector<torch::Tensor> of_faces;
+    for (std::size_t i = 0; i < faces.size(); ++i) {
+      auto pixels = paint_digits(faces[i], {.side = static_cast<int>(side_), .copies = copies, .seed = i});
+      of_faces.push_back(
+          torch::from_blob(pixels.data(), {copies, kClasses, side_, side_}, torch::kUInt8).clone());
     }
-    const auto count = static_cast<std::int64_t>(classes.size());
-    images_ = torch::tensor(pixels).view({count, 1, kSide, kSide});
-    classes_ = torch::tensor(classes);
+    images_ = torch::stack(of_faces, 1).flatten(0, 2);
   }
 
-  std::int64_t size() const override { return classes_.size(0); }
+  std::int64_t size() const override { return images_.size(0); }
 
   Batch get(std::span<const std::int64_t> indices) override {
     const auto chosen = torch::tensor(at::ArrayRef<std::int64_t>(indices.data(), indices.size()));
-    return {enlarge(images_.index_select(0, chosen)), classes_.index_select(0, chosen)};
+    return {in_shape(images_.index_select(0, chosen)), chosen.remainder(kClasses)};
   }
 
  private:
-  // To the size a model wants, with ink at 1 and paper near -0.5, so that inputs are centred.
-  torch::Tensor enlarge(const torch::Tensor& images) const {
-    namespace f = torch::nn::functional;
-    const bool flat = shape_.size() == 1;
-    const std::int64_t side = flat ? 32 : shape_[1];
-    const auto large = f::interpolate(images, f::InterpolateFuncOptions()
-                                                  .size(std::vector<std::int64_t>{side, side})
-                                                  .mode(torch::kBilinear)
-                                                  .align_corners(false)) *
-                           1.5 -
-                       0.5;
-    return flat ? large.flatten(1) : large.expand({-1, shape_[0], -1, -1}).contiguous();
+  // Ink at 1 and paper at -0.5, so that inputs are centred.
+  torch::Tensor in_shape(const torch::Tensor& images) const {
+    const auto values = images.to(torch::kFloat32) * (1.5 / 255) - 0.5;
+    return shape_.size() == 1 ? values.flatten(1)
+                              : values.unsqueeze(1).expand({-1, shape_[0], -1, -1}).contiguous();
   }
 
   const std::vector<std::int64_t> shape_;
-  torch::Tensor images_, classes_;
+  const std::int64_t side_;
+  torch::Tensor images_;
 };
 
 }  // namespace
 
-std::unique_ptr<Dataset> make_digits(Part part, std::vector<std::int64_t> shape) {
-  if (shape.size() != 3 && shape != std::vector<std::int64_t>{1024})
+std::unique_ptr<Dataset> make_digits(std::span<const FontFace> faces, std::int64_t count,
+                                     std::vector<std::int64_t> shape) {
+  const bool image = shape.size() == 3 && shape[0] > 0 && shape[1] > 0 && shape[1] == shape[2];
+  if (!image && shape != std::vector<std::int64_t>{1024})
     throw ConfigError("digits come as {1024} or {channels, side, side}");
-  return std::make_unique<Digits>(part, std::move(shape));
+  if (faces.empty()) throw ConfigError("digits need a font to be painted from");
+  const auto once = kClasses * static_cast<std::int64_t>(faces.size());
+  return std::make_unique<Digits>(faces, static_cast<int>(std::max<std::int64_t>(1, count / once)),
+                                  std::move(shape));
 }
 
 }  // namespace gradwire
