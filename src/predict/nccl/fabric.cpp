@@ -11,8 +11,6 @@
 namespace gradwire {
 namespace {
 
-constexpr double kGiga = 1e9;
-
 // Of the nominal rate, what NCCL gets with GPUDirect: records azure-nd96amsr-2node .94,
 // oci-oke-bm.gpu.b4.8-2node .95, gcp-a3mega-2node .91, aws-2x-p4de .84, stas-b200-4node .95.
 constexpr double kNetworkShare = 0.92;
