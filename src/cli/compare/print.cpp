@@ -111,8 +111,10 @@ std::string turns(const Comparison& comparison) {
 std::string certainty(const Comparison& comparison) {
   std::string text = comparison.options.anchor
                          ? "How sure: computing is anchored on the step you measured"
-                         : "How sure: computing is estimated from the GPU's peaks; give --step-ms, a step "
-                           "measured on one GPU, to make it exact";
+                         : fmt::format(
+                               "How sure: computing is estimated from the GPU's peaks, {:.0f} % off on "
+                               "average; give --step-ms, a step measured on one GPU, to make it exact",
+                               100 * comparison.contenders.front().estimate.computing_error);
   double worst = 0;
   for (const auto& contender : comparison.contenders) worst = std::max(worst, contender.wires.relative_error);
   if (worst > 0)

@@ -24,6 +24,32 @@ double ratio_error(const Contender& a, const Contender& b, const StepModel& mode
   return same ? error : std::max(error, model.constants.error_anchored);
 }
 
+// Machines with the same GPU compute alike, but how long is an estimate unless it was measured: where it
+// takes longer links matter less, where it takes less they matter more. Gives what the speedup is multiplied
+// by.
+double change_if_computing_takes(double times, const Contender& better, const Contender& worse) {
+  const auto& parts = better.estimate.parts;
+  const auto more = (times - 1) * (parts.forward + parts.backward + parts.optimizer);
+  return (1 + more / worse.estimate.step) / (1 + more / better.estimate.step);
+}
+
+struct Range {
+  double low = 1, high = 1;
+};
+
+Range range_of(const Answer& answer, const Contender& better, const Contender& worse,
+               const StepModel& model) {
+  const double error = ratio_error(better, worse, model);
+  Range range{answer.speedup, answer.speedup};
+  const double unsure = better.estimate.computing_error;
+  if (unsure > 0 && better.machine.gpu.id == worse.machine.gpu.id)
+    for (const double times : {1 - unsure, 1 + unsure}) {
+      const double speedup = answer.speedup * change_if_computing_takes(times, better, worse);
+      range = {std::min(range.low, speedup), std::max(range.high, speedup)};
+    }
+  return {range.low / (1 + error), range.high * (1 + error)};
+}
+
 Verdict verdict_of(double speedup) {
   if (speedup >= 1 + kMatters) return Verdict::helps;
   return speedup <= 1 / (1 + kMatters) ? Verdict::hurts : Verdict::no_difference;
@@ -85,9 +111,9 @@ Answer judge(const Workload& workload, const Contender& better, const Contender&
   answer.better = better.machine.name;
   answer.worse = worse.machine.name;
   answer.speedup = better.estimate.samples_per_s / worse.estimate.samples_per_s;
-  const double error = ratio_error(better, worse, model);
-  answer.low = answer.speedup / (1 + error);
-  answer.high = answer.speedup * (1 + error);
+  const auto range = range_of(answer, better, worse, model);
+  answer.low = range.low;
+  answer.high = range.high;
   answer.verdict = verdict_of(answer.speedup);
   answer.reason = reason_of(better, worse);
   answer.sentence = sentence_of(workload, answer);

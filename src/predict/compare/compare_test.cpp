@@ -59,6 +59,18 @@ TEST(Compare, TheBarHoldsTheAnswer) {
   EXPECT_GT(answer.high, answer.speedup);
 }
 
+TEST(Compare, AMeasuredStepNarrowsTheRange) {
+  const auto gpt2 = build_model("gpt2");
+  const std::vector machines = {find_machine("2x-titan-rtx-nvlink"), find_machine("2x-titan-rtx-pcie")};
+  StepOptions options;
+  options.batch = 4;
+  const auto estimated = compare(gpt2, machines, options).answer;
+  options.anchor = Anchor{.step = 0.48, .batch = 4};
+  const auto measured = compare(gpt2, machines, options).answer;
+  EXPECT_LT(estimated.low / estimated.speedup, measured.low / measured.speedup);
+  EXPECT_GT(estimated.high / estimated.speedup, measured.high / measured.speedup);
+}
+
 TEST(Compare, OneMachineIsComparedWithALinkWithoutLimits) {
   const auto result = ask("gpt2", 4, {"2x-titan-rtx-pcie"});
   EXPECT_EQ(result.answer.better, "a link without limits");

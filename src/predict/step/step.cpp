@@ -164,6 +164,7 @@ StepEstimate solve(const StepProblem& problem, const StepConstants& constants) {
   parts.other = solution.other;
   estimate.scaling = (computing_of(problem) + parts.data) / estimate.step;
   estimate.relative_error = error_of(problem, solution, constants, estimate.step);
+  estimate.computing_error = options.anchor ? 0 : constants.error_roofline;
   return estimate;
 }
 

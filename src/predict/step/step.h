@@ -30,6 +30,7 @@ struct StepEstimate {
   Seconds communication = 0;   // of all collectives, hidden or not
   double scaling = 1;          // throughput over that of as many GPUs without any distribution
   double relative_error = 0;   // to expect of the step
+  double computing_error = 0;  // of its computing alone; 0 when that was measured
   int batch = 0, ranks = 1;    // of a micro-batch on a GPU; GPUs
   int accumulate = 1;          // micro-batches of the step
   Seconds micro_backward = 0;  // of a micro-batch before the last: nothing is sent under it
