@@ -1,5 +1,5 @@
-# Run by gradwire_embed(): writes OUTPUT, a C++ file with the text of each of FILES. Texts are cut into pieces, because
-# compilers need not take string literals of over 64 KiB.
+# Run by gradwire_embed(): writes OUTPUT, a C++ file with the text of each of FILES, cut into pieces: some compilers refuse
+# a raw string of over 16 KiB in one piece.
 set(cases "")
 foreach(file IN LISTS FILES)
   get_filename_component(name ${file} NAME)
