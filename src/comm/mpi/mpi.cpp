@@ -79,10 +79,22 @@ class Mpi final : public Collectives {
     return kind == Collective::all_reduce || kind == Collective::reduce || kind == Collective::reduce_scatter;
   }
 
+  // MPI ends the process when a group names a rank that it has not.
+  void check_members() const {
+    int started = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &started);
+    for (const Rank member : world_.members)
+      if (member >= started)
+        throw ConfigError(
+            fmt::format("MPI has {} rank{}, but the job has a rank {}: start the program with mpirun",
+                        started, started == 1 ? "" : "s", member));
+  }
+
   void make_group() {
     if (world_.members.empty()) {
       check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &group_), "MPI_Comm_dup");
     } else {
+      check_members();
       MPI_Group all, some;
       MPI_Comm_group(MPI_COMM_WORLD, &all);
       MPI_Group_incl(all, world_.size, world_.members.data(), &some);
