@@ -25,6 +25,8 @@ class Row {
     throw ConfigError(fmt::format("bench results: row {} {}", number_, what));
   }
 
+  bool has(const char* name) const { return row_.contains(name); }
+
   std::string text(const char* name) const {
     const Json& value = at(name);
     if (!value.is_string()) fail(fmt::format("has a {} that is no text", name));
@@ -75,9 +77,13 @@ std::vector<Sweep> read_sweeps(std::string_view json) {
     const double ranks = row.number("ranks", 1);
     if (ranks > 1e6 || ranks != std::floor(ranks)) row.fail(fmt::format("has {} ranks", ranks));
     const Sweep wanted{
-        row.text("backend"), parse_collective(row.text("collective")), static_cast<int>(ranks), {}};
-    sweep_for(sweeps, wanted)
-        .samples.push_back({static_cast<Bytes>(row.number("bytes", 0)), row.number("time_us", 1e-6) * 1e-6});
+        row.text("backend"), parse_collective(row.text("collective")), static_cast<int>(ranks), {}, {}};
+    const auto bytes = static_cast<Bytes>(row.number("bytes", 0));
+    const Seconds time = row.number("time_us", 1e-6) * 1e-6;
+    auto& sweep = sweep_for(sweeps, wanted);
+    sweep.samples.push_back({bytes, time});
+    const Seconds processor = row.has("processor_us") ? row.number("processor_us", 0) * 1e-6 : time;
+    sweep.processor.push_back({bytes, std::max(processor, 1e-12)});
   }
   if (sweeps.empty()) throw ConfigError("bench results: there are no rows");
   return sweeps;
@@ -91,7 +97,8 @@ const Sweep& sweep_of(const std::vector<Sweep>& sweeps, std::string_view backend
     there.push_back(describe(sweep));
   }
   throw ConfigError(fmt::format("{} was not measured; there are: {}",
-                                describe({std::string(backend), collective, ranks, {}}), join(there, ", ")));
+                                describe({std::string(backend), collective, ranks, {}, {}}),
+                                join(there, ", ")));
 }
 
 }  // namespace gradwire

@@ -15,6 +15,8 @@ struct Sweep {
   Collective collective = Collective::all_reduce;
   int ranks = 2;
   std::vector<Sample> samples;  // medians, in the order they stand in the file
+  std::vector<Sample>
+      processor;  // what of a rank's processor each took; the whole time where the file does not say
 };
 
 // One for each backend, collective and number of ranks. Throws ConfigError saying which row has what wrong.

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/bench/job.h"
 #include "cli/bench/on_machine.h"
 #include "cli/bench/print.h"
 #include "cli/bench/rank.h"
@@ -25,6 +26,12 @@ median of the rounds, min the fastest. Backends:
 
 Example:
   gradwire bench all_reduce -n 2 --backend shm,tcp,gloo,mpi --sizes 4,64K,1M --limit --versus shm
+
+Between hosts: start a `gradwire bench` as each rank of a job, by `gradwire run`, mpirun, srun or torchrun, or with RANK,
+WORLD_SIZE, MASTER_ADDR, MASTER_PORT and GRADWIRE_SECRET. Rank 0 prints.
+
+Example, on each of two hosts:
+  RANK=0 WORLD_SIZE=2 MASTER_ADDR=host0 MASTER_PORT=29500 gradwire bench all_reduce --backend tcp
 
 With --on MACHINE nothing runs: the model says what nccl-tests would show there, with the algorithm, protocol and path
 to look for in NCCL's log. Backends are then nccl, gloo, tcp and mpi.
@@ -106,10 +113,8 @@ int run_priced(const Flags& flags) {
   return price_bench(options);
 }
 
-int run_bench(const Flags& flags) {
-  if (!flags.on.empty()) return run_priced(flags);
-  const BenchOptions options = bench_options(flags);
-  const auto contestants = start_contestants(flags);
+int report(const Flags& flags, const BenchOptions& options,
+           const std::vector<std::unique_ptr<Contestant>>& contestants) {
   ProgressBar bar(!flags.json);
   const Measurement measurement =
       measure(options, contestants, [&](double share, const std::string& doing) { bar.show(share, doing); });
@@ -125,6 +130,30 @@ int run_bench(const Flags& flags) {
   std::uint64_t wrong = 0;
   for (const Row& row : measurement.rows) wrong += row.wrong;
   return wrong == 0 ? 0 : 1;
+}
+
+// One of the ranks that something else started.
+int run_in_job(const Flags& flags) {
+  if (flags.ranks_given)
+    throw ConfigError(
+        fmt::format("-n {}: this is a rank of a job already, which says how many there are", flags.ranks));
+  const World world = join("env://", {.interface = flags.interface, .timeout = parse_seconds(flags.timeout)});
+  int code = 0;
+  if (world.rank == 0) {
+    auto options = bench_options(flags);
+    options.ranks = world.size;
+    code = report(flags, options, job_contestants(world, contestant_names(flags)));
+  } else {
+    follow_job(world, contestant_names(flags));
+  }
+  leave(world);
+  return code;
+}
+
+int run_bench(const Flags& flags) {
+  if (!flags.on.empty()) return run_priced(flags);
+  if (is_rank_of_job()) return run_in_job(flags);
+  return report(flags, bench_options(flags), start_contestants(flags));
 }
 
 void add_rank_verb(CLI::App& app, int& exit_code) {

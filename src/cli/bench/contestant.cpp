@@ -9,6 +9,7 @@
 #include "base/secret.h"
 #include "cli/bench/contestant_mpi.h"
 #include "cli/bench/rank.h"
+#include "cli/bench/sampler.h"
 #include "comm/make.h"
 #include "launch/rank_group.h"
 #include "net/address_socket.h"
@@ -47,11 +48,14 @@ class ProcessContestant final : public Contestant {
     store_.set(order_key(number), nlohmann::json(request).dump());
     SampleResult total;
     for (Rank rank = 0; rank < options_.ranks; ++rank) {
-      const auto result = nlohmann::json::parse(await(answer_key(number, rank))).get<SampleResult>();
-      if (!result.error.empty()) throw Error(fmt::format("{}: {}", name_, result.error));
-      total.per_call = std::max(total.per_call, result.per_call);
-      total.wrong += result.wrong;
+      const auto answer = await(answer_key(number, rank));
+      try {
+        add(total, nlohmann::json::parse(answer));
+      } catch (const Error& error) {
+        throw Error(fmt::format("{}: {}", name_, error.what()));
+      }
     }
+    total.processor /= options_.ranks;
     return total;
   }
 

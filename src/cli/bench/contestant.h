@@ -13,8 +13,8 @@ class Contestant {
  public:
   virtual ~Contestant() = default;
   virtual const std::string& name() const = 0;
-  // The slowest rank's time, and everybody's wrong elements. Throws Error with what a rank said when it
-  // failed.
+  // The slowest rank's time, a rank's mean processor time, and everybody's wrong elements. Throws Error with
+  // what a rank said when it failed.
   virtual SampleResult sample(const SampleRequest&) = 0;
 };
 

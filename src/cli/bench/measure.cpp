@@ -72,7 +72,9 @@ Measurement measure(const BenchOptions& options, const std::vector<std::unique_p
       for (std::size_t i = 0; i < contestants.size(); ++i) {
         SampleRequest request = request_for(options, bytes);
         request.calls = calls[i];
-        rows[i].rounds.push_back(contestants[i]->sample(request).per_call);
+        const auto result = contestants[i]->sample(request);
+        rows[i].rounds.push_back(result.per_call);
+        rows[i].processor.push_back(result.processor);
       }
     }
     ++step;

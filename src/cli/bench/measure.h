@@ -26,7 +26,8 @@ struct BenchOptions {
 struct Row {
   std::string backend;
   Bytes bytes = 0;
-  std::vector<Seconds> rounds;  // the time of a call in each round
+  std::vector<Seconds> rounds;          // the time of a call in each round
+  std::vector<Seconds> processor = {};  // what of a rank's processor it took, in each round
   std::uint64_t wrong = 0;
   Seconds median() const;
   Seconds fastest() const;

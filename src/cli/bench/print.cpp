@@ -123,6 +123,7 @@ nlohmann::json bench_json(const BenchOptions& options, const Measurement& measur
          {"bytes", row.bytes},
          {"time_us", row.median() * 1e6},
          {"time_us_min", row.fastest() * 1e6},
+         {"processor_us", median(row.processor) * 1e6},
          {"algbw_gbps", algorithm_bandwidth(row.bytes, row.median()) / kGiga},
          {"busbw_gbps", bus_bandwidth(options.collective, options.ranks, row.bytes, row.median()) / kGiga},
          {"wrong", row.wrong},

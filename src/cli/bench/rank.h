@@ -13,11 +13,7 @@ namespace gradwire {
 std::string order_key(int number);              // a SampleRequest, or "stop"
 std::string answer_key(int number, Rank rank);  // a SampleResult
 
-// A contestant's backend: its name without ":user", which says that its buffers are ordinary memory.
-std::string without_memory(const std::string& contestant);
-
-// `contestant` is a backend as make_communicator takes it, or "limit"; with ":user" its buffers are ordinary
-// memory. Returns the exit code.
+// `contestant` as Sampler takes it. Returns the exit code.
 int run_bench_rank(const World& world, const std::string& contestant);
 
 }  // namespace gradwire

@@ -1,5 +1,9 @@
 #include "cli/bench/sample.h"
 
+#include <algorithm>
+
+#include "base/error.h"
+
 namespace gradwire {
 
 void to_json(nlohmann::json& json, const SampleRequest& request) {
@@ -21,13 +25,24 @@ void from_json(const nlohmann::json& json, SampleRequest& request) {
 }
 
 void to_json(nlohmann::json& json, const SampleResult& result) {
-  json = {{"per_call", result.per_call}, {"wrong", result.wrong}, {"error", result.error}};
+  json = {{"per_call", result.per_call},
+          {"processor", result.processor},
+          {"wrong", result.wrong},
+          {"error", result.error}};
 }
 
 void from_json(const nlohmann::json& json, SampleResult& result) {
   json.at("per_call").get_to(result.per_call);
+  json.at("processor").get_to(result.processor);
   json.at("wrong").get_to(result.wrong);
   json.at("error").get_to(result.error);
+}
+
+void add(SampleResult& total, const SampleResult& of_rank) {
+  if (!of_rank.error.empty()) throw Error(of_rank.error);
+  total.per_call = std::max(total.per_call, of_rank.per_call);
+  total.processor += of_rank.processor;
+  total.wrong += of_rank.wrong;
 }
 
 double algorithm_bandwidth(Bytes bytes, Seconds time) {

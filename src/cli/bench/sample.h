@@ -23,12 +23,17 @@ struct SampleRequest {
 
 struct SampleResult {
   Seconds per_call = 0;
+  Seconds processor = 0;  // time that a rank's threads computed in a call, with what they waited for spinning
   std::uint64_t wrong = 0;
   std::string error;  // what the rank threw, if it did
 };
 
 void to_json(nlohmann::json&, const SampleRequest&);
 void from_json(const nlohmann::json&, SampleRequest&);
+// Of all ranks: the slowest's time, the sum of processor time and of wrong elements. Throws Error with what a
+// rank said when it failed.
+void add(SampleResult& total, const SampleResult& of_rank);
+
 void to_json(nlohmann::json&, const SampleResult&);
 void from_json(const nlohmann::json&, SampleResult&);
 

@@ -3,43 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
-#include "base/error.h"
-#include "trace/breakdown.h"
+#include "predict/step/recorded.h"
 
 namespace gradwire {
-namespace {
-
-struct Recorded {
-  Bytes bytes = 0;
-  Seconds ready = 0;  // from the begin of the backward under which it became so
-};
-
-// The buckets of rank 0's last step, in the order they left.
-std::map<int, Recorded> buckets_of(const Timeline& timeline) {
-  int last = -1;
-  for (const auto& span : timeline.spans)
-    if (span.rank == 0 && span.kind == SpanKind::bucket) last = std::max(last, span.step);
-  Seconds begin = 0;
-  for (const auto& span : timeline.spans)
-    if (span.rank == 0 && span.step == last && span.kind == SpanKind::backward)
-      begin = std::max(begin, span.begin);
-  std::map<int, Recorded> buckets;
-  for (const auto& span : timeline.spans)
-    if (span.rank == 0 && span.step == last && span.kind == SpanKind::bucket)
-      buckets[span.bucket] = {span.bytes, std::max(0.0, span.ready - begin)};
-  return buckets;
-}
-
-}  // namespace
 
 RecordedModel model_of(const Timeline& timeline, const std::string& name) {
-  const auto parts = breakdown(timeline);
-  const auto buckets = buckets_of(timeline);
-  if (buckets.empty())
-    throw ConfigError(
-        fmt::format("{}: no step has a bucket: nothing was sent, so nothing can be compared", name));
+  const auto recorded = recorded_step(timeline, name);
+  const auto& parts = recorded.parts;
   RecordedModel model;
   model.workload.name = name;
   model.workload.title = timeline.source;
@@ -48,12 +19,11 @@ RecordedModel model_of(const Timeline& timeline, const std::string& name) {
   model.workload.batch = 1;
   model.workload.source = name;
   // Work in proportion to the time between one bucket's being ready and the next's, first layer last.
-  Seconds before = 0;
-  for (const auto& [number, bucket] : buckets) {
-    const auto took = std::max(bucket.ready - before, 1e-3 * parts.backward);
+  double before = 0;
+  for (int number = 0; const auto& bucket : recorded.buckets) {
+    const double share = std::max(bucket.ready - before, 1e-3);
     before = std::max(before, bucket.ready);
-    const double share = took / std::max(parts.backward, 1e-9);
-    model.workload.layers.push_back({fmt::format("bucket {}", number),
+    model.workload.layers.push_back({fmt::format("bucket {}", number++),
                                      LayerKind::matmul,
                                      1e12 * share,
                                      0,

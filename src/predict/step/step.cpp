@@ -37,29 +37,76 @@ Seconds hooks(const StepProblem& problem, const StepConstants& constants) {
   return problem.tensors * constants.ddp_us_per_tensor * 1e-6 + problem.copies;
 }
 
-// Collectives one after another, none before its bucket is ready; with a hiding share below 1 they begin
-// later, at 0 only when backward is over. Times count from the begin of backward.
+// Computing slows down while collectives run under it. NCCL's kernels move what goes through host memory;
+// tf-replicated leaves it to copy engines.
+double slowdown(const StepProblem& problem, const StepConstants& constants) {
+  const bool kernels = problem.through_host && problem.staged == 0;
+  return kernels ? constants.slowdown_host : constants.slowdown_direct;
+}
+
+// Where backward stands while collectives run one after another. Times count from its begin.
 struct Lane {
-  Seconds end = 0, busy = 0, under = 0;  // last end; all collectives; those under backward
+  Seconds now = 0;     // of the last collective's end
+  Seconds busy = 0;    // all collectives
+  Seconds under = 0;   // those under backward
+  Seconds done = 0;    // of backward, in the time it takes undisturbed
+  Seconds ended = -1;  // when backward ended; below 0: not yet
 };
 
+// Backward goes on alone until so much of it is done.
+void compute_until(Lane& lane, Seconds done) {
+  if (done <= lane.done) return;
+  lane.now += done - lane.done;
+  lane.done = done;
+}
+
+// A collective runs, and what it leaves of computing goes on under it.
+void communicate(Lane& lane, Seconds time, double slowdown, Seconds backward) {
+  const auto left = backward - lane.done, done = time * (1 - slowdown);
+  if (lane.ended < 0 && done >= left) lane.ended = lane.now + (slowdown < 1 ? left / (1 - slowdown) : 0);
+  lane.done += std::min(left, done);
+  lane.under += lane.ended < 0 ? time : std::clamp(lane.ended - lane.now, 0.0, time);
+  lane.now += time;
+  lane.busy += time;
+}
+
+// None starts before its bucket is ready; with a hiding share below 1 they begin later, at 0 only when
+// backward is over.
 template <typename Visit>
 Lane run_lane(const StepProblem& problem, const StepConstants& constants, Seconds backward, Visit visit) {
   Lane lane;
   const double share = hiding(problem, constants);
   for (const auto& bucket : problem.buckets) {
-    const auto ready = backward * (1 - share * (1 - bucket.ready));
-    const auto time = collective_time(problem, bucket, constants);
-    const auto start = std::max(ready, lane.end);
-    lane.end = start + time;
-    lane.busy += time;
-    lane.under += std::max(0.0, std::min(lane.end, backward) - start);
-    visit(bucket, backward * bucket.ready, start, lane.end);
+    compute_until(lane, backward * (1 - share * (1 - bucket.ready)));
+    if (lane.ended < 0 && lane.done >= backward) lane.ended = lane.now;
+    const Lane start = lane;
+    communicate(lane, collective_time(problem, bucket, constants), bucket.slowdown, backward);
+    visit(bucket, start, lane);
   }
+  if (lane.ended < 0) lane.ended = lane.now + backward - lane.done;
   return lane;
 }
 
-constexpr auto kIgnore = [](const ReadyBucket&, Seconds, Seconds, Seconds) {};
+constexpr auto kIgnore = [](const ReadyBucket&, const Lane&, const Lane&) {};
+
+// When backward had come so far.
+class Progress {
+ public:
+  void add(Lane lane) {
+    if (lane.ended >= 0) lane.now = lane.ended;
+    known_.push_back(lane);
+  }
+
+  Seconds when(Seconds done) const {
+    const auto after = std::ranges::lower_bound(known_, done, {}, &Lane::done);
+    const Lane before = after == known_.begin() ? Lane{} : *std::prev(after);
+    if (after == known_.end() || after->done <= before.done) return before.now;
+    return before.now + (after->now - before.now) * (done - before.done) / (after->done - before.done);
+  }
+
+ private:
+  std::vector<Lane> known_;  // in the order of time
+};
 
 struct Solution {
   Seconds backward = 0;  // of the last micro-batch: with hooks and slow-down
@@ -95,16 +142,16 @@ Solution solve_lanes(const StepProblem& problem, const StepConstants& constants,
     return solve_dataparallel(problem, constants);
   Solution solution;
   solution.backward = problem.backward + hooks(problem, constants);
+  solution.other = problem.between;
   if (problem.ranks == 1) return solution;
-  solution.other = spread(problem, constants, computing_of(problem));
+  solution.other += spread(problem, constants, computing_of(problem));
   if (problem.options.distribution == Distribution::none) return solution;
+  // A GPU shares its SMs and memory with NCCL's kernels: all of backward is slowed by its share.
   const auto first = run_lane(problem, constants, solution.backward, kIgnore);
-  // NCCL's kernels move what goes through host memory; tf-replicated leaves it to copy engines.
-  const bool kernels = problem.through_host && problem.staged == 0;
-  const double slow = kernels ? constants.slowdown_host : constants.slowdown_direct;
-  solution.backward += slow * first.under;
+  if (!problem.on_processor) solution.backward += slowdown(problem, constants) * first.under;
   solution.lane = run_lane(problem, constants, solution.backward, visit);
-  solution.exposed = std::max(0.0, solution.lane.end - solution.backward);
+  solution.backward = solution.lane.ended;
+  solution.exposed = std::max(0.0, solution.lane.now - solution.backward);
   solution.other += problem.gather + problem.buffers;
   return solution;
 }
@@ -141,9 +188,14 @@ StepEstimate solve(const StepProblem& problem, const StepConstants& constants) {
   const double micro = options.data + problem.forward + problem.backward;
   const auto before = (options.accumulate - 1) * micro + options.data + problem.forward;
   StepEstimate estimate;
-  const auto solution = solve_lanes(
-      problem, constants, [&](const ReadyBucket& bucket, Seconds ready, Seconds start, Seconds end) {
-        estimate.buckets.push_back({bucket.bytes, before + ready, before + start, before + end});
+  Progress progress;
+  const auto backward = problem.backward + hooks(problem, constants);
+  const auto solution =
+      solve_lanes(problem, constants, [&](const ReadyBucket& bucket, const Lane& start, const Lane& end) {
+        progress.add(start);
+        const auto ready = progress.when(backward * bucket.ready);
+        progress.add(end);
+        estimate.buckets.push_back({bucket.bytes, before + ready, before + start.now, before + end.now});
       });
   estimate.step = step_of(problem, solution);
   estimate.batch = options.batch;

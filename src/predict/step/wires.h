@@ -15,6 +15,9 @@ struct Wires {
   double staged_share = 1;    // of the hops of a ring over one node, those through host memory
   int sockets = 1;            // whose memories share that load
   std::function<Seconds(Bytes)> all_reduce;
+  // What of a rank's computing it takes, where ranks compute on the processor that also moves the bytes; else
+  // empty.
+  std::function<Seconds(Bytes)> processor = {};
   double relative_error = 0;  // of all_reduce
   // For people.
   std::string algorithm, path, narrowest_link;

@@ -1,0 +1,129 @@
+#include "predict/step/recorded.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "predict/step/step.h"
+
+namespace gradwire {
+namespace {
+
+using Spans = std::vector<const Span*>;
+
+double middle(std::vector<double> values, double share = 0.5) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+// Backward up to a moment, over all micro-batches of a step.
+Seconds backward_before(const Spans& spans, Seconds moment) {
+  Seconds sum = 0;
+  for (const Span* span : spans)
+    if (span->kind == SpanKind::backward) sum += std::max(0.0, std::min(span->end, moment) - span->begin);
+  return sum;
+}
+
+std::map<int, RecordedBucket> buckets_of(const Spans& spans) {
+  const Seconds whole = backward_before(spans, 1e300);
+  std::map<int, RecordedBucket> buckets;
+  for (const Span* span : spans)
+    if (span->kind == SpanKind::bucket && whole > 0)
+      buckets[span->bucket] = {span->bytes, backward_before(spans, span->ready) / whole};
+  return buckets;
+}
+
+std::map<int, Spans> steps_of_rank_0(const Timeline& timeline) {
+  std::map<int, Spans> steps;
+  for (const Span& span : timeline.spans)
+    if (span.rank == 0) steps[span.step].push_back(&span);
+  return steps;
+}
+
+// Buckets as in the last step, each ready where it was in the median of the steps that had them.
+std::vector<RecordedBucket> usual_buckets(const Timeline& timeline) {
+  std::vector<std::map<int, RecordedBucket>> all;
+  for (const auto& [step, spans] : steps_of_rank_0(timeline))
+    if (auto buckets = buckets_of(spans); !buckets.empty()) all.push_back(std::move(buckets));
+  std::vector<RecordedBucket> usual;
+  if (all.empty()) return usual;
+  for (const auto& [number, last] : all.back()) {
+    std::vector<double> ready;
+    for (const auto& buckets : all)
+      if (const auto same = buckets.find(number); same != buckets.end() && same->second.bytes == last.bytes)
+        ready.push_back(same->second.ready);
+    usual.push_back({last.bytes, middle(ready)});
+  }
+  return usual;
+}
+
+// Lengths of all steps but the first, which warms up, by step.
+std::map<int, std::vector<double>> lengths_of(const Timeline& timeline) {
+  std::map<int, std::vector<double>> lengths;
+  for (const auto& step : step_parts(timeline)) lengths[step.step].push_back(step.parts.step());
+  if (lengths.size() > 1) lengths.erase(lengths.begin());
+  return lengths;
+}
+
+void measure_spread(const Timeline& timeline, RecordedStep& recorded) {
+  std::vector<double> slowest, all;
+  for (const auto& [step, lengths] : lengths_of(timeline)) {
+    slowest.push_back(*std::max_element(lengths.begin(), lengths.end()));
+    all.insert(all.end(), lengths.begin(), lengths.end());
+  }
+  recorded.slowest = middle(slowest);
+  recorded.unsteady = (middle(all, 0.75) - middle(all, 0.25)) / 2 / middle(all);
+}
+
+}  // namespace
+
+RecordedStep recorded_step(const Timeline& timeline, const std::string& name) {
+  RecordedStep recorded;
+  recorded.parts = breakdown(timeline);
+  recorded.buckets = usual_buckets(timeline);
+  recorded.ranks = timeline.ranks;
+  if (recorded.buckets.empty())
+    throw ConfigError(
+        fmt::format("{}: no step has a bucket: nothing was sent, so nothing can be compared", name));
+  measure_spread(timeline, recorded);
+  return recorded;
+}
+
+StepProblem recorded_problem(const RecordedStep& recorded, const Wires& wires, bool overlap) {
+  StepProblem problem;
+  problem.options.batch = 1;
+  problem.options.overlap = overlap;
+  problem.options.data = recorded.parts.data;
+  problem.options.anchor = Anchor{recorded.parts.step(), 1, 1, {}};
+  problem.ranks = wires.ranks;
+  problem.nodes = wires.nodes;
+  problem.on_processor = static_cast<bool>(wires.processor);
+  problem.wire_error = wires.relative_error;
+  problem.forward = recorded.parts.forward;
+  problem.backward = recorded.parts.backward;
+  problem.optimizer = recorded.parts.optimizer;
+  problem.between = recorded.parts.other;
+  for (const auto& bucket : recorded.buckets) {
+    const Seconds time = wires.ranks > 1 ? wires.all_reduce(bucket.bytes) : 0;
+    ReadyBucket one{bucket.bytes, bucket.ready, time};
+    if (wires.processor && time > 0) one.slowdown = std::min(1.0, wires.processor(bucket.bytes) / time);
+    problem.buckets.push_back(one);
+    problem.gradient_bytes += bucket.bytes;
+  }
+  return problem;
+}
+
+StepConstants recorded_constants(const RecordedStep& recorded) {
+  StepConstants constants;
+  const auto& parts = recorded.parts;
+  const auto computing = parts.forward + parts.backward + parts.optimizer;
+  const auto most = expected_maximum(recorded.ranks) * computing;
+  if (most > 0) constants.spread_share = std::max(0.0, recorded.slowest - parts.step()) / most;
+  constants.error_anchored = recorded.unsteady;
+  return constants;
+}
+
+}  // namespace gradwire
