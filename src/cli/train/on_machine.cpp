@@ -4,8 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "cli/compare/print.h"
+#include "predict/step/measured.h"
 #include "predict/step/on_machine.h"
+#include "predict/step/recorded.h"
 #include "predict/workload/catalog.h"
 #include "report/step_chart.h"
 
@@ -36,32 +39,53 @@ nlohmann::json result_json(const TrainOnOptions& options, const StepEstimate& es
             {"other", parts.other * 1e3}}}};
 }
 
-std::string result_text(const TrainOnOptions& options, const Workload& workload,
-                        const StepEstimate& estimate) {
-  const auto title =
-      fmt::format("{} on {} GPUs of {}, simulated: {:.1f} ms a step, {:.1f} {}s/s, scaling {:.0f} %",
-                  workload.name, estimate.ranks, options.on, estimate.step * 1e3, estimate.samples_per_s,
-                  workload.sample, 100 * estimate.scaling);
-  return draw_step(estimate.parts, {.title = title}) +
-         fmt::format("    {} buckets, {:.1f} ms of all-reduce; expect an error of {:.0f} %\n",
-                     estimate.buckets.size(), estimate.communication * 1e3, 100 * estimate.relative_error);
+std::string machine_title(const TrainOnOptions& options, const Workload& workload,
+                          const StepEstimate& estimate) {
+  return fmt::format("{} on {} GPUs of {}, simulated: {:.1f} ms a step, {:.1f} {}s/s, scaling {:.0f} %",
+                     workload.name, estimate.ranks, options.on, estimate.step * 1e3, estimate.samples_per_s,
+                     workload.sample, 100 * estimate.scaling);
+}
+
+int tell(const TrainOnOptions& options, const StepEstimate& estimate, const std::string& title) {
+  if (!options.trace.empty())
+    write_timeline(options.trace,
+                   timeline_of(estimate, fmt::format("model: {} on {}", options.model, options.on),
+                               std::min(estimate.ranks, kMostRanksDrawn)));
+  if (options.json)
+    fmt::print("{}\n", result_json(options, estimate).dump(2));
+  else
+    fmt::print("{}    {} buckets, {:.1f} ms of all-reduce; expect an error of {:.0f} %\n",
+               draw_step(estimate.parts, {.title = title}), estimate.buckets.size(),
+               estimate.communication * 1e3, 100 * estimate.relative_error);
+  return 0;
+}
+
+// What one step computes and what its wires take, both as measured.
+int train_on_measured_wires(const TrainOnOptions& options) {
+  if (!options.model.ends_with(".json"))
+    throw ConfigError(
+        fmt::format("--on {0}: measured wires need a measured step: write `gradwire train {1} --backend none "
+                    "--trace step.json`, "
+                    "then `gradwire train step.json --on {0}`",
+                    options.on, options.model));
+  const auto sweep = read_sweep(options.on, options.backend, options.ranks);
+  const auto recorded = recorded_step(read_timeline(options.model), options.model);
+  const auto problem = recorded_problem(recorded, measured_wires(sweep), !options.step.no_overlap);
+  const auto estimate = solve(problem, recorded_constants(recorded));
+  return tell(
+      options, estimate,
+      fmt::format("{} with {} ranks over {}, predicted: {:.1f} ms a step, scaling {:.0f} %", options.model,
+                  estimate.ranks, sweep.backend, estimate.step * 1e3, 100 * estimate.scaling));
 }
 
 }  // namespace
 
 int train_on_machine(const TrainOnOptions& options) {
+  if (is_sweep(options.on)) return train_on_measured_wires(options);
   const auto workload = load_model(options.model, sequence_of(options.step));
   const auto estimate =
       estimate_step(workload, find_machine(options.on), step_options(options.step, workload));
-  if (!options.trace.empty())
-    write_timeline(options.trace,
-                   timeline_of(estimate, fmt::format("model: {} on {}", workload.name, options.on),
-                               std::min(estimate.ranks, kMostRanksDrawn)));
-  if (options.json)
-    fmt::print("{}\n", result_json(options, estimate).dump(2));
-  else
-    fmt::print("{}", result_text(options, workload, estimate));
-  return 0;
+  return tell(options, estimate, machine_title(options, workload, estimate));
 }
 
 }  // namespace gradwire

@@ -1,7 +1,9 @@
 // `gradwire train MODEL --on MACHINE`: the same step on a model of a machine, said and recorded as a real run
-// is.
+// is. Or on this machine's own processors with wires that were measured: `gradwire train TRACE --on
+// BENCH.json`.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cli/compare/step_flags.h"
@@ -10,6 +12,8 @@ namespace gradwire {
 
 struct TrainOnOptions {
   std::string model, on;
+  std::string backend;       // of measured wires; empty: the only one
+  std::optional<int> ranks;  // likewise
   StepFlags step;
   std::string trace;  // a file for the simulated timeline; empty: none
   bool json = false;

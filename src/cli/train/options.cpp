@@ -30,6 +30,13 @@ void check_place(const char* flag, const std::string& file) {
     throw ConfigError(fmt::format("{} {}: there is no folder {}", flag, file, folder.string()));
 }
 
+void check_wires(const TrainOptions& options) {
+  if (options.backend != "none") return check_backend(options.backend);
+  if (!options.checkpoint.empty())
+    throw ConfigError(
+        "--checkpoint with --backend none: ranks that train apart have no common model to keep");
+}
+
 void check_numbers(const TrainOptions& options) {
   check_range("--batch", options.batch, 1, 1 << 20);
   check_range("--accumulate", options.accumulate, 1, 1 << 20);
@@ -60,7 +67,7 @@ TrainOptions complete(TrainOptions options) {
   check_choice("--compress", options.compress, {"none", "fp16", "bf16", "powersgd"});
   check_choice("--optimizer", options.optimizer, {"sgd", "adamw"});
   check_choice("--overlap", options.overlap, {"auto", "during", "after"});
-  check_backend(options.backend);
+  check_wires(options);
   check_place("--trace", options.trace);
   check_place("--checkpoint", options.checkpoint);
   if (!options.resume.empty() && !std::filesystem::is_regular_file(options.resume))

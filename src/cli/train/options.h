@@ -12,7 +12,7 @@ namespace gradwire {
 
 struct TrainOptions {
   std::string model;
-  std::string backend = "auto";
+  std::string backend = "auto";   // as make_communicator takes it; "none": every rank trains apart
   std::string data;               // "real" or "generated"; empty: generated for resnets, else real
   std::string text;               // a file to learn from instead of the licences
   std::string precision = "f32";  // f32, f64, bf16

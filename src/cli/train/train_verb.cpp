@@ -32,12 +32,19 @@ Examples:
   gradwire train gpt-tiny -n 2 --steps 200 --trace step.json --checkpoint gpt.ckpt
   gradwire train resnet50 -n 2 --batch 4 --accumulate 4 --compress bf16 --backend tcp --json
   gradwire train resnet50 --on dgx-a100 --batch 64 --trace simulated.json
+
+A step on this machine over wires that are only measured: what it computes, from ranks that train apart, and what
+collectives take there.
+  gradwire train mlp --backend none --trace apart.json
+  gradwire bench all_reduce --backend tcp --sizes 64K:64M:4 --json > wires.json
+  gradwire train apart.json --on wires.json
 )";
 
 struct Flags {
   LaunchFlags launch;
   TrainOptions train;
   std::string on;
+  bool ranks_given = false;
 };
 
 std::string model_list() {
@@ -66,6 +73,8 @@ int simulate(const Flags& flags) {
   options.on = flags.on;
   options.trace = train.trace;
   options.json = train.json;
+  if (train.backend != "auto") options.backend = train.backend;
+  if (flags.ranks_given) options.ranks = flags.launch.ranks;
   options.step.batch = train.batch;
   options.step.accumulate = train.accumulate;
   options.step.sequence = train.sequence;
@@ -108,7 +117,8 @@ void add_training_flags(CLI::App& verb, TrainOptions& train) {
 }
 
 void add_communication_flags(CLI::App& verb, TrainOptions& train) {
-  verb.add_option("-b,--backend", train.backend, "auto shm tcp gloo mpi nccl shm+tcp shm+gloo")
+  verb.add_option("-b,--backend", train.backend,
+                  "auto shm tcp gloo mpi nccl shm+tcp shm+gloo; none: ranks apart")
       ->capture_default_str();
   verb.add_option("--bucket-mb", train.bucket_mb, "MiB of a bucket of gradients")->capture_default_str();
   verb.add_option("--first-bucket-mb", train.first_bucket_mb,
@@ -139,13 +149,18 @@ void add_train_verb(CLI::App& app, int& exit_code) {
   flags->launch.ranks = 2;
   verb->add_option("model", flags->train.model, "one of those below")->required();
   verb->add_option("--on", flags->on,
-                   "simulate a step on this machine instead, as `compare` does; any of its models");
+                   "simulate a step on this machine instead, as `compare` does, with any of its models; or "
+                   "over the wires of a "
+                   "bench --json, with a trace");
   add_launch_flags(*verb, flags->launch, "gradwire train");
   add_training_flags(*verb, flags->train);
   add_communication_flags(*verb, flags->train);
   add_file_flags(*verb, flags->train);
   verb->footer(kExample + model_list() + kExamples);
-  verb->callback([flags, &exit_code] { exit_code = run_train(*flags); });
+  verb->callback([verb, flags, &exit_code] {
+    flags->ranks_given = verb->count("--ranks") > 0;
+    exit_code = run_train(*flags);
+  });
 }
 
 }  // namespace gradwire

@@ -79,11 +79,15 @@ Trainer::Trainer(const World& world, const TrainOptions& options)
 void Trainer::make_communicators() {
   const bool gpus = takes_gpus(world_, options_.backend);
   if (gpus) device_ = torch::Device(torch::kCUDA, static_cast<torch::DeviceIndex>(world_.local_rank));
-  communicator_ = make_communicator(world_, gpus && options_.backend == "auto" ? "nccl" : options_.backend);
+  const bool apart = options_.backend == "none";
+  if (apart)
+    communicator_ = make_communicator(subset(world_, {world_.rank}, "apart"));
+  else
+    communicator_ = make_communicator(world_, gpus && options_.backend == "auto" ? "nccl" : options_.backend);
   World host = world_;
   host.name = "train-host";
-  if (gpus) host_communicator_ = make_communicator(host, "auto");
-  host_ = gpus ? host_communicator_.get() : communicator_.get();
+  if (gpus || apart) host_communicator_ = make_communicator(host, "auto");
+  host_ = host_communicator_ ? host_communicator_.get() : communicator_.get();
 }
 
 void Trainer::make_optimizer() {
@@ -118,7 +122,7 @@ TrainResult Trainer::describe() const {
   result.ranks = world_.size;
   result.threads = torch::get_num_threads();
   result.buckets = static_cast<int>(ddp_->buckets().size());
-  result.backend = communicator_->name();
+  result.backend = options_.backend == "none" ? "none (ranks apart)" : communicator_->name();
   result.data = data_.what;
   result.first_step = first_step_;
   return result;

@@ -53,7 +53,7 @@ class Trainer {
   torch::ScalarType type_ = torch::kFloat32;
   Data data_;
   std::unique_ptr<Communicator> communicator_,
-      host_communicator_;         // the second where the first moves GPU memory
+      host_communicator_;         // the second where the first does not join all ranks in host memory
   Communicator* host_ = nullptr;  // whichever moves host memory
   std::optional<DistributedDataParallel<Net>> ddp_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
