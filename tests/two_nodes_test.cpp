@@ -43,5 +43,19 @@ TEST(TwoNodes, meet_by_variables_alone) {
                           HasSubstr("met 1 of 2, locally 0 of 1, listens on 10.77.0.2")));
 }
 
+TEST(TwoNodes, measure_collectives_between_them) {
+  std::string text;
+  const auto line = fmt::format(
+      "RANK=$HOST WORLD_SIZE=2 MASTER_PORT=29500 exec {} bench all_reduce --backend tcp,gloo --sizes 4,64K "
+      "--rounds 2 "
+      "--sample-time 1ms --json",
+      GRADWIRE_PROGRAM);
+  if (!run_on_two_hosts(line, text)) return;
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("\"backend\": \"tcp\""), HasSubstr("\"backend\": \"gloo\""),
+                    HasSubstr("\"bytes\": 65536"), HasSubstr("\"ranks\": 2"), HasSubstr("\"wrong\": 0")));
+  EXPECT_EQ(text.find("\"rows\""), text.rfind("\"rows\"")) << "rank 0 alone speaks";
+}
+
 }  // namespace
 }  // namespace gradwire
