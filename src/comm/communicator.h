@@ -25,8 +25,9 @@ namespace gradwire {
 //   reduce_scatter       in has n times out's bytes; rank r gets the r-th part
 //   all_gather           out has n times in's bytes; in place when in is this rank's part of out
 //   broadcast            the root's `out` goes to everyone's `out`; `in` is not used
-//   all_to_all           in and out of equal size, n parts each; the r-th part of in goes to rank r; not in
-//   place barrier              neither
+//   all_to_all           in and out of equal size, n parts each; the r-th part of in goes to rank r;
+//                        not in place
+//   barrier              neither
 struct Call {
   Collective kind = Collective::barrier;
   std::span<const std::byte> in;

@@ -1,13 +1,14 @@
 // Communicators by name: what `--backend` takes.
 //
-//   shm              ranks of one host, shared memory
-//   tcp              our own schedules over TCP
-//   gloo[:ALGORITHM] libgloo; ring (its default), bcube, halving_doubling, ring_chunked, classic_ring,
-//   classic_bcube mpi              MPI, in a program started by mpirun nccl[:DEVICE]    NCCL on that CUDA
-//   device, by default the one of this rank's number on its host shm+X            shm inside each host and X
-//   (tcp, gloo) between hosts X:unchecked      gloo or mpi without comparing calls before making them:
-//   disagreeing ranks hang auto             shm on one host, shm+tcp on several, tcp where every host has one
-//   rank
+//   shm               ranks of one host, shared memory
+//   tcp               our own schedules over TCP
+//   gloo[:ALGORITHM]  libgloo; ring (its default), bcube, halving_doubling, ring_chunked,
+//                     classic_ring, classic_bcube
+//   mpi               MPI, in a program started by mpirun
+//   nccl[:DEVICE]     NCCL on that CUDA device, by default the one of this rank's number on its host
+//   shm+X             shm inside each host and X (tcp, gloo, mpi) between hosts
+//   X:unchecked       gloo or mpi without comparing calls before making them: disagreeing ranks hang
+//   auto              shm on one host, shm+tcp on several, tcp where every host has one rank
 #pragma once
 
 #include <memory>

@@ -25,11 +25,11 @@ struct ContestantOptions {
 };
 
 // A backend of ours, or of MPI through its own mpirun:
-//   shm tcp gloo auto nccl shm+tcp ...   as make_communicator takes them; ":user" behind it for ordinary
-//   memory mpi, mpi:VARIANT, mpich, mpich:VARIANT   started by mpirun; variants set what the implementation
-//   is known to be
-//                                            faster with (contestant_mpi.cpp)
-//   limit                                 the machine's own limit (limit.h)
+//   shm tcp gloo auto nccl shm+tcp ...      as make_communicator takes them; with ":user" behind it
+//                                           for ordinary memory
+//   mpi, mpi:VARIANT, mpich, mpich:VARIANT  started by mpirun; variants set what the implementation
+//                                           is known to be faster with (contestant_mpi.cpp)
+//   limit                                   the machine's own limit (limit.h)
 std::unique_ptr<Contestant> start_contestant(const std::string& name, const ContestantOptions& options);
 
 }  // namespace gradwire

@@ -4,9 +4,9 @@
 //
 // What an element becomes, whatever the variant:
 //   f16, bf16   computed in float32 over all sources, rounded once to nearest even
-//   NaN         propagates through every reduction, min and max too, and is stored as the type's one quiet
-//   NaN
-//               (a library that keeps payloads would give bits that depend on the order of operands)
+//   NaN         propagates through every reduction, min and max too, and is stored as the type's
+//               one quiet NaN (a library that keeps payloads would give bits that depend on the
+//               order of operands)
 //   min, max    order -0.0 below +0.0, as IEEE 754-2019 minimum and maximum do
 //   integers    wrap around on overflow; avg divides the wrapped sum and truncates toward zero
 #pragma once

@@ -14,11 +14,13 @@ namespace gradwire {
 enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16 };  // fp16: mixed precision with tensor cores
 
 // Who spreads the batches and joins the gradients.
-//   ddp            one process a GPU, buckets that leave during backward (PyTorch; megatron_dp and paddle
-//   alike) horovod        one process a GPU, fused when a cycle ends (mxnet and byteps alike) tf_replicated
-//   one process for all GPUs, one all-reduce a gradient (mirrored alike) dataparallel   one process,
-//   parameters copied out and gradients gathered to the first GPU every step none           ranks are not
-//   synchronised
+//   ddp            one process a GPU, buckets that leave during backward
+//                  (PyTorch; megatron_dp and paddle alike)
+//   horovod        one process a GPU, fused when a cycle ends (mxnet and byteps alike)
+//   tf_replicated  one process for all GPUs, one all-reduce a gradient (mirrored alike)
+//   dataparallel   one process; parameters are copied out and gradients gathered to
+//                  the first GPU every step
+//   none           ranks are not synchronised
 enum class Distribution : std::uint8_t { ddp, horovod, tf_replicated, dataparallel, none };
 
 // What travels instead of the gradient: DDP's communication hooks. fp16 stands for bf16 too.

@@ -5,8 +5,7 @@
 //   ddp.set_trace(&trace);
 //   recorder.set_step(i);
 //   { const Timed timed(&recorder, SpanKind::forward); loss = ...; }
-//   { const Timed timed(&recorder, SpanKind::backward); loss.backward(); }    // buckets and waits come by
-//   themselves
+//   { const Timed timed(&recorder, SpanKind::backward); loss.backward(); }  // buckets and waits too
 #pragma once
 
 #include <vector>
