@@ -2,7 +2,8 @@
 // backward() every rank has the same gradients, the average over the ranks.
 //
 //   auto world = gradwire::join();                              // env://, as gradwire run and torchrun set
-//   it auto comm = gradwire::make_communicator(world); auto model = std::make_shared<Net>();
+//   auto comm = gradwire::make_communicator(world);            // shm on one host
+//   auto model = std::make_shared<Net>();
 //   gradwire::DistributedDataParallel ddp(model, *comm);        // rank 0's parameters are now everyone's
 //   torch::optim::SGD optimizer(ddp.parameters(), 0.1);
 //   for (auto& batch : my_part) {

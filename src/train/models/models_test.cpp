@@ -66,9 +66,9 @@ TEST(Nets, give_logits_of_the_right_shape) {
   EXPECT_EQ(make_mlp()->forward(torch::randn({2, 1024})).sizes(), (std::vector<std::int64_t>{2, 1024}));
   EXPECT_EQ(make_convnet()->forward(torch::randn({2, 1, 28, 28})).sizes(),
             (std::vector<std::int64_t>{2, 10}));
-  EXPECT_EQ(make_resnet(18)->forward(torch::randn({2, 3, 32, 32})).sizes(),
+  EXPECT_EQ(make_resnet({.depth = 18})->forward(torch::randn({2, 3, 32, 32})).sizes(),
             (std::vector<std::int64_t>{2, 1000}));
-  EXPECT_EQ(make_resnet(50)->forward(torch::randn({2, 3, 32, 32})).sizes(),
+  EXPECT_EQ(make_resnet({.depth = 50})->forward(torch::randn({2, 3, 32, 32})).sizes(),
             (std::vector<std::int64_t>{2, 1000}));
   const TransformerShape small{.layers = 2, .width = 32, .heads = 4, .context = 16, .vocabulary = 300};
   const auto tokens = torch::randint(0, 300, {2, 16}, torch::kLong);

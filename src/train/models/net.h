@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "comm/communicator.h"
 #include "train/catalog/catalog.h"
 
 namespace gradwire {
@@ -17,14 +18,21 @@ class Net : public torch::nn::Module {
   virtual torch::Tensor forward(const torch::Tensor& input) = 0;
 };
 
-std::shared_ptr<Net> make_mlp();
-std::shared_ptr<Net> make_convnet();  // 1 x 28 x 28 to 10 classes
-std::shared_ptr<Net> make_resnet(
-    int depth);  // 3 channels of any size from 32 on, to 1000 classes; depth 18 or 50
+std::shared_ptr<Net> make_mlp(int width = 2304);    // of its two hidden layers
+std::shared_ptr<Net> make_convnet(int width = 32);  // 1 x 28 x 28 to 10 classes
+
+// 3 channels of any size from 32 on.
+struct ResnetShape {
+  int depth = 18;                     // or 50
+  int width = 64, classes = 1000;     // channels of the first stage; each stage has twice as many as the last
+  Communicator* norm_over = nullptr;  // borrowed: batch norms are over the batch of all its ranks
+};
+std::shared_ptr<Net> make_resnet(const ResnetShape& shape);
 std::shared_ptr<Net> make_gpt(const TransformerShape& shape);
 std::shared_ptr<Net> make_bert(const TransformerShape& shape);
 
-std::shared_ptr<Net> make_model(const TrainableModel& model);
+// `norm_over` is as in ResnetShape; other models have no batch norms.
+std::shared_ptr<Net> make_model(const TrainableModel& model, Communicator* norm_over = nullptr);
 
 // Cross-entropy over the last dimension, in float32 or better; targets of -100 do not count.
 torch::Tensor loss_of(const torch::Tensor& logits, const torch::Tensor& targets);
