@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "base/deadline.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "support/session.h"
@@ -135,6 +139,88 @@ TEST(TrainVerb, names_a_rank_that_dies_and_fails) {
   EXPECT_EQ(run.finish(), 1) << run.text();
   EXPECT_THAT(run.text(),
               AllOf(HasSubstr("rank 1 was killed by SIGKILL"), HasSubstr("gradwire train: rank 0: ")));
+}
+
+TEST(TrainVerb, says_by_which_signal_a_rank_was_ended) {
+  auto run = gradwire_train({"mlp", "-n", "2", "--steps", "1000000", "--batch", "4"});
+  run.expect("step 1 of");
+  const auto ranks = children_of(run.pid());
+  ASSERT_EQ(ranks.size(), 2u);
+  ::kill(ranks[1], SIGTERM);
+  EXPECT_EQ(run.finish(), 1) << run.text();
+  EXPECT_THAT(run.text(), HasSubstr("rank 1 was killed by SIGTERM"));
+}
+
+// Kills a rank once there is a checkpoint, and gives the JSON that the run printed in the end.
+json run_with_a_killed_rank(const std::vector<std::string>& arguments,
+                            const std::filesystem::path& checkpoint, std::string& text) {
+  auto run = gradwire_train(arguments);
+  const auto deadline = Deadline::after(60);
+  while (!std::filesystem::exists(checkpoint) && !deadline.passed())
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const auto ranks = children_of(run.pid());
+  EXPECT_EQ(ranks.size(), 2u);
+  if (ranks.size() == 2) ::kill(ranks[1], SIGKILL);
+  EXPECT_EQ(run.finish(), 0) << run.text();
+  text = run.text();
+  const auto brace = text.find("\n{");
+  return brace == std::string::npos ? json::object() : json::parse(text.substr(brace), nullptr, false);
+}
+
+TEST(TrainVerb, goes_on_from_the_newest_checkpoint_after_a_failure_to_the_same_losses) {
+  const TempDir directory;
+  const auto file = directory.path() / "c.ckpt";
+  const std::vector<std::string> arguments = {"convnet", "-n", "2", "--steps", "40", "--batch", "4"};
+  const auto whole = run_json(arguments).at("losses");
+  auto restarted = arguments;
+  restarted.insert(restarted.end(), {"--checkpoint", file.string(), "--checkpoint-every", "4",
+                                     "--max-restarts", "1", "--json"});
+  std::string text;
+  const auto result = run_with_a_killed_rank(restarted, file, text);
+  EXPECT_THAT(text, AllOf(HasSubstr("rank 1 was killed by SIGKILL"), HasSubstr("restart 1 of 1"),
+                          HasSubstr("gradwire train: resuming from step ")));
+  const int first = result.value("first_step", 0);
+  EXPECT_GE(first, 4);
+  EXPECT_EQ(first % 4, 0);
+  EXPECT_EQ(result.value("losses", json::array()),
+            json(std::vector<json>(whole.begin() + first, whole.end())))
+      << "dropout included";
+}
+
+TEST(TrainVerb, starts_over_after_a_failure_where_nothing_was_kept) {
+  auto run = gradwire_train({"mlp", "-n", "2", "--steps", "8", "--batch", "4", "--max-restarts", "1"});
+  run.expect("step 1 of");
+  ::kill(children_of(run.pid()).at(0), SIGKILL);
+  EXPECT_EQ(run.finish(), 0) << run.text();
+  EXPECT_THAT(run.text(),
+              HasSubstr("gradwire train: starting over from step 0: without --checkpoint nothing was kept"));
+}
+
+const Environment kAsRoot = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
+
+TEST(TrainVerb, starts_mpirun_for_ranks_that_mpi_carries) {
+  const auto result = run_json({"convnet", "-n", "2", "--steps", "2", "--batch", "4", "--backend", "mpi"});
+  EXPECT_EQ(result.at("backend"), "mpi");
+  EXPECT_EQ(result.at("ranks"), 2);
+  Session nodes(
+      {GRADWIRE_PROGRAM, "train", "convnet", "--backend", "mpi", "--nnodes", "2", "--master", "node0:29500"},
+      {{"GRADWIRE_SECRET", "0123456789abcdef"}});
+  EXPECT_EQ(nodes.finish(), 2);
+  EXPECT_THAT(nodes.text(), HasSubstr("on several nodes: start it with mpirun"));
+}
+
+TEST(TrainVerb, is_a_rank_where_mpirun_has_started_it) {
+  Session run({"mpirun.openmpi", "--oversubscribe", "-n", "2", GRADWIRE_PROGRAM, "train", "convnet",
+               "--steps", "2", "--batch", "4", "--backend", "mpi"},
+              kAsRoot);
+  EXPECT_EQ(run.finish(), 0) << run.text();
+  EXPECT_THAT(run.text(), AllOf(HasSubstr("2 ranks x "), HasSubstr("over mpi")));
+}
+
+TEST(TrainVerb, normalizes_over_all_ranks_when_told_to) {
+  const auto result =
+      run_json({"resnet18", "-n", "2", "--steps", "1", "--batch", "2", "--image", "32", "--sync-batch-norm"});
+  EXPECT_TRUE(std::isfinite(result.at("loss_last").get<double>()));
 }
 
 struct BadUse {

@@ -89,9 +89,12 @@ class Attempt {
   }
 
   std::string explain(const Outcome& outcome) const {
-    if (options_.group.output != GroupOptions::Output::files) return describe(outcome);
+    std::string said = describe(outcome);
+    if (!options_.sole_program.empty())
+      said.replace(0, fmt::format("rank {}", outcome.rank).size(), options_.sole_program);
+    if (options_.group.output != GroupOptions::Output::files) return said;
     const auto log = options_.group.log_dir / fmt::format("rank-{}.log", outcome.rank);
-    return fmt::format("{}; its output is in {}", describe(outcome), log.string());
+    return fmt::format("{}; its output is in {}", said, log.string());
   }
 
   void wait_for_other_nodes() {

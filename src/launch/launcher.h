@@ -23,7 +23,8 @@ struct LaunchOptions {
   int max_restarts = 0;
   Seconds timeout = 300;  // of the ranks' waits, and for the other nodes to come
   GroupOptions group = {};
-  std::string name = "gradwire run";                // who speaks on stderr
+  std::string name = "gradwire run";  // who speaks on stderr
+  std::string sole_program = {};  // what to call the only program where it starts the ranks itself: "mpirun"
   Environment environment = process_environment();  // what the ranks' environments are made of
 };
 

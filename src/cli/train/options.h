@@ -20,7 +20,8 @@ struct TrainOptions {
   std::string optimizer;          // sgd, adamw; empty: the model's
   std::string overlap = "auto";   // auto, during, after
   std::string trace, checkpoint, resume;
-  int batch = 0;  // per rank and micro-batch; 0: the model's
+  std::string checkpoint_before;  // file_version() of the checkpoint before the run: see restart.h
+  int batch = 0;                  // per rank and micro-batch; 0: the model's
   int accumulate = 1, steps = 50;
   int sequence = 0, image = 224;  // 0: up to 128 tokens of the model's context
   int checkpoint_every = 0;       // steps; 0: at the end alone
@@ -28,13 +29,13 @@ struct TrainOptions {
   double learning_rate = 0;  // 0: the model's
   double clip = 0;           // of the gradients' norm; 0: not
   std::uint64_t seed = 1;
-  bool json = false, sharded = false;
+  bool json = false, sharded = false, sync_batch_norm = false;
 };
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainOptions, model, backend, data, text, precision, compress, optimizer,
-                                   overlap, trace, checkpoint, resume, batch, accumulate, steps, sequence,
-                                   image, checkpoint_every, bucket_mb, first_bucket_mb, learning_rate, clip,
-                                   seed, json, sharded)
+                                   overlap, trace, checkpoint, resume, checkpoint_before, batch, accumulate,
+                                   steps, sequence, image, checkpoint_every, bucket_mb, first_bucket_mb,
+                                   learning_rate, clip, seed, json, sharded, sync_batch_norm)
 
 // With what the model says where the user said nothing. Throws ConfigError naming the flag and what would be
 // right.

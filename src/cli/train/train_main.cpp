@@ -6,9 +6,11 @@
 #include <csignal>
 #include <cstdio>
 
+#include "base/deadline.h"
 #include "base/error.h"
 #include "cli/progress.h"
 #include "cli/train/options.h"
+#include "cli/train/restart.h"
 #include "cli/train/result.h"
 #include "cli/train/trainer.h"
 #include "net/rendezvous.h"
@@ -20,6 +22,13 @@ namespace {
 // itself when it was the dead one's, so that each can say whom it missed.
 volatile std::sig_atomic_t told_to_end = 0;
 void note_signal(int) { told_to_end = 1; }
+
+// Whoever waits for this process shall see that a signal ended it.
+void end_as_told() {
+  if (!told_to_end) return;
+  std::signal(SIGTERM, SIG_DFL);
+  std::raise(SIGTERM);
+}
 
 // Progress on rank 0: a bar where there is a terminal, else a line now and then.
 class Display {
@@ -62,9 +71,25 @@ class Display {
   ProgressBar bar_;
 };
 
-void train(const World& world, const TrainOptions& options) {
+// Rank 0 alone has written checkpoints for sure, so its disk counts.
+Beginning agree_on_beginning(const World& world, const TrainOptions& options) {
+  const int restarts = restarts_so_far();
+  if (restarts == 0) return find_beginning(options, 0);
+  const std::string key = "train/beginning";
+  if (world.rank == 0) world.store->set(key, find_beginning(options, restarts).resume);
+  Beginning beginning = find_beginning(options, restarts);
+  beginning.resume = world.store->get(key, Deadline::after(world.timeout));
+  return beginning;
+}
+
+void train(const World& world, TrainOptions options) {
+  const Beginning beginning = agree_on_beginning(world, options);
+  options.resume = beginning.resume;
   Display display(options, world);
   Trainer trainer(world, options);
+  if (world.rank == 0 && !beginning.what.empty())
+    fmt::print(stderr, "gradwire train: {} from step {}: {}\n", beginning.what, trainer.describe().first_step,
+               beginning.why);
   display.begin(trainer.describe());
   const TrainResult result =
       trainer.train([&](int step, double loss, Seconds time) { display.step(step, loss, time); });
@@ -110,7 +135,9 @@ int main(int argc, char** argv) {
   }
   std::signal(SIGTERM, gradwire::note_signal);
   try {
-    return gradwire::run_rank(argv[1]);
+    const int code = gradwire::run_rank(argv[1]);
+    if (code != 0) gradwire::end_as_told();
+    return code;
   } catch (const std::exception& error) {
     fmt::print(stderr, "gradwire train: {}\n", error.what());
     return 1;

@@ -12,7 +12,7 @@
 #include "cli/launch_flags.h"
 #include "cli/train/on_machine.h"
 #include "cli/train/options.h"
-#include "launch/launcher.h"
+#include "cli/train/start_ranks.h"
 
 namespace gradwire {
 namespace {
@@ -21,7 +21,8 @@ constexpr const char* kExample = R"(
 Trains with DistributedDataParallel and says where a median step's time went. Images are digits in the system's fonts,
 tested on fonts that were not learnt; text is the licences every Debian has, byte by byte (or --text FILE); resnets take
 generated images of ImageNet's size. Each rank gets its share of the cores. Other nodes join with --nnodes, --node-rank
-and --master, as under `gradwire run`.
+and --master, as under `gradwire run`. --max-restarts goes on from the newest checkpoint. --backend mpi starts mpirun;
+`mpirun -n 2 gradwire train ...` works too.
 
 Models:
 )";
@@ -30,6 +31,7 @@ constexpr const char* kExamples = R"(
 Examples:
   gradwire train mlp -n 2
   gradwire train gpt-tiny -n 2 --steps 200 --trace step.json --checkpoint gpt.ckpt
+  gradwire train convnet -n 2 --steps 500 --checkpoint c.ckpt --checkpoint-every 50 --max-restarts 3
   gradwire train resnet50 -n 2 --batch 4 --accumulate 4 --compress bf16 --backend tcp --json
   gradwire train resnet50 --on dgx-a100 --batch 64 --trace simulated.json
 
@@ -91,12 +93,10 @@ int run_train(const Flags& flags) {
   const TrainOptions train = complete(flags.train);
   LaunchOptions options = launch_options(flags.launch);
   options.name = "gradwire train";
-  options.command = {find_trainer(), nlohmann::json(train).dump()};
   // Rank 0 alone speaks, to the terminal itself: lines in front of which a rank stands can't hold a progress
   // bar.
   if (flags.launch.log_dir.empty()) options.group.output = GroupOptions::Output::inherit;
-  const int code = launch(options);
-  return code == 0 || code == 2 ? code : 1;
+  return start_ranks(std::move(options), find_trainer(), train);
 }
 
 void add_training_flags(CLI::App& verb, TrainOptions& train) {
@@ -126,6 +126,7 @@ void add_communication_flags(CLI::App& verb, TrainOptions& train) {
       ->capture_default_str();
   verb.add_option("--compress", train.compress, "what gradients travel as: none fp16 bf16 powersgd")
       ->capture_default_str();
+  verb.add_flag("--sync-batch-norm", train.sync_batch_norm, "resnets: normalize over the batch of all ranks");
   verb.add_option("--overlap", train.overlap, "buckets leave: during backward, after it, or auto")
       ->capture_default_str();
 }

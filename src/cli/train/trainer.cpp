@@ -63,7 +63,7 @@ Trainer::Trainer(const World& world, const TrainOptions& options)
                                .seed = options.seed})) {
   make_communicators();
   seed_all(options.seed);
-  auto model = make_model(entry_);
+  auto model = make_model(entry_, options.sync_batch_norm ? communicator_.get() : nullptr);
   model->to(device_, type_);
   ddp_.emplace(std::move(model), *communicator_, ddp_options(options, device_));
   make_optimizer();
@@ -72,7 +72,6 @@ Trainer::Trainer(const World& world, const TrainOptions& options)
   if (first_step_ >= options.steps)
     throw ConfigError(fmt::format("--resume {}: it is of step {} already, and --steps is {}", options.resume,
                                   first_step_, options.steps));
-  seed_rank(options.seed + static_cast<std::uint64_t>(first_step_), world.rank);
   make_recorder();
 }
 
@@ -162,8 +161,10 @@ double Trainer::train_micro_batch(int step, int micro) {
   return loss.item<double>();
 }
 
+// Every step draws its dropout from a seed of its own, so that a resumed run draws what it would have drawn.
 double Trainer::train_step(int step) {
   recorder_->set_step(step);
+  seed_rank(options_.seed ^ static_cast<std::uint64_t>(step) << 32, world_.rank);
   double loss = 0;
   if (options_.accumulate > 1) {
     const auto quiet = ddp_->no_sync();
@@ -230,7 +231,7 @@ TrainResult Trainer::train(const OnStep& on_step) {
     const Seconds begin = steady_now();
     result.losses.push_back(train_step(step));
     const bool due = options_.checkpoint_every > 0 && (step + 1) % options_.checkpoint_every == 0;
-    if (!options_.checkpoint.empty() && (due || step + 1 == options_.steps)) save(step + 1);
+    if (!options_.checkpoint.empty() && due && step + 1 < options_.steps) save(step + 1);
     on_step(step, result.losses.back(), steady_now() - begin);
   }
   ddp_->set_trace(nullptr);
@@ -241,6 +242,8 @@ TrainResult Trainer::train(const OnStep& on_step) {
   result.dropped_spans = recorder_->dropped();
   result.buckets = static_cast<int>(ddp_->buckets().size());
   evaluate(result);
+  // Last, so that a run that fails before this has something left to do when it is started again.
+  if (!options_.checkpoint.empty()) save(options_.steps);
   return result;
 }
 
