@@ -8,6 +8,10 @@ target_sources(gradwire_all INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURC
   FILES ${PROJECT_SOURCE_DIR}/src/gradwire.h $<$<BOOL:${GRADWIRE_HAS_TORCH}>:${PROJECT_SOURCE_DIR}/src/gradwire_train.h>)
 target_link_libraries(gradwire_all INTERFACE gradwire::comm gradwire::launch)
 set_target_properties(gradwire_all PROPERTIES EXPORT_NAME gradwire)
+# <gradwire_train.h> gives programs that train all of <gradwire.h> too, so linking with gradwire::train is enough.
+if(TARGET gradwire_train)
+  target_link_libraries(gradwire_train INTERFACE gradwire_all)
+endif()
 install(TARGETS gradwire_all EXPORT GradwireTargets FILE_SET HEADERS DESTINATION include/gradwire)
 
 install(EXPORT GradwireTargets NAMESPACE gradwire:: DESTINATION lib/cmake/Gradwire)

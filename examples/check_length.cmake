@@ -1,0 +1,10 @@
+# Every program here is under 80 lines.
+file(GLOB_RECURSE programs ${FOLDER}/*.cpp)
+foreach(program ${programs})
+  file(READ ${program} text)
+  string(REGEX REPLACE "[^\n]" "" ends "${text}")
+  string(LENGTH "${ends}" count)
+  if(count GREATER_EQUAL 80)
+    message(SEND_ERROR "${program} has ${count} lines, and examples are under 80")
+  endif()
+endforeach()
