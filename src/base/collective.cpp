@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/similar.h"
 #include "base/text.h"
 
 namespace gradwire {
@@ -25,7 +26,9 @@ template <typename E>
 E parse_in(std::span<const std::string_view> names, std::string_view text, const char* meaning) {
   for (std::size_t i = 0; i < names.size(); ++i)
     if (names[i] == text) return static_cast<E>(i);
-  throw ConfigError(fmt::format("'{}' is not a {}: there are {}", text, meaning, fmt::join(names, ", ")));
+  const std::vector<std::string> known(names.begin(), names.end());
+  throw ConfigError(fmt::format("'{:.60}' is not a {}: there are {}{}", text, meaning, join(known, ", "),
+                                did_you_mean(text, known)));
 }
 
 }  // namespace

@@ -3,37 +3,67 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <memory>
 #include <string>
-#include <vector>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "cli/bench/bench_verb.h"
 #include "cli/compare/compare_verb.h"
+#include "cli/help.h"
 #include "cli/list/list_verb.h"
 #include "cli/run_verb.h"
 #include "cli/topo/topo_verb.h"
 #include "cli/train/train_verb.h"
+#include "cli/usage.h"
 #include "cli/validate/validate_verb.h"
 
 namespace {
 
-int usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  const int code = app.exit(error);  // prints help for --help, one line otherwise
-  return code == 0 ? 0 : 2;
+constexpr const char* kExamples = R"(Each verb has --help with examples. Two to begin with:
+  gradwire compare gpt2 --on 2x-titan-rtx-nvlink --on 2x-titan-rtx-pcie
+  gradwire bench all_reduce -n 2 --backend shm,tcp
+)";
+
+void add_verbs(CLI::App& app, int& exit_code) {
+  gradwire::add_compare_verb(app, exit_code);
+  gradwire::add_train_verb(app, exit_code);
+  gradwire::add_bench_verb(app, exit_code);
+  gradwire::add_run_verb(app, exit_code);
+  gradwire::add_topo_verb(app, exit_code);
+  gradwire::add_list_verb(app, exit_code);
+  gradwire::add_validate_verb(app, exit_code);
+  for (CLI::App* verb : app.get_subcommands([](const CLI::App* v) { return !v->get_group().empty(); }))
+    verb->group("Verbs");
 }
 
-// CLI11 takes a misspelt verb for a missing one.
-void check_verb(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return;
-  std::vector<std::string> verbs;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (verb->get_name() == argv[1]) return;
-    if (!verb->get_group().empty()) verbs.push_back(verb->get_name());
+// One line; `who` is "gradwire" or "gradwire compare".
+int complain(const std::string& who, const std::string& what, int code) {
+  fmt::print(stderr, "{}: {}\n", who, what);
+  return code;
+}
+
+// What stands in the buffer may find no room on the disk when it is written.
+int finish(int code) {
+  if (std::fflush(stdout) == 0) return code;
+  return complain("gradwire", fmt::format("the output could not be written: {}", std::strerror(errno)), 1);
+}
+
+int run(CLI::App& app, const gradwire::Words& words, std::string& who, int& exit_code) {
+  const CLI::App* verb = gradwire::find_verb(app, words);
+  if (verb != nullptr) who += " " + verb->get_name();
+  gradwire::Words checked = gradwire::checked_words(app, verb, words);
+  std::reverse(checked.begin(), checked.end());  // as CLI11 takes them
+  try {
+    app.parse(checked);
+    return exit_code;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
+    return complain(who, gradwire::usage_message(app, verb, error), 2);
   }
-  throw gradwire::ConfigError(fmt::format("'{}' is not a verb: there are {}; see gradwire --help", argv[1],
-                                          gradwire::join(verbs, ", ")));
 }
 
 }  // namespace
@@ -43,26 +73,17 @@ int main(int argc, char** argv) {
   app.name("gradwire");
   app.set_version_flag("--version", GRADWIRE_VERSION);
   app.require_subcommand(1);
-  app.footer("Each verb has --help with an example.");
+  app.formatter(std::make_shared<gradwire::HelpFormatter>());
+  app.footer(kExamples);
   int exit_code = 0;
-  gradwire::add_bench_verb(app, exit_code);
-  gradwire::add_run_verb(app, exit_code);
-  gradwire::add_train_verb(app, exit_code);
-  gradwire::add_topo_verb(app, exit_code);
-  gradwire::add_list_verb(app, exit_code);
-  gradwire::add_compare_verb(app, exit_code);
-  gradwire::add_validate_verb(app, exit_code);
+  add_verbs(app, exit_code);
+  std::string who = "gradwire";
   try {
-    check_verb(app, argc, argv);
-    app.parse(argc, argv);
-    return exit_code;
-  } catch (const CLI::ParseError& error) {
-    return usage_error(app, error);
+    if (argc < 2) fmt::print("{}", app.help());
+    return finish(argc < 2 ? 0 : run(app, {argv + 1, argv + argc}, who, exit_code));
   } catch (const gradwire::ConfigError& error) {
-    fmt::print(stderr, "gradwire: {}\n", error.what());
-    return 2;
+    return complain(who, error.what(), 2);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "gradwire: {}\n", error.what());
-    return 1;
+    return complain(who, error.what(), 1);
   }
 }

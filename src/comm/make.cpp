@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/similar.h"
 #include "base/text.h"
 #include "comm/gloo/gloo.h"
 #include "comm/hierarchical/hierarchical.h"
@@ -36,8 +37,10 @@ struct Spec {
 
 [[noreturn]] void refuse(const std::string& backend) {
   throw ConfigError(fmt::format(
-      "'{}' is not a backend: there are auto, shm, tcp, gloo, mpi, nccl, and shm+tcp, shm+gloo or shm+mpi",
-      backend));
+      "'{}' is not a backend: there are auto, shm, tcp, gloo, mpi, nccl, and shm+tcp, shm+gloo or shm+mpi{}",
+      backend,
+      did_you_mean(backend,
+                   {"auto", "shm", "tcp", "gloo", "mpi", "nccl", "shm+tcp", "shm+gloo", "shm+mpi"})));
 }
 
 std::optional<int> find_device(const Spec& spec) {

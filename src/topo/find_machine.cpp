@@ -3,13 +3,13 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/similar.h"
 #include "base/text.h"
 #include "topo/box_name.h"
 #include "topo/machine.h"
 #include "topo/machine_file.h"
 #include "topo/matrix_file.h"
 #include "topo/nccl_xml.h"
-#include "topo/similar.h"
 #include "topo/this_machine.h"
 
 namespace gradwire {

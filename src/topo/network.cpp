@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/similar.h"
 #include "base/text.h"
 #include "topo/presets.h"
-#include "topo/similar.h"
 #include "topo/yaml.h"
 
 namespace gradwire {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/similar.h"
 #include "topo/presets.h"
-#include "topo/similar.h"
 #include "topo/yaml.h"
 
 namespace gradwire {

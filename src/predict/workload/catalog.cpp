@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/text.h"
+#include "base/similar.h"
 #include "predict/workload/builders.h"
 
 namespace gradwire {
@@ -194,20 +194,13 @@ std::vector<Layer> build_layers(std::string_view name, int sequence) {
   throw Error(fmt::format("bug in gradwire: model '{}' is listed and has no builder", name));
 }
 
-bool resembles(std::string_view name, std::string_view asked) {
-  const auto head = asked.substr(0, 4);
-  return !head.empty() && name.substr(0, head.size()) == head;
-}
-
 [[noreturn]] void fail_unknown(std::string_view name) {
-  std::vector<std::string> near, all;
-  for (const auto& entry : all_models()) {
-    all.emplace_back(entry.name);
-    if (resembles(entry.name, name)) near.emplace_back(entry.name);
-  }
+  std::vector<std::string> all;
+  for (const auto& entry : all_models()) all.emplace_back(entry.name);
   throw ConfigError(
-      fmt::format("'{}' is not a model: there are {}; or write a YAML file, see docs/predict.md", name,
-                  join(near.empty() ? all : near, ", ")));
+      fmt::format("'{:.60}' is not a model{}; see gradwire list models, or write a YAML file as "
+                  "presets/models/example.yaml",
+                  name, did_you_mean(name, all)));
 }
 
 }  // namespace

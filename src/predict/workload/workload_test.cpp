@@ -66,9 +66,8 @@ TEST(Workload, SequenceLengthScalesTheWorkAndNotTheParameters) {
 }
 
 TEST(Workload, AnUnknownNameIsAnsweredWithNearOnes) {
-  EXPECT_THAT(
-      [] { build_model("resnet51"); },
-      ThrowsMessage<ConfigError>(HasSubstr("'resnet51' is not a model: there are resnet18, resnet34")));
+  EXPECT_THAT([] { build_model("resnet51"); },
+              ThrowsMessage<ConfigError>(HasSubstr("'resnet51' is not a model (did you mean resnet50?)")));
 }
 
 TEST(StandInModel, HasExactlyTheParametersAskedFor) {

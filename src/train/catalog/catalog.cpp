@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/similar.h"
 #include "base/text.h"
 
 namespace gradwire {
@@ -109,7 +110,8 @@ const TrainableModel& find_trainable(std::string_view name) {
     if (model.name == name) return model;
     names.emplace_back(model.name);
   }
-  throw ConfigError(fmt::format("'{:.60}' is not a model: there are {}", name, join(names, ", ")));
+  throw ConfigError(fmt::format("'{:.60}' is not a model: there are {}{}", name, join(names, ", "),
+                                did_you_mean(name, names)));
 }
 
 }  // namespace gradwire
