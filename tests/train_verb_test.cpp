@@ -244,7 +244,7 @@ TEST_P(BadTraining, is_said_in_one_line_and_by_code_two) {
 INSTANTIATE_TEST_SUITE_P(
     TrainVerb, BadTraining,
     testing::Values(BadUse{{"resnet51"}, "'resnet51' is not a model: there are mlp, convnet"},
-                    BadUse{{}, "model is required"}, BadUse{{"mlp", "-n", "0"}, "-n 0"},
+                    BadUse{{}, "model is missing"}, BadUse{{"mlp", "-n", "0"}, "-n 0"},
                     BadUse{{"mlp", "--batch", "-3"}, "--batch -3: write a number from 1"},
                     BadUse{{"mlp", "--steps", "0"}, "--steps 0"},
                     BadUse{{"mlp", "--precision", "f8"}, "there are f32, f64, bf16"},

@@ -9,15 +9,18 @@ namespace gradwire {
 namespace {
 
 constexpr const char* kExample = R"(
-Each rank finds RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT in its environment, as
-under torchrun, and a share of the cores in OMP_NUM_THREADS and OPENBLAS_NUM_THREADS unless you set them. Its lines
-come out behind [rank]. When a rank fails the others are ended; the exit code is that of the first that failed.
-Ctrl-C is passed on to the ranks; pressed twice it kills them.
+Each rank finds RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and
+MASTER_PORT in its environment, as under torchrun, and a share of the cores in
+OMP_NUM_THREADS and OPENBLAS_NUM_THREADS unless you set them. Its lines come out
+behind [rank]. When a rank fails the others are ended; the exit code is that of
+the first that failed. Ctrl-C is passed on to the ranks; pressed twice it kills
+them.
 
 Examples:
   gradwire run -n 2 -- ./train --epochs 3
   gradwire run -n 4 --log-dir logs --max-restarts 3 -- python3 train.py
-  gradwire run -n 8 --nnodes 2 --node-rank 0 --master node1:29500 --secret-file ~/job.secret -- ./train
+  gradwire run -n 8 --nnodes 2 --node-rank 0 --master node1:29500 \
+      --secret-file ~/job.secret -- ./train
 )";
 
 struct Flags {

@@ -18,25 +18,32 @@ namespace gradwire {
 namespace {
 
 constexpr const char* kExample = R"(
-Contestants are sampled in turn, round by round, so that what disturbs the machine meets all of them; time is the
-median of the rounds, min the fastest. Backends:
-  shm tcp gloo[:ALGORITHM] mpi[:VARIANT] mpich[:VARIANT] nccl shm+tcp shm+gloo auto
+Contestants are sampled in turn, round by round, so that what disturbs the
+machine meets all of them; time is the median of the rounds, min the fastest.
+Backends:
+  shm tcp gloo[:ALGORITHM] mpi[:VARIANT] mpich[:VARIANT] nccl
+  shm+tcp shm+gloo auto
   NAME:user   the same on ordinary memory, which shm must stage
-  peers       Open MPI, MPICH and Gloo with every setting they are known to be fast with
+  peers       Open MPI, MPICH and Gloo with every setting they are known to be
+              fast with
 
-Example:
-  gradwire bench all_reduce -n 2 --backend shm,tcp,gloo,mpi --sizes 4,64K,1M --limit --versus shm
+Examples:
+  gradwire bench all_reduce -n 2 --backend shm,tcp --sizes 4,64K,1M
+  gradwire bench all_reduce -n 2 --backend shm,gloo,mpi --limit --versus shm
 
-Between hosts: start a `gradwire bench` as each rank of a job, by `gradwire run`, mpirun, srun or torchrun, or with RANK,
-WORLD_SIZE, MASTER_ADDR, MASTER_PORT and GRADWIRE_SECRET. Rank 0 prints.
+Between hosts: start a `gradwire bench` as each rank of a job, by
+`gradwire run`, mpirun, srun or torchrun, or with RANK, WORLD_SIZE, MASTER_ADDR,
+MASTER_PORT and GRADWIRE_SECRET. Rank 0 prints.
 
 Example, on each of two hosts:
-  RANK=0 WORLD_SIZE=2 MASTER_ADDR=host0 MASTER_PORT=29500 gradwire bench all_reduce --backend tcp
+  RANK=0 WORLD_SIZE=2 MASTER_ADDR=host0 MASTER_PORT=29500 \
+      gradwire bench all_reduce --backend tcp
 
-With --on MACHINE nothing runs: the model says what nccl-tests would show there, with the algorithm, protocol and path
-to look for in NCCL's log. Backends are then nccl, gloo, tcp and mpi.
+With --on MACHINE nothing runs: the model says what nccl-tests would show there,
+with the algorithm, protocol and path to look for in NCCL's log. Backends are
+then nccl, gloo, tcp and mpi.
 
-Example:
+Examples:
   gradwire bench all_reduce --on dgx-a100 --sizes 1K:1G:8
   gradwire bench all_reduce --on '2*2x-rtx3090-nvlink@10gbe' --backend nccl,gloo
 )";

@@ -15,14 +15,17 @@ namespace gradwire {
 namespace {
 
 constexpr const char* kExample = R"(
-MODEL is a built-in one (gradwire list models), a YAML file as presets/models/example.yaml, or a trace that
-`gradwire train` wrote. The answer compares the best connected machine with the worst; with one --on it says what a link
-without limits would change there. --sweep draws the answer along an axis.
+MODEL is a built-in one (gradwire list models), a YAML file as
+presets/models/example.yaml, or a trace that `gradwire train` wrote. The answer
+compares the best connected machine with the worst; with one --on it says what a
+link without limits would change there. --sweep draws the answer along an axis.
 
 Examples:
-  gradwire compare gpt2 --batch 4 --on 2x-titan-rtx-nvlink --on 2x-titan-rtx-pcie
-  gradwire compare resnet50 --on dgx-a100 --on 8x-a100-pcie --precision fp16 --step-ms 120
-  gradwire compare bert-large --on 2*dgx-h100@ndr --on 2*dgx-h100@100gbe --sweep gpus=1..64
+  gradwire compare gpt2 --on 2x-titan-rtx-nvlink --on 2x-titan-rtx-pcie
+  gradwire compare resnet50 --on dgx-a100 --on 8x-a100-pcie --precision fp16 \
+      --step-ms 120
+  gradwire compare bert-large --on '2*dgx-h100@ndr' --on '2*dgx-h100@100gbe' \
+      --sweep gpus=1..64
   gradwire compare vgg16 --on 4x-rtx3090-pcie --sweep link=1..200
 )";
 

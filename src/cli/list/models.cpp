@@ -2,20 +2,36 @@
 
 #include <fmt/format.h>
 
+#include "cli/topo/table.h"
 #include "predict/workload/catalog.h"
 
 namespace gradwire {
 
+namespace {
+
+constexpr std::size_t kTitleColumn = 50;
+
+std::string gigaflops(double flops) {
+  return fmt::format(fmt::runtime(flops < 1e12 ? "{:.3g}" : "{:.0f}"), flops / 1e9);
+}
+
+std::string row(const ModelEntry& entry) {
+  const auto parameters = fmt::format("{:.1f} M", static_cast<double>(entry.parameters) / 1e6);
+  return wrapped(fmt::format("{:22}{:>11}{:>6}{:>8}  {}", entry.name, parameters, entry.batch,
+                             gigaflops(forward_flops(build_model(entry.name))), entry.title),
+                 kTitleColumn);
+}
+
+}  // namespace
+
 std::string models_text() {
-  auto text = fmt::format("{:24}{:>12}{:>9}{:>8}{:>10}  {}\n", "model", "parameters", "tensors", "batch",
-                          "GFLOP", "");
-  for (const auto& entry : all_models()) {
-    const auto workload = build_model(entry.name);
-    text +=
-        fmt::format("{:24}{:>10.1f} M{:>9}{:>8}{:>10.3g}  {}\n", entry.name, double(entry.parameters) / 1e6,
-                    tensor_count(workload), entry.batch, forward_flops(workload) / 1e9, entry.title);
-  }
-  return text + "GFLOP: of one sample, forward. A model of your own: see presets/models/example.yaml.\n";
+  auto text = fmt::format("{:22}{:>11}{:>6}{:>8}  what it is\n", "model", "parameters", "batch", "GFLOP");
+  for (const auto& entry : all_models()) text += row(entry);
+  return text + "\n" +
+         wrapped(
+             "batch: per GPU, when you say none. GFLOP: of one sample, forward. A model of your own: write "
+             "YAML as presets/models/example.yaml",
+             0);
 }
 
 nlohmann::json models_json() {

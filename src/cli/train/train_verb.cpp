@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "cli/launch_flags.h"
+#include "cli/topo/table.h"
 #include "cli/train/on_machine.h"
 #include "cli/train/options.h"
 #include "cli/train/start_ranks.h"
@@ -18,11 +19,13 @@ namespace gradwire {
 namespace {
 
 constexpr const char* kExample = R"(
-Trains with DistributedDataParallel and says where a median step's time went. Images are digits in the system's fonts,
-tested on fonts that were not learnt; text is the licences every Debian has, byte by byte (or --text FILE); resnets take
-generated images of ImageNet's size. Each rank gets its share of the cores. Other nodes join with --nnodes, --node-rank
-and --master, as under `gradwire run`. --max-restarts goes on from the newest checkpoint. --backend mpi starts mpirun;
-`mpirun -n 2 gradwire train ...` works too.
+Trains with DistributedDataParallel and says where a median step's time went.
+Images are digits in the system's fonts, tested on fonts that were not learnt;
+text is the licences every Debian has, byte by byte (or --text FILE); resnets
+take generated images of ImageNet's size. Each rank gets its share of the cores.
+Other nodes join with --nnodes, --node-rank and --master, as under
+`gradwire run`. --max-restarts goes on from the newest checkpoint.
+--backend mpi starts mpirun; `mpirun -n 2 gradwire train ...` works too.
 
 Models:
 )";
@@ -30,15 +33,16 @@ Models:
 constexpr const char* kExamples = R"(
 Examples:
   gradwire train mlp -n 2
-  gradwire train gpt-tiny -n 2 --steps 200 --trace step.json --checkpoint gpt.ckpt
-  gradwire train convnet -n 2 --steps 500 --checkpoint c.ckpt --checkpoint-every 50 --max-restarts 3
-  gradwire train resnet50 -n 2 --batch 4 --accumulate 4 --compress bf16 --backend tcp --json
+  gradwire train gpt-tiny -n 2 --steps 200 --trace step.json
+  gradwire train convnet -n 2 --checkpoint c.ckpt --checkpoint-every 50 \\
+    --max-restarts 3
+  gradwire train resnet50 -n 2 --batch 4 --compress bf16 --backend tcp --json
   gradwire train resnet50 --on dgx-a100 --batch 64 --trace simulated.json
 
-A step on this machine over wires that are only measured: what it computes, from ranks that train apart, and what
-collectives take there.
+A step over wires that are only measured: what it computes, from ranks that
+train apart, and what collectives take there.
   gradwire train mlp --backend none --trace apart.json
-  gradwire bench all_reduce --backend tcp --sizes 64K:64M:4 --json > wires.json
+  gradwire bench all_reduce -b tcp --sizes 64K:64M:4 --json > wires.json
   gradwire train apart.json --on wires.json
 )";
 
@@ -52,8 +56,9 @@ struct Flags {
 std::string model_list() {
   std::string text;
   for (const TrainableModel& model : trainable_models())
-    text += fmt::format("  {:<12}{:>8.1f} M  {}\n", model.name, static_cast<double>(model.parameters) / 1e6,
-                        model.what);
+    text += wrapped(fmt::format("  {:<12}{:>8.1f} M  {}", model.name,
+                                static_cast<double>(model.parameters) / 1e6, model.what),
+                    26);
   return text;
 }
 

@@ -13,14 +13,15 @@ namespace gradwire {
 namespace {
 
 constexpr const char* kExample = R"(
-FILE holds measured records, one JSON object a line, as docs/records.md says: all-reduce sweeps and training runs.
-Every row is predicted without its answer: where a platform is among the built-in measurements, the calibration is
-fitted again without it. Only records of quality `ok` count in the summary.
+FILE holds measured records, one JSON object a line, as docs/records.md says:
+all-reduce sweeps and training runs. Every row is predicted without its answer:
+where a platform is among the built-in measurements, the calibration is fitted
+again without it. Only records of quality `ok` count in the summary.
 
 Examples:
   gradwire validate presets/measured/collectives.jsonl
-  gradwire validate presets/measured/collectives.jsonl --markdown docs/accuracy.md
-  gradwire validate presets/measured/collectives.jsonl --fit > presets/calibration.yaml
+  gradwire validate presets/measured/collectives.jsonl --markdown accuracy.md
+  gradwire validate presets/measured/collectives.jsonl --fit > calibration.yaml
 )";
 
 constexpr int kShownPoints = 30;
