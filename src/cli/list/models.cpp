@@ -9,7 +9,7 @@ namespace gradwire {
 
 namespace {
 
-constexpr std::size_t kTitleColumn = 50;
+constexpr std::size_t kTitleColumn = 49;
 
 std::string gigaflops(double flops) {
   return fmt::format(fmt::runtime(flops < 1e12 ? "{:.3g}" : "{:.0f}"), flops / 1e9);
