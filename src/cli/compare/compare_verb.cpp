@@ -39,7 +39,15 @@ struct Flags {
 struct Question {
   Workload workload;
   StepOptions options;
+  std::string warning;  // of what it rests on; empty: none
 };
+
+std::string cpu_warning(const std::string& file) {
+  return fmt::format(
+      "the computing in {} is a CPU's: a GPU is done sooner, and communication costs it more than is shown "
+      "here; give a model's name or a trace of a GPU, or --step-ms of one",
+      file);
+}
 
 bool is_trace(const std::string& name) { return name.size() > 5 && name.substr(name.size() - 5) == ".json"; }
 
@@ -47,12 +55,14 @@ Question question_of(const Flags& flags) {
   if (!is_trace(flags.model)) {
     auto workload = load_model(flags.model, sequence_of(flags.step));
     const auto options = step_options(flags.step, workload);
-    return {std::move(workload), options};
+    return {std::move(workload), options, {}};
   }
-  auto recorded = model_of(read_timeline(flags.model), flags.model);
+  const auto timeline = read_timeline(flags.model);
+  auto recorded = model_of(timeline, flags.model);
   auto options = step_options(flags.step, recorded.workload);
+  const bool on_cpu = computed_on_cpu(timeline) && !options.anchor;
   if (!options.anchor) options.anchor = recorded.anchor;
-  return {std::move(recorded.workload), options};
+  return {std::move(recorded.workload), options, on_cpu ? cpu_warning(flags.model) : ""};
 }
 
 std::vector<Machine> machines_of(const Flags& flags) {
@@ -68,7 +78,8 @@ int run_compare(const Flags& flags) {
   const auto question = question_of(flags);
   const auto machines = machines_of(flags);
   const StepModel model;
-  const auto comparison = compare(question.workload, machines, question.options, model);
+  auto comparison = compare(question.workload, machines, question.options, model);
+  if (!question.warning.empty()) comparison.warnings.insert(comparison.warnings.begin(), question.warning);
   std::vector<SweepCurve> curves;
   SweepSpec spec;
   if (!flags.sweep.empty()) {

@@ -29,16 +29,17 @@ std::size_t name_width(const Comparison& comparison) {
 
 std::string table(const Comparison& comparison) {
   const auto names = name_width(comparison);
-  const auto unit = comparison.workload.sample + "s/s";
-  auto text = fmt::format("{:{}} {:>8} {:>11} {:>8} {:>7}  {}\n", "", names, "step", unit, "exposed",
-                          "scaling", "algorithm");
+  auto text = fmt::format("{:{}} {:>8} {:>12} {:>8} {:>10} {:>7}\n", "", names, "step",
+                          plural(comparison.workload.sample) + "/s", "exposed", "comm costs", "scaling");
   for (const auto& [machine, wires, estimate, plain] : comparison.contenders)
-    text += fmt::format("{:{}} {:>8} {:>11} {:>8} {:>5.0f} %  {}\n", machine.name.substr(0, names), names,
+    text += fmt::format("{:{}} {:>8} {:>12} {:>8} {:>10} {:>5.0f} %\n", machine.name.substr(0, names), names,
                         milliseconds(estimate.step), rate(estimate.samples_per_s),
-                        milliseconds(estimate.parts.comm_exposed), 100 * estimate.scaling, wires.algorithm);
-  for (const auto& contender : comparison.contenders)
-    if (!contender.wires.narrowest_link.empty())
-      text += wrap(fmt::format("narrowest on {}: {}", contender.machine.name, contender.wires.narrowest_link),
+                        milliseconds(estimate.parts.comm_exposed),
+                        milliseconds(estimate.communication_cost()), 100 * estimate.scaling);
+  text += "comm costs: what is exposed, and backward slowed by collectives under it\n";
+  for (const auto& [machine, wires, estimate, plain] : comparison.contenders)
+    if (!wires.narrowest_link.empty())
+      text += wrap(fmt::format("{}: {}; narrowest: {}", machine.name, wires.algorithm, wires.narrowest_link),
                    kWidth, 2) +
               "\n";
   return text;
@@ -47,22 +48,27 @@ std::string table(const Comparison& comparison) {
 struct Part {
   const char* mark;
   const char* name;
-  Seconds Breakdown::*time;
+  Seconds time;
 };
-constexpr std::array<Part, 6> kParts = {{{"·", "data", &Breakdown::data},
-                                         {"▒", "forward", &Breakdown::forward},
-                                         {"█", "backward", &Breakdown::backward},
-                                         {"!", "exposed", &Breakdown::comm_exposed},
-                                         {"▓", "optimizer", &Breakdown::optimizer},
-                                         {"-", "other", &Breakdown::other}}};
+
+std::array<Part, 7> parts_of(const StepEstimate& estimate) {
+  const auto& parts = estimate.parts;
+  return {{{"·", "data", parts.data},
+           {"▒", "forward", parts.forward},
+           {"█", "backward", parts.backward - estimate.slowdown},
+           {"~", "slowed", estimate.slowdown},
+           {"!", "exposed", parts.comm_exposed},
+           {"▓", "optimizer", parts.optimizer},
+           {"-", "other", parts.other}}};
+}
 
 // A part as long as its share, each at the place where its running sum puts it, so that the whole is right.
-std::string bar(const Breakdown& parts, double per_second) {
+std::string bar(const StepEstimate& estimate, double per_second) {
   std::string text;
   double sum = 0;
   int drawn = 0;
-  for (const auto& part : kParts) {
-    sum += parts.*part.time;
+  for (const auto& part : parts_of(estimate)) {
+    sum += part.time;
     for (const int until = static_cast<int>(sum * per_second + 0.5); drawn < until; ++drawn)
       text += part.mark;
   }
@@ -76,21 +82,21 @@ std::string bars(const Comparison& comparison) {
   const double cells = double(kWidth - names - 14);
   std::string text = "Where a step's time goes\n";
   for (const auto& contender : comparison.contenders)
-    text +=
-        fmt::format("{:{}}  {} {}\n", contender.machine.name.substr(0, names), names,
-                    bar(contender.estimate.parts, cells / longest), milliseconds(contender.estimate.step));
-  text += fmt::format("{:{}} ", "", names);
-  for (const auto& part : kParts)
-    if (part.time != &Breakdown::data || comparison.options.data > 0)
-      text += fmt::format(" {} {}", part.mark, part.name);
-  return text + "\n";
+    text += fmt::format("{:{}}  {} {}\n", contender.machine.name.substr(0, names), names,
+                        bar(contender.estimate, cells / longest), milliseconds(contender.estimate.step));
+  std::vector<std::string> legend;
+  for (const auto& part : parts_of(comparison.contenders.front().estimate))
+    if (part.name != std::string_view("data") || comparison.options.data > 0)
+      legend.push_back(fmt::format("{} {}", part.mark, part.name));
+  return text + join(legend, "  ") + "\n";
 }
 
 std::string remedies(const Comparison& comparison) {
   if (comparison.remedies.empty()) return {};
-  auto text = fmt::format(
-      "What else would help on {}{}\n", comparison.answer.worse,
-      comparison.contenders.size() > 1 ? fmt::format(" (the link: {:.2f}x)", comparison.answer.speedup) : "");
+  auto text = fmt::format("What else would help on {}{}\n", comparison.answer.worse,
+                          comparison.contenders.size() > 1
+                              ? fmt::format(" (the link: {:.2f}x)", comparison.answer.link.speedup)
+                              : "");
   for (const auto& remedy : comparison.remedies)
     text += fmt::format("  {:22} {:.2f}x  {}\n", remedy.what, remedy.speedup, remedy.note);
   return text + "\n";
@@ -128,6 +134,8 @@ std::string certainty(const Comparison& comparison) {
 }
 
 }  // namespace
+
+std::string plural(const std::string& word) { return word + (word.ends_with("ch") ? "es" : "s"); }
 
 std::string wrap(const std::string& text, std::size_t width, std::size_t indent) {
   std::string result;

@@ -16,6 +16,8 @@ nlohmann::json comparison_json(const Comparison&);
 std::string sweep_text(const std::vector<SweepCurve>&, const SweepSpec&, const Workload&);
 nlohmann::json sweep_json(const std::vector<SweepCurve>&, const SweepSpec&);
 
+std::string plural(const std::string& word);  // "images", "batches"
+
 // Words put into lines of at most `width` characters, the following ones indented.
 std::string wrap(const std::string& text, std::size_t width, std::size_t indent = 0);
 

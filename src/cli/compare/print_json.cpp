@@ -20,6 +20,8 @@ json estimate_json(const StepEstimate& estimate) {
           {"samples_per_s", estimate.samples_per_s},
           {"comm_exposed_ms", estimate.parts.comm_exposed * 1e3},
           {"comm_total_ms", estimate.communication * 1e3},
+          {"comm_slowdown_ms", estimate.slowdown * 1e3},
+          {"comm_cost_ms", estimate.communication_cost() * 1e3},
           {"scaling", estimate.scaling},
           {"gpus", estimate.ranks},
           {"gradient_bytes", estimate.gradient_bytes},
@@ -39,11 +41,23 @@ json machine_json(const Contender& contender) {
   return machine;
 }
 
+json effect_json(const Effect& effect) {
+  return {{"verdict", to_string(verdict_of(effect))},
+          {"certain", is_certain(effect)},
+          {"speedup", effect.speedup},
+          {"low", effect.low},
+          {"high", effect.high}};
+}
+
 json answer_json(const Answer& answer) {
   return {{"verdict", to_string(answer.verdict)},
+          {"certain", answer.certain},
           {"speedup", answer.speedup},
           {"low", answer.low},
           {"high", answer.high},
+          {"gpu_count", answer.count},
+          {"gpu", effect_json(answer.gpu)},
+          {"link", effect_json(answer.link)},
           {"reason", answer.reason},
           {"better", answer.better},
           {"worse", answer.worse},

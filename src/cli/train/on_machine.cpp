@@ -41,9 +41,9 @@ nlohmann::json result_json(const TrainOnOptions& options, const StepEstimate& es
 
 std::string machine_title(const TrainOnOptions& options, const Workload& workload,
                           const StepEstimate& estimate) {
-  return fmt::format("{} on {} GPUs of {}, simulated: {:.1f} ms a step, {:.1f} {}s/s, scaling {:.0f} %",
+  return fmt::format("{} on {} GPUs of {}, simulated: {:.1f} ms a step, {:.1f} {}/s, scaling {:.0f} %",
                      workload.name, estimate.ranks, options.on, estimate.step * 1e3, estimate.samples_per_s,
-                     workload.sample, 100 * estimate.scaling);
+                     plural(workload.sample), 100 * estimate.scaling);
 }
 
 int tell(const TrainOnOptions& options, const StepEstimate& estimate, const std::string& title) {

@@ -1,121 +1,100 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "predict/compare/compare.h"
+#include "predict/compare/words.h"
 
+// How much faster, split into what the number of GPUs, the GPU and the link contribute, and how sure.
 namespace gradwire {
 namespace {
 
-// What the two steps have in common (the same GPU computing the same batch) errs alike and cancels; what
-// collectives add errs on its own. Steps on different GPUs err independently altogether.
-double ratio_error(const Contender& a, const Contender& b, const StepModel& model) {
+// Two steps of the same computing: what they have in common errs alike and cancels; what collectives add
+// errs on its own.
+double link_error(const Contender& a, const Contender& b) {
   constexpr double kCommon = 0.02;  // of two steps that differ in their wires alone: run to run
-  const bool same = a.machine.gpu.id == b.machine.gpu.id && a.wires.ranks == b.wires.ranks;
   const auto own = [&](const Contender& c) {
     const double added =
         (c.estimate.parts.comm_exposed + 0.5 * c.estimate.parts.comm_overlapped) / c.estimate.step;
     const double wires = std::max(c.wires.relative_error, 0.1) * added;
-    const double rest = same ? kCommon : c.estimate.relative_error;
-    return wires * wires + rest * rest;
+    return wires * wires + kCommon * kCommon;
   };
-  const double error = std::sqrt(own(a) + own(b));
-  return same ? error : std::max(error, model.constants.error_anchored);
+  return std::sqrt(own(a) + own(b));
 }
 
-// Machines with the same GPU compute alike, but how long is an estimate unless it was measured: where it
-// takes longer links matter less, where it takes less they matter more. Gives what the speedup is multiplied
-// by.
+// How long the same computing takes is an estimate unless it was measured: where it takes longer links matter
+// less, where it takes less they matter more. Gives what the speedup is multiplied by.
 double change_if_computing_takes(double times, const Contender& better, const Contender& worse) {
   const auto& parts = better.estimate.parts;
   const auto more = (times - 1) * (parts.forward + parts.backward + parts.optimizer);
   return (1 + more / worse.estimate.step) / (1 + more / better.estimate.step);
 }
 
-struct Range {
-  double low = 1, high = 1;
-};
+double each(const Contender& contender) { return contender.estimate.samples_per_s / contender.wires.ranks; }
 
-Range range_of(const Answer& answer, const Contender& better, const Contender& worse,
-               const StepModel& model) {
-  const double error = ratio_error(better, worse, model);
-  Range range{answer.speedup, answer.speedup};
+// Both with the same computing.
+Effect link_effect(const Contender& better, const Contender& worse) {
+  const double speedup = each(better) / each(worse), error = link_error(better, worse);
+  Effect effect{speedup, speedup, speedup};
   const double unsure = better.estimate.computing_error;
-  if (unsure > 0 && better.machine.gpu.id == worse.machine.gpu.id)
+  if (unsure > 0)
     for (const double times : {1 - unsure, 1 + unsure}) {
-      const double speedup = answer.speedup * change_if_computing_takes(times, better, worse);
-      range = {std::min(range.low, speedup), std::max(range.high, speedup)};
+      const double other = speedup * change_if_computing_takes(times, better, worse);
+      effect.low = std::min(effect.low, other);
+      effect.high = std::max(effect.high, other);
     }
-  return {range.low / (1 + error), range.high * (1 + error)};
+  effect.low /= 1 + error;
+  effect.high *= 1 + error;
+  return effect;
 }
 
-Verdict verdict_of(double speedup) {
-  if (speedup >= 1 + kMatters) return Verdict::helps;
-  return speedup <= 1 / (1 + kMatters) ? Verdict::hurts : Verdict::no_difference;
+// On the same wires. Estimates of different GPUs err independently.
+Effect gpu_effect(const Contender& better, const Contender& worse, const StepModel& model) {
+  const double speedup = each(better) / each(worse);
+  const double error = std::max(std::hypot(better.estimate.computing_error, worse.estimate.computing_error),
+                                model.constants.error_anchored);
+  return {speedup, speedup / (1 + error), speedup * (1 + error)};
 }
 
-std::string milliseconds(Seconds time) {
-  return time < 0.01 ? fmt::format("{:.1f} ms", time * 1e3) : fmt::format("{:.0f} ms", time * 1e3);
-}
-
-std::string megabytes(Bytes bytes) {
-  return bytes >= 10'000'000'000 ? fmt::format("{:.0f} GB", double(bytes) / 1e9)
-                                 : fmt::format("{:.0f} MB", double(bytes) / 1e6);
-}
-
-// "over NVLink", "through host memory": the way as the NCCL model names it.
-std::string way(const Contender& contender) {
-  const auto& path = contender.wires.path;
-  if (path.empty() || path == "no limits") return "without limits";
-  return path == "host memory" ? "through host memory" : "over " + path;
-}
-
-std::string exposure(const Contender& contender) {
-  const auto& parts = contender.estimate.parts;
-  if (parts.comm_exposed < 0.01 * contender.estimate.step) return "hides under backward";
-  return fmt::format("leaves {} uncovered", milliseconds(parts.comm_exposed));
-}
-
-std::string reason_of(const Contender& better, const Contender& worse) {
-  const auto& slow = worse.estimate;
-  if (better.machine.gpu.id != worse.machine.gpu.id)
-    return fmt::format("the GPUs differ: {} against {}", better.machine.gpu.name, worse.machine.gpu.name);
-  if (slow.communication == 0) return "one GPU sends nothing";
-  const auto first =
-      fmt::format("a step sends {} of gradients; {} that takes {} and {}", megabytes(slow.gradient_bytes),
-                  way(worse), milliseconds(slow.communication), exposure(worse));
-  if (better.estimate.communication == 0) return first + ", and what hides still slows computing";
-  return first + fmt::format(", {} {} and {}", way(better), milliseconds(better.estimate.communication),
-                             exposure(better));
-}
-
-std::string how_much(const Answer& answer) {
-  return fmt::format("{:.2f}x ({:.2f} to {:.2f})", answer.speedup, answer.low, answer.high);
-}
-
-std::string sentence_of(const Workload& workload, const Answer& answer) {
-  const auto names = fmt::format("{} over {}", answer.better, answer.worse);
-  if (answer.verdict == Verdict::no_difference)
-    return fmt::format("It does not matter for {}: {} gives {}, because {}.", workload.name, names,
-                       how_much(answer), answer.reason);
-  return fmt::format("{} for {}: {} gives {}, because {}.", answer.verdict == Verdict::helps ? "Yes" : "No",
-                     workload.name, names, how_much(answer), answer.reason);
+// Errors of factors that have nothing to do with each other add up as squares of logarithms.
+Effect product(double count, const Effect& a, const Effect& b) {
+  const double speedup = count * a.speedup * b.speedup;
+  const auto away = [](double x, double y) { return std::hypot(std::log(x), std::log(y)); };
+  return {speedup, speedup * std::exp(-away(a.speedup / a.low, b.speedup / b.low)),
+          speedup * std::exp(away(a.high / a.speedup, b.high / b.speedup))};
 }
 
 }  // namespace
 
+Verdict verdict_of(const Effect& effect) {
+  if (effect.speedup >= 1 + kMatters) return Verdict::helps;
+  return effect.speedup <= 1 / (1 + kMatters) ? Verdict::hurts : Verdict::no_difference;
+}
+
+bool is_certain(const Effect& effect) {
+  constexpr double kNearly = 1 + 2 * kMatters;  // "no difference" may be a little off either way
+  const auto verdict = verdict_of(effect);
+  if (verdict == Verdict::helps) return effect.low > 1;
+  if (verdict == Verdict::hurts) return effect.high < 1;
+  return effect.low >= 1 / kNearly && effect.high <= kNearly;
+}
+
 Answer judge(const Workload& workload, const Contender& better, const Contender& worse,
-             const StepModel& model) {
+             const StepOptions& options, const StepModel& model) {
   Answer answer;
   answer.better = better.machine.name;
   answer.worse = worse.machine.name;
-  answer.speedup = better.estimate.samples_per_s / worse.estimate.samples_per_s;
-  const auto range = range_of(answer, better, worse, model);
-  answer.low = range.low;
-  answer.high = range.high;
-  answer.verdict = verdict_of(answer.speedup);
-  answer.reason = reason_of(better, worse);
+  answer.alike = better.machine.gpu.id == worse.machine.gpu.id || options.anchor;
+  auto rewired = worse;  // the worse machine's GPU on the better one's wires
+  rewired.wires = better.wires;
+  rewired.estimate = answer.alike ? better.estimate
+                                  : estimate_step(workload, worse.machine.gpu, better.wires, options, model);
+  answer.count = double(better.wires.ranks) / worse.wires.ranks;
+  answer.link = link_effect(rewired, worse);
+  if (!answer.alike) answer.gpu = gpu_effect(better, rewired, model);
+  static_cast<Effect&>(answer) = product(answer.count, answer.gpu, answer.link);
+  answer.verdict = verdict_of(answer);
+  answer.certain = is_certain(answer);
+  answer.reason = reason_of(answer, better, {rewired, worse});
   answer.sentence = sentence_of(workload, answer);
   return answer;
 }

@@ -41,6 +41,10 @@ std::vector<std::string> warnings_of(const Workload& workload, const std::vector
                     "{:.0f}; times are as if it did",
                     workload.name, contender.machine.name, double(needed) / 1e9, double(memory) / 1e9));
   }
+  const auto other = [&](const Contender& one) { return one.machine.gpu.id != contenders[0].machine.gpu.id; };
+  if (options.anchor && std::any_of(contenders.begin(), contenders.end(), other))
+    warnings.push_back(
+        "the step you measured stands for every GPU here, though they differ: the links alone are compared");
   return warnings;
 }
 
@@ -52,6 +56,10 @@ Bytes state_bytes(const Workload& workload, const StepOptions& options, int rank
   const Bytes each = 4 + static_cast<Bytes>(options.gradient_bytes);
   return parameter_count(workload) * each +
          parameter_count(workload) * state / static_cast<Bytes>(options.zero1 ? ranks : 1);
+}
+
+bool computed_on_cpu(const Timeline& timeline) {
+  return timeline.source.starts_with("gradwire train ") && timeline.source.find("nccl") == std::string::npos;
 }
 
 std::string_view to_string(Verdict verdict) {
@@ -93,7 +101,7 @@ Comparison compare(const Workload& workload, const std::vector<Machine>& machine
   const auto [better, worse] = extremes(all);
   const auto first = all.size() > 1 ? all[better] : with_ideal_wires(workload, all[0], options, model);
   const auto& second = all[worse];
-  result.answer = judge(workload, first, second, model);
+  result.answer = judge(workload, first, second, options, model);
   result.warnings = warnings_of(workload, all, options);
   result.remedies = find_remedies(workload, second, options, model);
   if (first.wires.ranks > 1 || second.wires.ranks > 1)

@@ -25,13 +25,26 @@ struct Contender {
   Seconds plain_step = 0;  // what bytes / link rate says, everything else equal
 };
 
-struct Answer {
+// A factor of throughput and where it lies, from the errors of the parts that differ.
+struct Effect {
+  double speedup = 1, low = 1, high = 1;
+};
+Verdict verdict_of(const Effect&);
+bool is_certain(const Effect&);  // the range does not contradict the verdict
+
+// Its own factor is throughput of the better connected machine over that of the worse one.
+struct Answer : Effect {
   Verdict verdict = Verdict::no_difference;
+  bool certain = true;        // the range does not contradict the verdict
   std::string better, worse;  // the machines compared: better and worse connected
-  double speedup = 1;         // throughput of the first over that of the second
-  double low = 1, high = 1;   // where it lies, from the errors of the parts that differ
-  std::string reason;         // one clause
-  std::string sentence;       // the whole answer
+  // That factor is the product of these. The link's is what the worse machine's computing would gain on the
+  // better one's wires; the GPU's is what is left, 1 when both compute alike (the same GPU, or a measured
+  // step that stands for both).
+  double count = 1;  // GPUs of the first over those of the second
+  Effect gpu, link;
+  bool alike = true;     // both compute alike
+  std::string reason;    // one clause
+  std::string sentence;  // the whole answer
 };
 
 // Something else to change on the worse connected machine, and what it would bring there.
@@ -62,13 +75,17 @@ Contender contend(const Workload&, const Machine&, const StepOptions&, const Ste
 // At least one machine. With one, the answer is what a link without limits would change.
 Comparison compare(const Workload&, const std::vector<Machine>&, const StepOptions&, const StepModel& = {});
 
-Answer judge(const Workload&, const Contender& better, const Contender& worse, const StepModel&);
+Answer judge(const Workload&, const Contender& better, const Contender& worse, const StepOptions&,
+             const StepModel&);
 std::vector<Remedy> find_remedies(const Workload&, const Contender&, const StepOptions&, const StepModel&);
 std::vector<Turn> find_turns(const Workload&, const Contender& better, const Contender& worse,
                              const StepOptions&, const StepModel&);
 
 // Weights, gradients and the optimizer's state on one GPU, without activations: at least so many bytes.
 Bytes state_bytes(const Workload&, const StepOptions&, int ranks);
+
+// Whether a recorded run computed on processors: `gradwire train` takes GPUs where NCCL connects them alone.
+bool computed_on_cpu(const Timeline&);
 
 // The same contender as if its wires had no limit: communication that costs nothing.
 Contender with_ideal_wires(const Workload&, const Contender&, const StepOptions&, const StepModel&);

@@ -71,6 +71,57 @@ TEST(Compare, AMeasuredStepNarrowsTheRange) {
   EXPECT_GT(estimated.high / estimated.speedup, measured.high / measured.speedup);
 }
 
+// The GPU's effect is on the better machine's wires, the link's on the worse machine's GPU.
+TEST(Compare, SaysWhatTheGpuDoesAndWhatTheLinkDoes) {
+  const auto answer = ask("gpt2", 4, {"dgx-a100", "8x-v100-pcie"}).answer;
+  EXPECT_FALSE(answer.alike);
+  EXPECT_GT(answer.gpu.speedup, 1.1);
+  EXPECT_GT(answer.link.speedup, 1.05);
+  EXPECT_NEAR(answer.speedup, answer.gpu.speedup * answer.link.speedup, 1e-9);
+  EXPECT_LT(answer.link.high / answer.link.low, answer.high / answer.low) << "the link is known better";
+  EXPECT_THAT(answer.sentence, HasSubstr("and the link alone helps: GPU"));
+  EXPECT_THAT(answer.sentence, HasSubstr("link 1.1"));
+}
+
+TEST(Compare, CountsMoreGpusApartFromTheLink) {
+  const auto answer = ask("bert-large", 8, {"2*dgx-h100@ndr", "dgx-h100"}).answer;
+  EXPECT_DOUBLE_EQ(answer.count, answer.better == "2*dgx-h100@ndr" ? 2 : 0.5);
+  EXPECT_NEAR(answer.link.speedup, 1, 0.05);
+  EXPECT_THAT(answer.sentence, HasSubstr("the link alone does not matter"));
+}
+
+TEST(Compare, AMeasuredStepStandsForEveryGpuSoTheLinksAloneAreCompared) {
+  StepOptions options;
+  options.batch = 4;
+  options.anchor = Anchor{.step = 0.2, .batch = 4};
+  const auto result = compare(
+      build_model("gpt2"), {find_machine("2x-a100-pcie-nvlink"), find_machine("2x-rtx3090-pcie")}, options);
+  EXPECT_EQ(result.answer.gpu.speedup, 1);
+  EXPECT_DOUBLE_EQ(result.answer.speedup, result.answer.link.speedup);
+  EXPECT_THAT(result.answer.reason, HasSubstr("through host memory"));
+  ASSERT_EQ(result.warnings.size(), 1u);
+  EXPECT_THAT(result.warnings[0], HasSubstr("the links alone are compared"));
+}
+
+TEST(Compare, ARangeThatSpansOneIsNoAnswer) {
+  EXPECT_TRUE(is_certain({1.3, 1.1, 1.5}));
+  EXPECT_FALSE(is_certain({1.3, 0.9, 1.7}));
+  EXPECT_FALSE(is_certain({0.8, 0.6, 1.1}));
+  EXPECT_TRUE(is_certain({1.02, 0.99, 1.06}));
+  EXPECT_FALSE(is_certain({1.02, 0.8, 1.3})) << "half or twice as likely as none is not 'none'";
+  const auto answer = ask("resnet50", 64, {"2x-a100-pcie-nvlink", "2x-v100-sxm-pcie"}).answer;
+  ASSERT_LT(answer.low, 1) << answer.sentence;
+  EXPECT_THAT(answer.sentence, HasSubstr("Can't tell for resnet50"));
+}
+
+TEST(Compare, HiddenCollectivesCostWhatTheySlow) {
+  const auto result = ask("resnet50", 64, {"2x-titan-rtx-pcie"});
+  const auto& estimate = result.contenders[0].estimate;
+  const auto ideal = with_ideal_wires(result.workload, result.contenders[0], result.options, {}).estimate;
+  EXPECT_GT(estimate.communication_cost(), 5 * estimate.parts.comm_exposed);
+  EXPECT_NEAR(estimate.communication_cost(), estimate.step - ideal.step, 1e-6);
+}
+
 TEST(Compare, OneMachineIsComparedWithALinkWithoutLimits) {
   const auto result = ask("gpt2", 4, {"2x-titan-rtx-pcie"});
   EXPECT_EQ(result.answer.better, "a link without limits");
@@ -98,6 +149,12 @@ TEST(Compare, SaysWhenAModelDoesNotFitTheGpu) {
   ASSERT_EQ(result.warnings.size(), 1u);
   EXPECT_THAT(result.warnings[0], HasSubstr("weights, gradients and optimizer take 1129 GB, it has 80"));
   EXPECT_TRUE(ask("gpt2", 1, {"dgx-h100"}).warnings.empty());
+}
+
+TEST(Compare, KnowsATraceOfAProcessor) {
+  EXPECT_TRUE(computed_on_cpu({"gradwire train gpt-tiny, shm", 2, {}}));
+  EXPECT_FALSE(computed_on_cpu({"gradwire train gpt-tiny, nccl", 2, {}}));
+  EXPECT_FALSE(computed_on_cpu({"model: gpt2 on dgx-a100", 2, {}}));
 }
 
 TEST(Compare, OneGpuSendsNothing) {

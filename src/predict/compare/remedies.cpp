@@ -73,7 +73,7 @@ std::vector<Turn> find_turns(const Workload& workload, const Contender& better, 
     auto a = better, b = worse;
     a.estimate = estimate_step(workload, a.machine.gpu, a.wires, options, model);
     b.estimate = estimate_step(workload, b.machine.gpu, b.wires, options, model);
-    return judge(workload, a, b, model);
+    return judge(workload, a, b, options, model);
   };
   const auto now = answer_with(given).verdict;
   std::vector<Turn> turns;

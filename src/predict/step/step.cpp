@@ -110,6 +110,7 @@ class Progress {
 
 struct Solution {
   Seconds backward = 0;  // of the last micro-batch: with hooks and slow-down
+  Seconds slowdown = 0;  // part of it
   Seconds exposed = 0, other = 0;
   Lane lane;
 };
@@ -141,7 +142,7 @@ Solution solve_lanes(const StepProblem& problem, const StepConstants& constants,
   if (problem.options.distribution == Distribution::dataparallel && problem.ranks > 1)
     return solve_dataparallel(problem, constants);
   Solution solution;
-  solution.backward = problem.backward + hooks(problem, constants);
+  const auto alone = solution.backward = problem.backward + hooks(problem, constants);
   solution.other = problem.between;
   if (problem.ranks == 1) return solution;
   solution.other += spread(problem, constants, computing_of(problem));
@@ -151,6 +152,7 @@ Solution solve_lanes(const StepProblem& problem, const StepConstants& constants,
   if (!problem.on_processor) solution.backward += slowdown(problem, constants) * first.under;
   solution.lane = run_lane(problem, constants, solution.backward, visit);
   solution.backward = solution.lane.ended;
+  solution.slowdown = solution.backward - alone;
   solution.exposed = std::max(0.0, solution.lane.now - solution.backward);
   solution.other += problem.gather + problem.buffers;
   return solution;
@@ -206,6 +208,10 @@ StepEstimate solve(const StepProblem& problem, const StepConstants& constants) {
   estimate.samples_per_s = samples / estimate.step;
   estimate.gradient_bytes = problem.gradient_bytes;
   estimate.communication = solution.lane.busy;
+  estimate.slowdown = solution.slowdown;
+  const bool lanes = problem.ranks > 1 && options.distribution != Distribution::none &&
+                     options.distribution != Distribution::dataparallel;
+  if (lanes) estimate.synchronising = problem.gather + problem.buffers;
   auto& parts = estimate.parts;
   parts.data = options.accumulate * options.data;
   parts.forward = options.accumulate * problem.forward;

@@ -28,12 +28,17 @@ struct StepEstimate {
   std::vector<BucketTimes> buckets;
   Bytes gradient_bytes = 0;    // that travel in a step
   Seconds communication = 0;   // of all collectives, hidden or not
+  Seconds slowdown = 0;        // of backward, by the collectives under it; part of parts.backward
+  Seconds synchronising = 0;   // gathering parameters (ZeRO-1), broadcasting buffers; part of parts.other
   double scaling = 1;          // throughput over that of as many GPUs without any distribution
   double relative_error = 0;   // to expect of the step
   double computing_error = 0;  // of its computing alone; 0 when that was measured
   int batch = 0, ranks = 1;    // of a micro-batch on a GPU; GPUs
   int accumulate = 1;          // micro-batches of the step
   Seconds micro_backward = 0;  // of a micro-batch before the last: nothing is sent under it
+
+  // What the step would save if nothing had to be sent: hidden collectives cost too, by slowing backward.
+  Seconds communication_cost() const { return parts.comm_exposed + slowdown + synchronising; }
 };
 
 StepEstimate solve(const StepProblem&, const StepConstants&);

@@ -1,0 +1,96 @@
+#include "predict/compare/words.h"
+
+#include <fmt/format.h>
+
+namespace gradwire {
+namespace {
+
+std::string milliseconds(Seconds time) {
+  return time < 0.01 ? fmt::format("{:.1f} ms", time * 1e3) : fmt::format("{:.0f} ms", time * 1e3);
+}
+
+std::string megabytes(Bytes bytes) {
+  return bytes >= 10'000'000'000 ? fmt::format("{:.0f} GB", double(bytes) / 1e9)
+                                 : fmt::format("{:.0f} MB", double(bytes) / 1e6);
+}
+
+// "over NVLink", "through host memory": the way as the NCCL model names it.
+std::string way(const Contender& contender) {
+  const auto& path = contender.wires.path;
+  if (path.empty() || path == "no limits") return "without limits";
+  return path == "host memory" ? "through host memory" : "over " + path;
+}
+
+// What that costs a step: what is uncovered, and what is hidden but slows backward.
+std::string cost(const Contender& contender) {
+  const auto& estimate = contender.estimate;
+  if (estimate.communication_cost() < 0.01 * estimate.step) return "hides under backward";
+  auto text = fmt::format("costs {}", milliseconds(estimate.communication_cost()));
+  const bool uncovered = estimate.parts.comm_exposed >= 0.01 * estimate.step;
+  const bool slows = estimate.slowdown >= 0.01 * estimate.step;
+  if (uncovered && slows)
+    return text + fmt::format(" ({} of it uncovered)", milliseconds(estimate.parts.comm_exposed));
+  if (slows) return text + " by slowing backward";
+  return text;
+}
+
+std::string how_much(const Effect& effect) {
+  return fmt::format("{:.2f}x ({:.2f} to {:.2f})", effect.speedup, effect.low, effect.high);
+}
+
+// Where several things differ: what each contributes.
+std::string factors(const Answer& answer, const Contender& better, const Contender& worse) {
+  std::string text;
+  if (answer.count != 1)
+    text +=
+        fmt::format("{} instead of {} GPUs {:.2f}x, ", better.wires.ranks, worse.wires.ranks, answer.count);
+  if (!answer.alike)
+    text += fmt::format("GPU {:.2f}x ({} against {}), ", answer.gpu.speedup, better.machine.gpu.name,
+                        worse.machine.gpu.name);
+  if (text.empty()) return text;
+  return text + fmt::format("link {}; ", how_much(answer.link));
+}
+
+// How the reason is joined to the answer.
+std::string link_clause(const Answer& answer) {
+  if (answer.alike && answer.count == 1) return answer.certain ? ", because" : ";";
+  if (!is_certain(answer.link)) return "; whether the link alone helps can't be told:";
+  const auto verdict = verdict_of(answer.link);
+  return fmt::format("{} the link alone {}:", verdict == answer.verdict ? ", and" : ", but",
+                     verdict == Verdict::helps   ? "helps"
+                     : verdict == Verdict::hurts ? "hurts"
+                                                 : "does not matter");
+}
+
+}  // namespace
+
+std::string reason_of(const Answer& answer, const Contender& better, const Rewired& same) {
+  const auto& [fast, slow] = same;
+  const auto parts = factors(answer, better, slow);
+  if (slow.estimate.communication == 0 && fast.estimate.communication == 0)
+    return parts + "one GPU sends nothing";
+  const auto& sends = slow.estimate.communication > 0 ? slow : fast;
+  auto text = parts + fmt::format("a step sends {} of gradients; ", megabytes(sends.estimate.gradient_bytes));
+  if (slow.estimate.communication == 0)
+    return text + fmt::format("{} that takes {} and {}, on one GPU nothing is sent", way(fast),
+                              milliseconds(fast.estimate.communication), cost(fast));
+  text += fmt::format("{} that takes {} and {}", way(slow), milliseconds(slow.estimate.communication),
+                      cost(slow));
+  if (fast.estimate.communication == 0) return text;
+  return text +
+         fmt::format(", {} {} and {}", way(fast), milliseconds(fast.estimate.communication), cost(fast));
+}
+
+std::string sentence_of(const Workload& workload, const Answer& answer) {
+  const auto* word = !answer.certain                    ? "Can't tell"
+                     : answer.verdict == Verdict::helps ? "Yes"
+                     : answer.verdict == Verdict::hurts ? "No"
+                                                        : "It does not matter";
+  const auto gives = answer.certain ? how_much(answer)
+                                    : fmt::format("{:.2f}x, but anything from {:.2f} to {:.2f} is possible",
+                                                  answer.speedup, answer.low, answer.high);
+  return fmt::format("{} for {}: {} over {} gives {}{} {}.", word, workload.name, answer.better, answer.worse,
+                     gives, link_clause(answer), answer.reason);
+}
+
+}  // namespace gradwire
