@@ -41,7 +41,8 @@ Example, on each of two hosts:
 
 With --on MACHINE nothing runs: the model says what nccl-tests would show there,
 with the algorithm, protocol and path to look for in NCCL's log. Backends are
-then nccl, gloo, tcp and mpi.
+then nccl, gloo, mpi, and ours: shm, tcp and shm+tcp, whose programs run in
+simulated time.
 
 Examples:
   gradwire bench all_reduce --on dgx-a100 --sizes 1K:1G:8

@@ -4,13 +4,15 @@
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/bench/sample.h"
-#include "predict/backends/backends.h"
+#include "predict/backends/own.h"
 #include "predict/nccl/all_reduce.h"
 #include "report/chart.h"
+#include "report/wrap.h"
 
 namespace gradwire {
 namespace {
@@ -39,25 +41,36 @@ AllReduceEstimate ask(const NcclModel& model, Collective collective, Bytes bytes
   }
 }
 
-// Half to twice: what two constants from another machine are worth.
-constexpr double kBackendError = 0.5;
+// Prices all-reduces of one backend other than NCCL: ours by their programs, the others by two constants.
+class HostBackend {
+ public:
+  HostBackend(const PriceOptions& options, const std::string& name) : name_(name) {
+    const auto measured = options.costs.empty() ? std::string() : read_file(options.costs);
+    if (is_own_backend(name))
+      own_ = measured.empty() ? default_own_costs() : own_costs_from_bench(measured, options.costs);
+    else
+      cost_ =
+          measured.empty() ? find_backend_cost(name) : backend_cost_from_bench(measured, name, options.costs);
+  }
 
-AllReduceEstimate ask_backend(const BackendCost& cost, const Machine& machine, Bytes bytes) {
-  AllReduceEstimate estimate;
-  const BackendEstimate priced = backend_all_reduce(cost, machine, bytes);
-  estimate.time = priced.time;
-  estimate.algorithm = "Ring";
-  estimate.protocol = "TCP";
-  estimate.path = machine.nodes > 1 ? "host memory + network" : "host memory";
-  estimate.narrowest_link = priced.network_bound ? "network card" : cost.name + "'s own rate";
-  estimate.relative_error = kBackendError;
-  return estimate;
-}
+  AllReduceEstimate all_reduce(const Machine& machine, Bytes bytes) const {
+    const auto priced =
+        own_ ? own_all_reduce(name_, *own_, machine, bytes) : backend_all_reduce(cost_, machine, bytes);
+    AllReduceEstimate estimate;
+    estimate.time = priced.time;
+    estimate.algorithm = priced.algorithm;
+    estimate.protocol = name_ == "shm" ? "memory" : name_ == "shm+tcp" ? "shm+TCP" : "TCP";
+    estimate.path = machine.nodes > 1 ? "host memory + network" : "host memory";
+    estimate.narrowest_link = priced.network_bound ? "network card" : name_ + "'s own rate";
+    estimate.relative_error = priced.relative_error;
+    return estimate;
+  }
 
-BackendCost cost_of(const PriceOptions& options, const std::string& backend) {
-  if (options.costs.empty()) return find_backend_cost(backend);
-  return backend_cost_from_bench(read_file(options.costs), backend, options.costs);
-}
+ private:
+  std::string name_;
+  std::optional<OwnCosts> own_;
+  BackendCost cost_;
+};
 
 // Variables of the user's shell that would also change what NCCL does there.
 NcclSettings settings_here() {
@@ -75,11 +88,11 @@ std::vector<PricedRow> price(const PriceOptions& options, const Machine& machine
     if (backend != "nccl" && options.collective != Collective::all_reduce)
       throw ConfigError(fmt::format("{} with --on: only all_reduce has a model", backend));
     const NcclModel model(machine, default_calibration(), settings_here());
-    const BackendCost cost = backend == "nccl" ? BackendCost{} : cost_of(options, backend);
+    std::optional<HostBackend> host;
+    if (backend != "nccl") host.emplace(options, backend);
     for (const Bytes bytes : options.sizes) {
       PricedRow row{backend, bytes, {}, 0};
-      row.estimate =
-          backend == "nccl" ? ask(model, options.collective, bytes) : ask_backend(cost, machine, bytes);
+      row.estimate = host ? host->all_reduce(machine, bytes) : ask(model, options.collective, bytes);
       if (row.estimate.time > 0)
         row.busbw = bus_bandwidth(options.collective, ranks, bytes, row.estimate.time) / 1e9;
       rows.push_back(std::move(row));
@@ -92,25 +105,45 @@ double algbw(const PricedRow& row) {
   return row.estimate.time > 0 ? algorithm_bandwidth(row.bytes, row.estimate.time) / 1e9 : 0;
 }
 
+// What the error bar of a backend rests on.
+std::string basis(const std::string& backend, bool measured) {
+  if (backend == "nccl") return "mean error on machines of this class left out of the fit (docs/accuracy.md)";
+  const std::string where =
+      measured ? "from your --costs" : "from one host of 2 virtual cores (docs/performance.md)";
+  if (backend == "shm") return "a guess: a sweep of 2 ranks " + where + ", bounded by the memory of the host";
+  if (is_own_backend(backend))
+    return "a guess: our programs in simulated time, costs of a process " + where +
+           "; where the network card is narrowest two measurements over a cable agree to 5 %";
+  return "a guess: two constants " + where +
+         "; where the network card is narrowest one measurement over a cable agrees to 5 %";
+}
+
+std::string microseconds(Seconds time) {
+  return time < 0.01 ? fmt::format("{:.5g}", time * 1e6) : fmt::format("{:.0f}", time * 1e6);
+}
+
+std::string comment(const std::string& text) { return wrap("# " + text, kTerminalWidth, "#   ") + "\n"; }
+
 std::string table(const PriceOptions& options, const Machine& machine, const std::vector<PricedRow>& rows) {
-  std::string text = fmt::format("# {} on {}: {} GPUs of {} on {} node{}; predicted, not measured\n",
-                                 name_of(options.collective), machine.name, machine.gpus.size(),
-                                 machine.gpu.id, machine.nodes, machine.nodes == 1 ? "" : "s");
-  for (const std::string& note : machine.notes) text += fmt::format("# assumed: {}\n", note);
+  std::string text = comment(fmt::format("{} on {}: {} GPUs of {} on {} node{}; predicted, not measured",
+                                         name_of(options.collective), machine.name, machine.gpus.size(),
+                                         machine.gpu.id, machine.nodes, machine.nodes == 1 ? "" : "s"));
+  for (const std::string& note : machine.notes) text += comment("assumed: " + note);
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (i + 1 == rows.size() || rows[i + 1].backend != rows[i].backend)
-      text += fmt::format("# {}: over {}; narrowest: {}\n", rows[i].backend, rows[i].estimate.path,
-                          rows[i].estimate.narrowest_link);
-  constexpr const char* kHead = "#{:>11} {:<8} {:>10} {:>8} {:>8} {:>8} {:<9} {:<7} {:>8}\n";
-  text += fmt::format(kHead, "size", "backend", "time", "+-", "algbw", "busbw", "algo", "proto", "channels");
-  text += fmt::format(kHead, "(B)", "", "(us)", "", "(GB/s)", "(GB/s)", "", "", "");
+      text += comment(fmt::format("{}: over {}; narrowest: {}", rows[i].backend, rows[i].estimate.path,
+                                  rows[i].estimate.narrowest_link));
+  constexpr const char* kHead = "#{:>10} {:<7} {:>9} {:>5} {:>7} {:>7} {:<16} {:<7} {:>3}\n";
+  text += fmt::format(kHead, "size", "backend", "time", "+-", "algbw", "busbw", "algo", "proto", "ch.");
+  text += fmt::format(kHead, "(B)", "", "(us)", "(%)", "(GB/s)", "(GB/s)", "", "", "");
   for (const PricedRow& row : rows)
-    text += fmt::format("{:>12} {:<8} {:>10.5g} {:>6.0f} % {:>8.2f} {:>8.2f} {:<9} {:<7} {:>8}\n", row.bytes,
-                        row.backend, row.estimate.time * 1e6, 100 * row.estimate.relative_error, algbw(row),
-                        row.busbw, row.estimate.algorithm, row.estimate.protocol, row.estimate.channels);
-  return text +
-         "# +-: mean error of the model on machines of this class that it was not calibrated on "
-         "(docs/accuracy.md)\n";
+    text += fmt::format("{:>11} {:<7} {:>9} {:>5.0f} {:>7.2f} {:>7.2f} {:<16} {:<7} {:>3}\n", row.bytes,
+                        row.backend, microseconds(row.estimate.time), 100 * row.estimate.relative_error,
+                        algbw(row), row.busbw, row.estimate.algorithm, row.estimate.protocol,
+                        row.estimate.channels > 0 ? fmt::to_string(row.estimate.channels) : "-");
+  for (const auto& backend : options.backends)
+    text += comment(fmt::format("+- of {}: {}", backend, basis(backend, !options.costs.empty())));
+  return text;
 }
 
 std::string chart(const std::vector<PricedRow>& rows) {

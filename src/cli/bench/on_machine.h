@@ -14,7 +14,7 @@ struct PriceOptions {
   Collective collective = Collective::all_reduce;
   int ranks = 0;  // 0: all of the machine
   std::vector<Bytes> sizes;
-  std::vector<std::string> backends = {"nccl"};  // or gloo, tcp, mpi
+  std::vector<std::string> backends = {"nccl"};  // or gloo, mpi, shm, tcp, shm+tcp
   std::string costs;                             // a file of `gradwire bench --json` to take these from
   bool json = false, plot = true;
 };

@@ -7,11 +7,12 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "report/wrap.h"
 
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kWidth = 80;
+constexpr std::size_t kWidth = kTerminalWidth;
 
 std::string milliseconds(Seconds time) {
   return time < 0.0995 ? fmt::format("{:.1f} ms", time * 1e3) : fmt::format("{:.0f} ms", time * 1e3);
@@ -40,7 +41,7 @@ std::string table(const Comparison& comparison) {
   for (const auto& [machine, wires, estimate, plain] : comparison.contenders)
     if (!wires.narrowest_link.empty())
       text += wrap(fmt::format("{}: {}; narrowest: {}", machine.name, wires.algorithm, wires.narrowest_link),
-                   kWidth, 2) +
+                   kWidth, "  ") +
               "\n";
   return text;
 }
@@ -136,23 +137,6 @@ std::string certainty(const Comparison& comparison) {
 }  // namespace
 
 std::string plural(const std::string& word) { return word + (word.ends_with("ch") ? "es" : "s"); }
-
-std::string wrap(const std::string& text, std::size_t width, std::size_t indent) {
-  std::string result;
-  std::size_t column = 0;
-  for (const auto word : split(text, ' ')) {
-    if (column > 0 && column + 1 + word.size() > width) {
-      result += "\n" + std::string(indent, ' ');
-      column = indent;
-    } else if (column > 0) {
-      result += ' ';
-      ++column;
-    }
-    result += word;
-    column += word.size();
-  }
-  return result;
-}
 
 std::string comparison_text(const Comparison& comparison) {
   std::string warnings;

@@ -18,7 +18,4 @@ nlohmann::json sweep_json(const std::vector<SweepCurve>&, const SweepSpec&);
 
 std::string plural(const std::string& word);  // "images", "batches"
 
-// Words put into lines of at most `width` characters, the following ones indented.
-std::string wrap(const std::string& text, std::size_t width, std::size_t indent = 0);
-
 }  // namespace gradwire

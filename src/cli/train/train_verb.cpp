@@ -34,7 +34,7 @@ constexpr const char* kExamples = R"(
 Examples:
   gradwire train mlp -n 2
   gradwire train gpt-tiny -n 2 --steps 200 --trace step.json
-  gradwire train convnet -n 2 --checkpoint c.ckpt --checkpoint-every 50 \\
+  gradwire train convnet -n 2 --checkpoint c.ckpt --checkpoint-every 50 \
     --max-restarts 3
   gradwire train resnet50 -n 2 --batch 4 --compress bf16 --backend tcp --json
   gradwire train resnet50 --on dgx-a100 --batch 64 --trace simulated.json

@@ -14,10 +14,6 @@ namespace {
 constexpr double kTcpShare =
     0.94;  // of a card's nominal rate that TCP carries: 1.1 to 1.18 of 1.25 GB/s, 2.9 of 3.1
 
-double card_rate(const Machine& machine) {
-  return machine.network->gbit_per_nic.value_or(10) * 1e9 / 8 * kTcpShare;  // TCP sockets take one card
-}
-
 struct Measured {
   double bytes = 0, time = 0, ranks = 0;
 };
@@ -46,16 +42,17 @@ nlohmann::json parsed(std::string_view text, std::string_view where) {
 
 }  // namespace
 
+double card_rate(const Machine& machine) {
+  return machine.network->gbit_per_nic.value_or(10) * 1e9 / 8 * kTcpShare;  // TCP sockets take one card
+}
+
 // Steps: time of 4 bytes between 2 ranks / 2; rates: bus bandwidth at 64 MiB between 2 ranks. Measured on 2
 // virtual cores without a network between, so the rates are what software passes on.
 std::vector<BackendCost> all_backend_costs() {
-  return {
-      {"gloo", 56e-6, 1.4e9,
-       "Gloo 0.5.0 ring, 2 ranks over loopback: 112 us for 4 B, 48 ms for 64 MiB (docs/performance.md)"},
-      {"tcp", 4e-6, 2.8e9,
-       "our TCP transport, 2 ranks over loopback: 7.9 us for 4 B, 23.7 ms for 64 MiB (docs/performance.md)"},
-      {"mpi", 7.9e-6, 3.3e9,
-       "UCX 1.13.1 over TCP, ucx_perftest on loopback: tag_lat 7.9 us, tag_bw 3.3 GB/s at 64 MiB"}};
+  return {{"gloo", 56e-6, 1.4e9,
+           "Gloo 0.5.0 ring, 2 ranks over loopback: 112 us for 4 B, 48 ms for 64 MiB (docs/performance.md)"},
+          {"mpi", 7.9e-6, 3.3e9,
+           "UCX 1.13.1 over TCP, ucx_perftest on loopback: tag_lat 7.9 us, tag_bw 3.3 GB/s at 64 MiB"}};
 }
 
 BackendCost find_backend_cost(std::string_view name) {
@@ -64,7 +61,8 @@ BackendCost find_backend_cost(std::string_view name) {
     if (cost.name == name) return cost;
     names.push_back(cost.name);
   }
-  throw ConfigError(fmt::format("'{}' has no model: with --on there are nccl, {}", name, join(names, ", ")));
+  throw ConfigError(fmt::format("'{}' has no model: with --on there are nccl, {}, shm, tcp, shm+tcp", name,
+                                join(names, ", ")));
 }
 
 BackendCost backend_cost_from_bench(std::string_view text, std::string_view name, std::string_view where) {
@@ -82,7 +80,8 @@ BackendEstimate backend_all_reduce(const BackendCost& cost, const Machine& machi
   if (n < 2) return {};
   const bool network_bound = machine.nodes > 1 && card_rate(machine) < cost.host_bytes_per_s;
   const double rate = network_bound ? card_rate(machine) : cost.host_bytes_per_s;
-  return {2 * (n - 1) * cost.step + 2 * (n - 1) / n * static_cast<double>(bytes) / rate, network_bound};
+  return {2 * (n - 1) * cost.step + 2 * (n - 1) / n * static_cast<double>(bytes) / rate, network_bound,
+          "ring", network_bound ? kCardError : kSoftwareError};
 }
 
 }  // namespace gradwire

@@ -39,7 +39,8 @@ TEST(Backends, AnUnknownOneIsRefusedByNamingTheOthers) {
     find_backend_cost("nosuch");
     FAIL();
   } catch (const ConfigError& error) {
-    EXPECT_STREQ(error.what(), "'nosuch' has no model: with --on there are nccl, gloo, tcp, mpi");
+    EXPECT_STREQ(error.what(),
+                 "'nosuch' has no model: with --on there are nccl, gloo, mpi, shm, tcp, shm+tcp");
   }
 }
 
