@@ -157,7 +157,8 @@ TEST_P(BadUsage, is_said_in_words_and_by_code_two) {
 INSTANTIATE_TEST_SUITE_P(
     RunVerb, BadUsage,
     testing::Values(BadUse{{"-n", "2"}, "program is missing"}, BadUse{{"-n", "0", "true"}, "-n 0"},
-                    BadUse{{"-n", "x", "true"}, "--ranks x: write a whole number"}, BadUse{{"--", "./nonesuch"}, "'./nonesuch'"},
+                    BadUse{{"-n", "x", "true"}, "--ranks x: write a whole number"},
+                    BadUse{{"--", "./nonesuch"}, "'./nonesuch'"},
                     BadUse{{"--interface", "eth77", "true"}, "'eth77'"},
                     BadUse{{"--timeout", "soon", "true"}, "'soon'"},
                     BadUse{{"--max-restarts", "-1", "true"}, "--max-restarts -1"},
