@@ -1,4 +1,4 @@
-// What models may do and may not: unused, frozen, shared and scripted parameters, other types, other devices.
+// What models may do and may not: unused, frozen, shared and scripted parameters, other types.
 #include <gmock/gmock.h>
 
 #include "train/ddp_fixture.h"
@@ -142,50 +142,6 @@ TEST(DdpModels, that_differ_between_ranks_are_refused_on_every_rank) {
     const auto type = world.rank == 1 ? torch::kFloat64 : torch::kFloat32;
     const auto said = error_of([&] { DistributedDataParallel ddp(make_model(type), communicator); });
     EXPECT_THAT(said, HasSubstr("rank 1 has parameter first.weight: Double"));
-  });
-}
-
-TEST(DdpModels, on_another_device_are_refused_or_moved) {
-  run_ddp(1, "shm", [](const World&, Communicator& communicator) {
-    struct Elsewhere : torch::nn::Module {
-      Elsewhere() { register_parameter("weight", torch::empty({2}, torch::kMeta)); }
-      torch::Tensor forward(const torch::Tensor& x) { return x; }
-    };
-    const auto said =
-        error_of([&] { DistributedDataParallel ddp(std::make_shared<Elsewhere>(), communicator); });
-    EXPECT_THAT(said, HasSubstr("parameter weight is on meta and belongs on cpu: write "
-                                "model->to(torch::Device(\"cpu\"))"));
-    DistributedDataParallel ddp(make_model(), communicator, {.move_to_device = true});
-    EXPECT_THAT(
-        error_of([&] { ddp.forward(make_batch().input.to(torch::kMeta)); }),
-        HasSubstr(
-            "input 0 of forward is on meta and belongs on cpu: write input.to(torch::Device(\"cpu\"))"));
-    EXPECT_THAT(error_of([&] {
-                  DistributedDataParallel(make_model(), communicator, {.device = torch::Device("cuda:0")});
-                }),
-                HasSubstr("CUDA"));
-  });
-}
-
-TEST(DdpModels, keep_rank_0s_buffers_in_training_and_their_own_otherwise) {
-  run_ddp(2, "shm", [](const World& world, Communicator& communicator) {
-    struct Counting : torch::nn::Module {
-      Counting()
-          : fc(register_module("fc", torch::nn::Linear(6, 3))),
-            seen(register_buffer("seen", torch::zeros({2}))) {}
-      torch::Tensor forward(const torch::Tensor& x) { return fc(x) + seen.sum(); }
-      torch::nn::Linear fc;
-      torch::Tensor seen;
-    };
-    DistributedDataParallel ddp(std::make_shared<Counting>(), communicator);
-    ddp->seen.fill_(10 + world.rank);
-    {
-      const torch::NoGradGuard no_grad;
-      ddp.forward(make_batch().input);
-      EXPECT_EQ(ddp->seen[0].item<int>(), 10 + world.rank);
-    }
-    ddp.forward(make_batch().input).sum().backward();
-    EXPECT_EQ(ddp->seen[1].item<int>(), 10);
   });
 }
 

@@ -79,7 +79,7 @@ TEST(DdpUnderMpi, gives_the_gradients_of_the_whole_batch) {
 }
 
 TEST(Ddp, keeps_parameters_bit_identical_for_a_hundred_steps) {
-  for (const std::string backend : {"shm", "tcp"})
+  for (const std::string backend : {"shm", "tcp", "gloo", "shm+tcp"})
     run_ddp(3, backend, [](const World& world, Communicator& communicator) {
       torch::manual_seed(
           static_cast<std::uint64_t>(world.rank));  // every rank begins with a model of its own

@@ -207,7 +207,7 @@ struct Choice {
 const Choice kAll{{kPlain, kAccumulated, kUneven}, {torch::kFloat32, torch::kFloat64}};
 // What a backend can spoil: the sums of buckets and the calls' order. Fifty layers show no more than
 // eighteen.
-const Choice kOfABackend{{kAccumulated}, {torch::kFloat64}, false};
+const Choice kOfABackend{{kAccumulated, kUneven}, {torch::kFloat64}, false};
 
 void expect_gradients_of_the_whole_batch(const Ranks& ranks, const Choice& choice) {
   for (const auto& architecture : architectures())

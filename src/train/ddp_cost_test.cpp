@@ -1,0 +1,206 @@
+// What a step costs beyond computing: communication that does not hide under backward, and memory.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <fstream>
+
+#include "comm/queued.h"
+#include "comm/shm/shm.h"
+#include "train/ddp_fixture.h"
+#include "train/paced_fixture.h"
+
+namespace gradwire {
+namespace {
+
+class Recorder final : public TraceSink {
+ public:
+  void record(const PhaseEvent& event) override { events.push_back(event); }
+  std::vector<PhaseEvent> of(Phase phase) const {
+    std::vector<PhaseEvent> found;
+    std::copy_if(events.begin(), events.end(), std::back_inserter(found),
+                 [&](const auto& e) { return e.phase == phase; });
+    return found;
+  }
+  std::vector<PhaseEvent> events;
+};
+
+// A layer whose backward takes a while, whatever the machine is doing besides.
+struct Slowly : torch::autograd::Function<Slowly> {
+  static constexpr std::chrono::milliseconds kTime{10};
+  static torch::Tensor forward(torch::autograd::AutogradContext*, const torch::Tensor& x) {
+    return x.clone();
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
+                                                 torch::autograd::variable_list g) {
+    std::this_thread::sleep_for(kTime);
+    return g;
+  }
+};
+
+struct SlowNet : torch::nn::Module {
+  static constexpr int kLayers = 16, kWidth = 64;
+  SlowNet() {
+    for (int i = 0; i < kLayers; ++i)
+      layers.push_back(
+          register_module(fmt::format("layer{}", i),
+                          torch::nn::Linear(torch::nn::LinearOptions(kWidth, kWidth).bias(false))));
+  }
+  torch::Tensor forward(torch::Tensor x) {
+    for (auto& layer : layers) x = layer(Slowly::apply(x));
+    return x;
+  }
+  std::vector<torch::nn::Linear> layers;
+};
+
+double seconds(PhaseEvent::Time begin, PhaseEvent::Time end) {
+  return std::max(0.0, std::chrono::duration<double>(end - begin).count());
+}
+
+// How much of the buckets' all-reduces ran while backward did.
+double hidden_share(const Recorder& trace) {
+  const auto backward = trace.of(Phase::backward).at(0);
+  const auto reduces = trace.of(Phase::bucket_reduce), ready = trace.of(Phase::bucket_ready);
+  EXPECT_EQ(reduces.size(), static_cast<std::size_t>(SlowNet::kLayers));
+  double all = 0, hidden = 0;
+  for (std::size_t bucket = 0; bucket < reduces.size(); ++bucket) {
+    EXPECT_EQ(reduces[bucket].bucket, static_cast<int>(bucket));
+    EXPECT_GE(reduces[bucket].begin, ready[bucket].begin);
+    all += seconds(reduces[bucket].begin, reduces[bucket].end);
+    hidden += seconds(reduces[bucket].begin, std::min(reduces[bucket].end, backward.end));
+  }
+  return hidden / all;
+}
+
+TEST(DdpOverlap, hides_most_communication_under_backward_when_both_take_equally_long) {
+  expect_all_ok(run_processes(2, [](const World& world) {
+    torch::set_num_threads(1);
+    // A layer's gradient takes as long on this link as its backward.
+    constexpr double kLayerBytes = SlowNet::kWidth * SlowNet::kWidth * 4;
+    Queued link(std::make_unique<Paced>(make_shm(world),
+                                        kLayerBytes / std::chrono::duration<double>(Slowly::kTime).count()));
+    Recorder trace;
+    DistributedDataParallel ddp(make_model<SlowNet>(), link, {.first_bucket_bytes = 1, .bucket_bytes = 1});
+    const auto input = torch::randn({4, SlowNet::kWidth});
+    ddp.forward(input).sum().backward();
+    ddp.set_trace(&trace);
+    double best = 0;  // of some steps: whatever else the machine does can only make less of it
+    for (int step = 0; step < 5; ++step) {
+      trace.events.clear();
+      ddp.forward(input).sum().backward();
+      best = std::max(best, hidden_share(trace));
+    }
+    // The first layer has no backward of its own left to hide under: 15 of 16 at best.
+    EXPECT_GT(best, 0.8) << "rank " << world.rank;
+    if (world.rank == 0) std::printf("hidden under backward: %.0f %%\n", 100 * best);
+    ddp.set_trace(nullptr);
+    link.run(barrier());
+  }));
+}
+
+TEST(DdpOverlap, reduces_after_backward_when_told_to) {
+  run_ddp(2, "shm", [](const World&, Communicator& communicator) {
+    Recorder trace;
+    DistributedDataParallel ddp(make_model(), communicator,
+                                {.overlap = Overlap::after_backward, .trace = &trace});
+    ddp.forward(make_batch().input).sum().backward();
+    const auto backward = trace.of(Phase::backward).at(0), reduce = trace.of(Phase::bucket_reduce).at(0);
+    EXPECT_GE(reduce.begin, backward.end);
+    EXPECT_EQ(trace.of(Phase::exposed_wait).size(), 1u);
+    EXPECT_EQ(name_of(Phase::exposed_wait), "exposed wait");
+  });
+}
+
+// The line of /proc/self/maps that an address belongs to.
+std::string mapping_of(const void* address) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) != 2) continue;
+    const auto place = reinterpret_cast<unsigned long>(address);
+    if (place >= begin && place < end) return line;
+  }
+  return "nowhere";
+}
+
+TEST(DdpMemory, of_gradients_is_what_ranks_of_a_host_share) {
+  run_ddp(2, "shm", [](const World& world, Communicator& communicator) {
+    DistributedDataParallel ddp(make_model(), communicator);
+    const auto mine = make_batch().part(world.rank, world.size);
+    for (int step = 0; step < 2; ++step) {
+      loss_of(ddp.forward(mine.input), mine.target).backward();
+      for (const auto& parameter : ddp.parameters())
+        EXPECT_NE(mapping_of(parameter.grad().data_ptr()).find("memfd:"), std::string::npos)
+            << mapping_of(parameter.grad().data_ptr());
+    }
+  });
+}
+
+// Anonymous and shared memory of this process in MiB, pages that several map counted by their part.
+double memory_mib() {
+  std::ifstream file("/proc/self/smaps_rollup");
+  double kib = 0;
+  for (std::string word; file >> word;)
+    if (word == "Pss_Anon:" || word == "Pss_Shmem:") {
+      double value = 0;
+      file >> value;
+      kib += value;
+    }
+  return kib / 1024;
+}
+
+struct Wide : torch::nn::Module {
+  static constexpr int kWidth = 1400, kLayers = 8;  // 8 matrices of 7.5 MiB
+  Wide() {
+    for (int i = 0; i < kLayers; ++i)
+      layers.push_back(register_module(fmt::format("layer{}", i), torch::nn::Linear(kWidth, kWidth)));
+  }
+  torch::Tensor forward(torch::Tensor x) {
+    for (auto& layer : layers) x = torch::relu(layer(x));
+    return x;
+  }
+  std::vector<torch::nn::Linear> layers;
+};
+
+template <typename Forward>
+double peak_of_training(std::vector<torch::Tensor> parameters, const Forward& forward) {
+  torch::optim::SGD optimizer(std::move(parameters), 1e-3);
+  const auto input = torch::randn({64, Wide::kWidth});
+  double peak = 0;
+  for (int step = 0; step < 4; ++step) {
+    optimizer.zero_grad();
+    const auto loss = forward(input).square().mean();
+    peak = std::max(peak, memory_mib());
+    loss.backward();
+    peak = std::max(peak, memory_mib());
+    optimizer.step();
+    peak = std::max(peak, memory_mib());
+  }
+  return peak;
+}
+
+TEST(DdpMemory, is_that_of_one_process_and_at_most_a_bucket_more) {
+  run_ddp(2, "shm", [](const World& world, Communicator& communicator) {
+    const double before = memory_mib();
+    double alone = 0, together = 0;
+    {
+      auto model = std::make_shared<Wide>();
+      alone =
+          peak_of_training(model->parameters(), [&](const auto& input) { return model->forward(input); }) -
+          before;
+    }
+    malloc_trim(0);
+    {
+      DistributedDataParallel ddp(std::make_shared<Wide>(), communicator, {.bucket_bytes = Bytes{8} << 20});
+      together =
+          peak_of_training(ddp.parameters(), [&](const auto& input) { return ddp.forward(input); }) - before;
+      communicator.run(barrier());  // while a rank still measures, the pages it shares stay shared
+    }
+    if (world.rank == 0) std::printf("peak memory: %.1f MiB alone, %.1f MiB with DDP\n", alone, together);
+    EXPECT_GT(alone, 2 * 60);  // parameters and gradients: the measure measures
+    EXPECT_LT(together, 1.05 * alone + 8);
+  });
+}
+
+}  // namespace
+}  // namespace gradwire
