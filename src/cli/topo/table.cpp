@@ -42,8 +42,10 @@ std::string aligned(const std::vector<Row>& rows, std::size_t left) {
   std::string text;
   for (const Row& row : rows) {
     std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i)
-      line += (i == 0 ? "" : "  ") + padded(row[i], widths[i], i < left);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) line += "  ";
+      line += padded(row[i], widths[i], i < left);
+    }
     cut_trailing_blanks(line);
     text += line + "\n";
   }
@@ -80,9 +82,12 @@ std::string grid_text(const Grid& grid) {
     const std::size_t end = std::min(grid.columns.size(), begin + per_block);
     if (begin > 0) text += "\n";
     for (std::size_t row = 0; row <= grid.rows.size(); ++row) {
-      std::string line = "  " + padded(row == 0 ? "" : grid.rows[row - 1], head, true);
-      for (std::size_t i = begin; i < end; ++i)
-        line += " " + padded(row == 0 ? grid.columns[i] : grid.cells[row - 1][i], column, false);
+      std::string line = "  ";
+      line += padded(row == 0 ? "" : grid.rows[row - 1], head, true);
+      for (std::size_t i = begin; i < end; ++i) {
+        line += ' ';
+        line += padded(row == 0 ? grid.columns[i] : grid.cells[row - 1][i], column, false);
+      }
       cut_trailing_blanks(line);
       text += line + "\n";
     }
@@ -100,7 +105,8 @@ std::string wrapped(const std::string& text, std::size_t indent) {
       line = std::string(indent, ' ');
       first = true;
     }
-    line += (first ? "" : " ") + std::string(word);
+    if (!first) line += ' ';
+    line += word;
     first = false;
   }
   return result + line + "\n";

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <system_error>
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/bench/contestant_mpi.h"
 #include "cli/train/restart.h"
 
@@ -23,6 +25,16 @@ bool needs_mpi(const std::string& backend) {
 // mpirun, Open MPI's or MPICH's, has started this process as a rank.
 bool is_rank_of_mpirun(const Environment& environment) {
   return find_variable(environment, "OMPI_COMM_WORLD_RANK") || find_variable(environment, "PMI_RANK");
+}
+
+std::string share_of_cores(int ranks) { return std::to_string(std::max(1, usable_cores() / ranks)); }
+
+// mpirun does not see to it, as our launcher does.
+void take_share_of_cores(const Environment& environment) {
+  auto ranks = find_variable(environment, "OMPI_COMM_WORLD_LOCAL_SIZE");
+  if (!ranks) ranks = find_variable(environment, "MPI_LOCALNRANKS");
+  const auto share = share_of_cores(std::max(1, find_integer<int>(ranks.value_or("1")).value_or(1)));
+  for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"}) ::setenv(name, share.c_str(), 0);
 }
 
 [[noreturn]] void become(const std::vector<std::string>& command) {
@@ -51,7 +63,7 @@ LaunchOptions by_mpirun(LaunchOptions launch, const std::string& backend) {
   command.insert(command.end(), launch.command.begin(), launch.command.end());
   launch.command = std::move(command);
   for (const auto& [name, value] : mpi.environment) launch.environment[name] = value;
-  const auto share = std::to_string(std::max(1, usable_cores() / launch.ranks));
+  const auto share = share_of_cores(launch.ranks);
   launch.environment.try_emplace("OMP_NUM_THREADS", share);
   launch.environment.try_emplace("OPENBLAS_NUM_THREADS", share);
   launch.ranks = 1;
@@ -63,7 +75,10 @@ LaunchOptions by_mpirun(LaunchOptions launch, const std::string& backend) {
 
 int start_ranks(LaunchOptions launch, const std::string& trainer, const TrainOptions& train) {
   launch.command = {trainer, nlohmann::json(prepare_for_restarts(train, launch.max_restarts)).dump()};
-  if (is_rank_of_mpirun(launch.environment)) become(launch.command);
+  if (is_rank_of_mpirun(launch.environment)) {
+    take_share_of_cores(launch.environment);
+    become(launch.command);
+  }
   if (needs_mpi(train.backend)) launch = by_mpirun(std::move(launch), train.backend);
   const int code = gradwire::launch(launch);
   return code == 0 || code == 2 ? code : 1;
