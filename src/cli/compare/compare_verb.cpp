@@ -107,6 +107,9 @@ void add_compare_verb(CLI::App& app, int& exit_code) {
       ->required()
       ->take_all();
   add_step_flags(*verb, flags->step);
+  verb->add_option("-b,--backend", flags->step.backend,
+                   "who joins the gradients: nccl; on hosts gloo mpi tcp shm shm+tcp")
+      ->capture_default_str();
   verb->add_option("--sweep", flags->sweep, "gpus=1..64, batch=8,32,128 or link=1..400 (GB/s)");
   verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
   verb->footer(kExample);

@@ -99,7 +99,7 @@ std::string remedies(const Comparison& comparison) {
                               ? fmt::format(" (the link: {:.2f}x)", comparison.answer.link.speedup)
                               : "");
   for (const auto& remedy : comparison.remedies)
-    text += fmt::format("  {:22} {:.2f}x  {}\n", remedy.what, remedy.speedup, remedy.note);
+    text += fmt::format("  {:25} {:.2f}x  {}\n", remedy.what, remedy.speedup, remedy.note);
   return text + "\n";
 }
 
@@ -124,7 +124,11 @@ std::string certainty(const Comparison& comparison) {
                                100 * comparison.contenders.front().estimate.computing_error);
   double worst = 0;
   for (const auto& contender : comparison.contenders) worst = std::max(worst, contender.wires.relative_error);
-  if (worst > 0)
+  if (const auto& backend = comparison.options.backend; backend != "nccl")
+    text += fmt::format(
+        "; all-reduce times with {} rest on one machine's measurements, count on {:.0f} % either way",
+        backend, 100 * worst);
+  else if (worst > 0)
     text += fmt::format("; all-reduce times are known to {:.0f} % on average on machines left out of the fit",
                         100 * worst);
   text += ". Bytes over link rate alone would say ";

@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "cli/compare/print.h"
 #include "report/chart.h"
+#include "report/wrap.h"
 
 namespace gradwire {
 namespace {
@@ -17,21 +20,28 @@ std::string unit_of(Axis axis) {
   return axis == Axis::gpus ? "GPUs" : axis == Axis::batch ? "batch" : "GB/s";
 }
 
+std::string cell_of(const SweepCurve& curve, double value) {
+  for (const auto& point : curve.points)
+    if (point.value == value)
+      return fmt::format("{}/s {:.0f} ms {:.0f} %", format_value(point.estimate.samples_per_s),
+                         point.estimate.step * 1e3, 100 * point.estimate.scaling);
+  return "-";
+}
+
+// Machines beside each other, as many as fit a line; the others below.
 std::string sweep_table(const std::vector<SweepCurve>& curves, const SweepSpec& spec) {
-  auto text = fmt::format("{:>8}", unit_of(spec.axis));
-  for (const auto& curve : curves) text += fmt::format("  {:>32}", curve.on.substr(0, 32));
-  text += "\n";
-  for (const double value : spec.values) {
-    text += fmt::format("{:>8}", format_value(value));
-    for (const auto& curve : curves) {
-      std::string cell = "-";
-      for (const auto& point : curve.points)
-        if (point.value == value)
-          cell = fmt::format("{}/s {:.0f} ms {:.0f} %", format_value(point.estimate.samples_per_s),
-                             point.estimate.step * 1e3, 100 * point.estimate.scaling);
-      text += fmt::format("  {:>32}", cell);
-    }
+  constexpr std::size_t kFirst = 6, kCell = 24, kBeside = (kTerminalWidth - kFirst) / kCell;
+  std::string text;
+  for (std::size_t first = 0; first < curves.size(); first += kBeside) {
+    const auto some = std::span(curves).subspan(first, std::min(kBeside, curves.size() - first));
+    text += fmt::format("{:>{}}", unit_of(spec.axis), kFirst);
+    for (const auto& curve : some) text += fmt::format("{:>{}}", curve.on.substr(0, kCell - 1), kCell);
     text += "\n";
+    for (const double value : spec.values) {
+      text += fmt::format("{:>{}}", format_value(value), kFirst);
+      for (const auto& curve : some) text += fmt::format("{:>{}}", cell_of(curve, value), kCell);
+      text += "\n";
+    }
   }
   return text;
 }

@@ -13,7 +13,8 @@ namespace gradwire {
 struct StepFlags {
   int batch = 0, accumulate = 1, sequence = 0;
   double step_ms = 0, bucket_mb = 25, data_ms = 0;
-  std::string precision = "fp32", gradients = "fp32", compression = "none", distribution = "ddp", optimizer;
+  std::string precision = "fp32", gradients = "fp32", compression = "none", distribution = "ddp", optimizer,
+              backend = "nccl";
   bool zero1 = false, no_overlap = false;
 };
 

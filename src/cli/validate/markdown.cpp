@@ -92,17 +92,20 @@ std::string training(const Validation& validation) {
 
 constexpr const char* kIntroduction = R"(# How far off predictions are
 
-Written by `gradwire validate FILES --markdown docs/accuracy.md`; do not edit. For every point
+Written by `gradwire validate presets/measured/*.jsonl --markdown docs/accuracy.md`; do not edit. For every point
 the calibration was fitted again without the platform it is asked about (rows marked *group never seen*:
-without the experiment). Errors are relative to what was measured; a bias above 0 means predicted too slow for
-all-reduce and too fast for training. The last column is what bytes / link rate alone would say on the same points.
-Only records of quality `ok` count.
+without the experiment). For training that is nested: the constants of the step were fitted again to the other platforms' runs,
+with their collectives from the calibration without the platform asked about, so neither its runs nor its sweeps enter.
+Platforms are left out by name: records of the same kind of machine under another name stay in. Errors are relative to what was
+measured; a bias above 0 means predicted too slow for all-reduce and too fast for training. The last column is what bytes / link
+rate alone would say on the same points. Only records of quality `ok` count.
 
 What cross-validation does not cover: the rules' own constants (rates through host memory and of cards without GPUDirect, the
 cost of a root complex, latencies of networks) and the strengths of the fit were chosen with all of these records in sight,
 after some 80 variants judged by this same figure. A first version, before that, was off by 13.1 % from 1 MB on. Platforms that
 a rule's constant names as its source (see ring.cpp and fabric.cpp: rtx2080ti-pcie, rtx4090-pcie, 8x-a40-nvlink-pairs, aws-p3dn,
-a100-pcie-hdr, moc-h100-roce, azure-nd40rs-v2) are flattered most. Expect 10 to 13 % on machines that are in no record here.
+a100-pcie-hdr, moc-h100-roce, azure-nd40rs-v2) are flattered most. Expect 10 to 13 % on machines that are in no record here. Of the step's constants, those that
+presets/step.yaml calls "not fitted" rest on records named there (RTX 4090, 2080 Ti), which are among those judged.
 
 )";
 

@@ -6,13 +6,16 @@
 #include <map>
 #include <set>
 
+#include "base/units.h"
+#include "report/wrap.h"
+
 namespace gradwire {
 namespace {
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::string summary_line(const std::string& name, const ErrorSummary& summary) {
-  return fmt::format("{:<44} {:>6} {:>8} {:>8} {:>8} {:>8} {:>11}\n", name, summary.count,
+  return fmt::format("{:<34} {:>5} {:>7} {:>7} {:>7} {:>7} {:>7}\n", name, summary.count,
                      percent(summary.mean_abs_error), percent(summary.median_abs_error),
                      percent(summary.p90_abs_error), percent(summary.bias),
                      summary.alpha_beta_error > 0 ? percent(summary.alpha_beta_error) : "-");
@@ -29,8 +32,8 @@ std::vector<ValidationPoint> of_kind(const std::vector<ValidationPoint>& points,
 }
 
 std::string summaries(const Validation& validation) {
-  std::string text = fmt::format("{:<44} {:>6} {:>8} {:>8} {:>8} {:>8} {:>11}\n", "", "points", "mean",
-                                 "median", "p90", "bias", "alpha-beta");
+  std::string text = fmt::format("{:<34} {:>5} {:>7} {:>7} {:>7} {:>7} {:>7}\n", "", "count", "mean",
+                                 "median", "p90", "bias", "plain");
   for (const std::string& kind : kinds_of(validation)) {
     const auto points = of_kind(validation.points, kind);
     text += summary_line(kind, summarize(points));
@@ -44,16 +47,27 @@ std::string summaries(const Validation& validation) {
     add("  from 1 MB", validation.points, true);
     add("  below 1 MB", validation.points, false);
     add("  from 1 MB, leaving out groups", validation.by_group, true);
-    add("  from 1 MB, own sweep given but that row", validation.own_sweep, true);
-    add("  below 1 MB, own sweep given but that row", validation.own_sweep, false);
+    add("  from 1 MB, rest of sweep given", validation.own_sweep, true);
+    add("  below 1 MB, rest of sweep given", validation.own_sweep, false);
   }
   return text;
 }
 
+constexpr std::size_t kNameWidth = 48;
+
+// The record and the point; where that is too long the record loses its middle.
+std::string name_of_point(const ValidationPoint& point) {
+  const auto what = point.kind == RecordKind::collective ? format_bytes(point.bytes) : point.point;
+  auto id = point.id;
+  const auto room = kNameWidth - std::min(kNameWidth - 8, what.size() + 1);
+  if (id.size() > room) id = id.substr(0, room / 2 - 1) + ".." + id.substr(id.size() - (room - room / 2 - 1));
+  return (id + " " + what).substr(0, kNameWidth);
+}
+
 std::string point_line(const ValidationPoint& point) {
-  return fmt::format("{:>9}  {:<40} {:<28} {:>14.6g} {:>14.6g}{}\n",
-                     fmt::format("{:+.1f} %", 100 * point.error()), point.id, point.point, point.measured,
-                     point.predicted, counts(point) ? "" : fmt::format("  ({})", to_string(point.quality)));
+  return fmt::format("{:>8}{} {:<{}} {:>10.5g} {:>10.5g}\n", fmt::format("{:+.1f} %", 100 * point.error()),
+                     counts(point) ? " " : "*", name_of_point(point), kNameWidth, point.measured,
+                     point.predicted);
 }
 
 }  // namespace
@@ -64,20 +78,24 @@ std::string kind_name(const ValidationPoint& point) {
 
 std::string validation_text(const Validation& validation, int most_points) {
   std::string text =
-      "Each point is predicted by a calibration that never saw its platform. Collectives in us, training in "
-      "samples/s.\n\n";
+      "Each point is predicted by a model that never saw its platform. Collectives in\nus, training in "
+      "samples/s. "
+      "plain: what bytes / link rate alone would say.\n\n";
   text += summaries(validation) + "\n";
-  text += fmt::format("{:>9}  {:<40} {:<28} {:>14} {:>14}\n", "error", "record", "point", "measured",
+  text += fmt::format("{:>8}  {:<{}} {:>10} {:>10}\n", "error", "record and point", kNameWidth, "measured",
                       "predicted");
   int shown = 0;
   for (const bool good : {true, false})
     for (const ValidationPoint& point :
          worst_first(points_where(validation.points, [&](const auto& p) { return counts(p) == good; })))
       if (++shown <= most_points) text += point_line(point);
+  if (std::ranges::any_of(validation.points, [](const auto& point) { return !counts(point); }))
+    text += "*: of a record of doubtful quality, not counted\n";
   if (static_cast<int>(validation.points.size()) > most_points)
     text += fmt::format("... and {} more: --all shows them\n",
                         static_cast<int>(validation.points.size()) - most_points);
-  for (const std::string& skipped : validation.skipped) text += "not predicted: " + skipped + "\n";
+  for (const std::string& skipped : validation.skipped)
+    text += wrap("not predicted: " + skipped, kTerminalWidth, "  ") + "\n";
   return text;
 }
 

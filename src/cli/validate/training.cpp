@@ -3,33 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "predict/step/training.h"
 
 namespace gradwire {
 namespace {
-
-// Calibrations of collectives that never saw a platform, made when they are asked for.
-class Calibrations {
- public:
-  explicit Calibrations(std::span<const PreparedRecord> known) : known_(known) {}
-
-  const Calibration& without(const std::string& platform) {
-    const auto is_it = [&](const PreparedRecord& one) { return one.record.platform == platform; };
-    if (std::none_of(known_.begin(), known_.end(), is_it)) return default_calibration();
-    const auto found = made_.find(platform);
-    if (found != made_.end()) return found->second;
-    const auto others = [&](const Record& record, std::size_t) {
-      return record.platform != platform && record.quality == Quality::ok;
-    };
-    return made_.emplace(platform, fit(fit_samples(known_, others))).first->second;
-  }
-
- private:
-  std::span<const PreparedRecord> known_;
-  std::map<std::string, Calibration> made_;
-};
 
 ValidationPoint point_of(const TrainingPrediction& prediction) {
   ValidationPoint point;
@@ -53,12 +31,12 @@ void add_training(std::span<const Record> records, std::span<const PreparedRecor
   const bool any =
       std::any_of(records.begin(), records.end(), [](const Record& one) { return one.training.has_value(); });
   if (!any) return;
-  Calibrations calibrations(known);
+  CalibrationsWithout calibrations(known);
   const CalibrationOf without = [&](const std::string& platform) -> const Calibration& {
-    return calibrations.without(platform);
+    return calibrations.platform(platform);
   };
   const auto asked = training_cases({records.begin(), records.end()}, without);
-  const auto constants = constants_without_each(training_cases(built_in_training_records(), without));
+  const auto constants = constants_without_each(built_in_training_records(), without);
   for (const auto& prediction : predict_training(asked, constants, default_step_constants()))
     validation.points.push_back(point_of(prediction));
   for (const auto& [what, why] : asked.left_out)

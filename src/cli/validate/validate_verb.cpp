@@ -15,12 +15,14 @@ namespace {
 constexpr const char* kExample = R"(
 FILE holds measured records, one JSON object a line, as docs/records.md says:
 all-reduce sweeps and training runs. Every row is predicted without its answer:
-where a platform is among the built-in measurements, the calibration is fitted
-again without it. Only records of quality `ok` count in the summary.
+where a platform is among the built-in measurements, the calibration of
+collectives and the constants of the step are both fitted again without it.
+Only records of quality `ok` count in the summary. --markdown writes a report of
+the files given; docs/accuracy.md is that of both files.
 
 Examples:
   gradwire validate presets/measured/collectives.jsonl
-  gradwire validate presets/measured/collectives.jsonl --markdown accuracy.md
+  gradwire validate presets/measured/*.jsonl --markdown docs/accuracy.md
   gradwire validate presets/measured/collectives.jsonl --fit > calibration.yaml
 )";
 

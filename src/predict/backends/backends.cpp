@@ -80,8 +80,10 @@ BackendEstimate backend_all_reduce(const BackendCost& cost, const Machine& machi
   if (n < 2) return {};
   const bool network_bound = machine.nodes > 1 && card_rate(machine) < cost.host_bytes_per_s;
   const double rate = network_bound ? card_rate(machine) : cost.host_bytes_per_s;
-  return {2 * (n - 1) * cost.step + 2 * (n - 1) / n * static_cast<double>(bytes) / rate, network_bound,
-          "ring", network_bound ? kCardError : kSoftwareError};
+  const Seconds steps = 2 * (n - 1) * cost.step;
+  const Seconds moving = 2 * (n - 1) / n * static_cast<double>(bytes) / rate;
+  return {steps + moving, network_bound && moving > steps, "ring",
+          network_bound && moving > 10 * steps ? kCardError : kSoftwareError};
 }
 
 }  // namespace gradwire

@@ -12,6 +12,7 @@ namespace {
 // errs on its own.
 double link_error(const Contender& a, const Contender& b) {
   constexpr double kCommon = 0.02;  // of two steps that differ in their wires alone: run to run
+  if (same_way(a, b)) return std::hypot(kCommon, kCommon);
   const auto own = [&](const Contender& c) {
     const double added =
         (c.estimate.parts.comm_exposed + 0.5 * c.estimate.parts.comm_overlapped) / c.estimate.step;

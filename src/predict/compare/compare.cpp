@@ -68,7 +68,7 @@ std::string_view to_string(Verdict verdict) {
 
 Contender contend(const Workload& workload, const Machine& machine, const StepOptions& options,
                   const StepModel& model) {
-  Contender contender{machine, wires_of(machine, typical_bucket(workload, options)), {}, 0};
+  Contender contender{machine, wires_for(machine, options, typical_bucket(workload, options)), {}, 0};
   contender.estimate = estimate_step(workload, machine.gpu, contender.wires, options, model);
   if (contender.wires.ranks > 1)
     contender.plain_step =

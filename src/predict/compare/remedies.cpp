@@ -1,13 +1,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
+#include "predict/backends/own.h"
 #include "predict/compare/compare.h"
+#include "predict/compare/rearrange.h"
 
 // Other things to change, found by trying each; and where the answer turns, found by walking there.
 namespace gradwire {
 namespace {
 
+constexpr double kWorthwhile = 1.02;  // less drowns in what steps vary by
 constexpr Bytes kMebi = Bytes{1} << 20;
 
 struct Attempt {
@@ -46,24 +50,45 @@ std::vector<Attempt> attempts(const Workload& workload, const Contender& contend
   return all;
 }
 
+// What could replace a backend on hosts. NCCL is what everything else would be replaced by.
+std::vector<std::string> other_backends(const Machine& machine, const StepOptions& given) {
+  if (given.backend == "nccl") return {};
+  std::vector<std::string> others = {"nccl"};
+  if (is_own_backend(given.backend)) others.push_back(machine.nodes > 1 ? "shm+tcp" : "shm");
+  std::erase(others, given.backend);
+  return others;
+}
+
+void keep_first(std::vector<Remedy>& remedies, std::string_view kind) {
+  const auto is_it = [&](const Remedy& remedy) { return remedy.what.starts_with(kind); };
+  const auto best = std::ranges::find_if(remedies, is_it);
+  if (best != remedies.end()) remedies.erase(std::remove_if(best + 1, remedies.end(), is_it), remedies.end());
+}
+
 }  // namespace
 
 std::vector<Remedy> find_remedies(const Workload& workload, const Contender& contender,
                                   const StepOptions& given, const StepModel& model) {
   std::vector<Remedy> remedies;
   if (contender.wires.ranks == 1) return remedies;
-  for (const auto& attempt : attempts(workload, contender, given)) {
-    const auto estimate =
-        estimate_step(workload, contender.machine.gpu, contender.wires, attempt.options, model);
+  const auto add = [&](const std::string& what, const std::string& note, const StepEstimate& estimate) {
     const double speedup = estimate.samples_per_s / contender.estimate.samples_per_s;
-    if (speedup >= 1.02) remedies.push_back({attempt.what, speedup, attempt.note});
+    if (speedup >= kWorthwhile) remedies.push_back({what, speedup, note});
+  };
+  for (const auto& attempt : attempts(workload, contender, given))
+    add(attempt.what, attempt.note,
+        estimate_step(workload, contender.machine.gpu, contender.wires, attempt.options, model));
+  for (const auto& backend : other_backends(contender.machine, given)) {
+    auto options = given;
+    options.backend = backend;
+    add("--backend " + backend, backend == "nccl" ? "made for GPUs" : "joins gradients in host memory",
+        contend(workload, contender.machine, options, model).estimate);
   }
-  std::stable_sort(remedies.begin(), remedies.end(),
-                   [](const Remedy& a, const Remedy& b) { return a.speedup > b.speedup; });
-  const auto bucket = [](const Remedy& remedy) { return remedy.what.rfind("--bucket", 0) == 0; };
-  const auto best = std::find_if(remedies.begin(), remedies.end(), bucket);
-  if (best != remedies.end())  // one bucket size is advice enough
-    remedies.erase(std::remove_if(best + 1, remedies.end(), bucket), remedies.end());
+  for (const auto& other : rearrangements_of(contender.machine))
+    add(other.what, other.note, contend(workload, other.machine, given, model).estimate);
+  std::ranges::stable_sort(remedies, std::greater{}, &Remedy::speedup);
+  keep_first(remedies, "--bucket");  // one bucket size is advice enough
+  keep_first(remedies, "GPUs on");   // and one place
   return remedies;
 }
 

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace gradwire {
 namespace {
 
@@ -64,6 +67,11 @@ std::string link_clause(const Answer& answer) {
 
 }  // namespace
 
+bool same_way(const Contender& a, const Contender& b) {
+  const auto one = a.estimate.communication, other = b.estimate.communication;
+  return a.wires.path == b.wires.path && std::abs(one - other) <= 0.01 * std::max(one, other);
+}
+
 std::string reason_of(const Answer& answer, const Contender& better, const Rewired& same) {
   const auto& [fast, slow] = same;
   const auto parts = factors(answer, better, slow);
@@ -77,6 +85,7 @@ std::string reason_of(const Answer& answer, const Contender& better, const Rewir
   text += fmt::format("{} that takes {} and {}", way(slow), milliseconds(slow.estimate.communication),
                       cost(slow));
   if (fast.estimate.communication == 0) return text;
+  if (same_way(fast, slow)) return text + " on both";
   return text +
          fmt::format(", {} {} and {}", way(fast), milliseconds(fast.estimate.communication), cost(fast));
 }

@@ -13,6 +13,9 @@ struct Rewired {
   const Contender& on_worse;
 };
 
+// Collectives take the same way and the same time: then they err alike too.
+bool same_way(const Contender&, const Contender&);
+
 // Why, in one clause: the factors where there are several, then what each way does with the gradients.
 std::string reason_of(const Answer&, const Contender& better, const Rewired&);
 

@@ -79,8 +79,8 @@ Wires alpha_beta_wires(const Machine& machine) {
 StepEstimate estimate_step(const Workload& workload, const Machine& machine, const StepOptions& options,
                            const StepModel& model) {
   const auto bytes = parameter_count(workload) * static_cast<Bytes>(options.gradient_bytes);
-  return estimate_step(workload, machine.gpu, wires_of(machine, std::min(bytes, options.buckets.rest)),
-                       options, model);
+  return estimate_step(workload, machine.gpu,
+                       wires_for(machine, options, std::min(bytes, options.buckets.rest)), options, model);
 }
 
 }  // namespace gradwire

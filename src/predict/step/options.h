@@ -49,6 +49,8 @@ struct StepOptions {
   std::string optimizer;        // "sgd", "adam", "lamb"; empty: the model's own
   std::optional<Anchor> anchor;
   Seconds data = 0;  // waiting for the input pipeline, each micro-batch
+  // Who joins the gradients: "nccl", or on hosts "gloo", "mpi", "tcp", "shm", "shm+tcp".
+  std::string backend = "nccl";
 };
 
 void check_options(const StepOptions&);  // throws ConfigError: what, and what would be right

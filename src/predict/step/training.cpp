@@ -125,12 +125,19 @@ std::vector<MeasuredStep> measured_steps(const TrainingSet& set) {
   return steps;
 }
 
-ConstantsByPlatform constants_without_each(const TrainingSet& set) {
+ConstantsByPlatform constants_without_each(const std::vector<Record>& records,
+                                           const CalibrationOf& calibration_of) {
   ConstantsByPlatform constants;
-  const auto steps = measured_steps(set);
-  for (const auto& one : set.cases)
-    if (!constants.count(one.platform))
-      constants[one.platform] = fit_without(steps, one.platform, fit_start());
+  std::map<const Calibration*, std::vector<MeasuredStep>> known;  // many platforms share the shipped one
+  for (const auto& record : records) {
+    if (!record.training || constants.contains(record.platform)) continue;
+    const auto& calibration = calibration_of(record.platform);
+    auto& steps = known[&calibration];
+    if (steps.empty())
+      steps = measured_steps(
+          training_cases(records, [&](const std::string&) -> const Calibration& { return calibration; }));
+    constants[record.platform] = fit_without(steps, record.platform, fit_start());
+  }
   return constants;
 }
 

@@ -44,9 +44,11 @@ TrainingSet training_cases(const std::vector<Record>&, const CalibrationOf&, con
 // Cases with an anchor and of quality ok, as fits take them.
 std::vector<MeasuredStep> measured_steps(const TrainingSet&);
 
-// The constants each platform is to be judged with: fitted to all others.
+// The constants each platform is to be judged with: fitted to the records of all others, whose collectives
+// are taken from the calibration that this platform is judged with. So nothing measured there enters, neither
+// steps nor sweeps.
 using ConstantsByPlatform = std::map<std::string, StepConstants>;
-ConstantsByPlatform constants_without_each(const TrainingSet&);
+ConstantsByPlatform constants_without_each(const std::vector<Record>&, const CalibrationOf&);
 
 std::vector<Record> built_in_training_records();  // presets/measured/training.jsonl, compiled in
 

@@ -128,6 +128,15 @@ std::map<std::string, Calibration> calibrations_without(std::span<const Prepared
   return without;
 }
 
+const Calibration& CalibrationsWithout::platform(const std::string& name) {
+  const auto is_it = [&](const PreparedRecord& one) { return one.record.platform == name; };
+  if (std::none_of(known_.begin(), known_.end(), is_it)) return default_calibration();
+  const auto found = made_.find(name);
+  if (found != made_.end()) return found->second;
+  const auto others = [&](const Record& record, std::size_t) { return record.platform != name; };
+  return made_.emplace(name, fit(fit_samples(known_, others))).first->second;
+}
+
 std::vector<ValidationPoint> cross_validate(std::span<const PreparedRecord> asked,
                                             std::span<const PreparedRecord> known, LeaveOut by) {
   const auto without = calibrations_without(asked, known, by);

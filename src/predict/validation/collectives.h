@@ -50,6 +50,17 @@ enum class LeaveOut { platform, group };
 std::map<std::string, Calibration> calibrations_without(std::span<const PreparedRecord> asked,
                                                         std::span<const PreparedRecord> known, LeaveOut);
 
+// Calibrations that never saw a platform, made when they are first asked for. One thread.
+class CalibrationsWithout {
+ public:
+  explicit CalibrationsWithout(std::span<const PreparedRecord> known) : known_(known) {}  // must outlive this
+  const Calibration& platform(const std::string& name);  // the shipped one where `known` has no such platform
+
+ private:
+  std::span<const PreparedRecord> known_;
+  std::map<std::string, Calibration> made_;
+};
+
 // Predicts every row by the calibration without it.
 std::vector<ValidationPoint> cross_validate(std::span<const PreparedRecord> asked,
                                             std::span<const PreparedRecord> known,

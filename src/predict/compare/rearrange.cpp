@@ -1,0 +1,94 @@
+#include "predict/compare/rearrange.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace gradwire {
+namespace {
+
+constexpr int kMostInABox = 8;  // GPUs that one node of PCIe cards holds
+
+class Rearrangements {
+ public:
+  explicit Rearrangements(const Machine& machine) : machine_(machine) {}
+
+  void add(std::string what, std::string note, const NodeSpec& node, int nodes) {
+    try {
+      all_.push_back({std::move(what), std::move(note),
+                      build_machine(node, nodes, nodes > 1 ? machine_.network : std::nullopt)});
+    } catch (const ConfigError&) {  // such a machine can't be
+    }
+  }
+
+  void fewer_nodes() {
+    if (machine_.nodes == 1) return;
+    auto node = machine_.node;
+    add("one node alone", fmt::format("leaves {} idle", machine_.nodes - 1), node, 1);
+    const int all = node.gpus * machine_.nodes;
+    const bool cards = !node.matrix && !machine_.gpu.nvswitch && node.intra != Intra::nvlink_mesh;
+    if (!cards || all > kMostInABox) return;
+    if (node.intra != Intra::nvlink_pairs) node.intra = Intra::pcie;
+    node.gpus = all;
+    node.gpu_indices.clear();
+    node.nvlinks.clear();
+    node.pcie = std::nullopt;
+    add(fmt::format("all {} GPUs in one node", all), "instead of the network", node, 1);
+  }
+
+  void other_slots() {
+    if (machine_.node.matrix || machine_.node.gpus < 2 || machine_.node.gpus > 4) return;
+    const int gpus = machine_.node.gpus;
+    PcieLayout one_switch, own_ports;
+    one_switch.gpus_per_switch = one_switch.gpus_per_bridge = gpus;
+    own_ports.gpus_per_bridge = gpus;
+    for (auto* layout : {&one_switch, &own_ports}) layout->gpus_per_socket = gpus;
+    if (!machine_.node.intra || *machine_.node.intra != Intra::pcie) return;
+    place("GPUs on one PCIe switch", one_switch);
+    place("GPUs on ports of one socket", own_ports);
+  }
+
+  void bridge() {
+    auto node = machine_.node;
+    const bool can =
+        machine_.gpu.nvlink_links > 0 && !machine_.gpu.nvswitch && node.gpus % 2 == 0 && !node.matrix;
+    if (!can || node.intra != Intra::pcie) return;
+    node.intra = Intra::nvlink_pairs;
+    add(node.gpus == 2 ? "an NVLink bridge" : "NVLink bridges on pairs", "the cards have the connector", node,
+        machine_.nodes);
+  }
+
+  std::vector<Rearrangement> take() { return std::move(all_); }
+
+ private:
+  void place(std::string what, const PcieLayout& layout) {
+    auto node = machine_.node;
+    if (node.pcie) {
+      if (node.pcie->gpus_per_switch == layout.gpus_per_switch &&
+          node.pcie->gpus_per_socket == layout.gpus_per_socket)
+        return;
+      const auto kept = *node.pcie;
+      node.pcie = layout;
+      node.pcie->slot_widths = kept.slot_widths;
+      node.pcie->slot_gens = kept.slot_gens;
+    } else {
+      node.pcie = layout;
+    }
+    add(std::move(what), "if the board has the slots", node, machine_.nodes);
+  }
+
+  const Machine& machine_;
+  std::vector<Rearrangement> all_;
+};
+
+}  // namespace
+
+std::vector<Rearrangement> rearrangements_of(const Machine& machine) {
+  Rearrangements all(machine);
+  all.fewer_nodes();
+  all.other_slots();
+  all.bridge();
+  return all.take();
+}
+
+}  // namespace gradwire
