@@ -129,7 +129,7 @@ class NodeBuilder {
   }
 
   const ResolvedNode& node_;
-  const Placement placement_;
+  const SeatPlan placement_;
   Topology topology_;
   std::vector<DeviceId> cpus_, bridges_, uppers_, leaves_;
 };

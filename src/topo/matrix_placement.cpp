@@ -92,7 +92,7 @@ std::size_t members(const Groups& groups, std::size_t size, std::size_t of) {
 
 }  // namespace
 
-Placement place_by_matrix(const ResolvedNode& node) {
+SeatPlan place_by_matrix(const ResolvedNode& node) {
   const TopoMatrix& matrix = *node.spec.matrix;
   const std::size_t size = matrix.names.size();
   const Paths paths = paths_of(matrix);
@@ -101,7 +101,7 @@ Placement place_by_matrix(const ResolvedNode& node) {
   Groups cpus = join_up_to(PathClass::node, paths);
   join_by_affinity(matrix, paths, cpus);
   Numbers leaf, upper, bridge, cpu;
-  Placement placement;
+  SeatPlan placement;
   for (std::size_t i = 0; i < size; ++i) {
     const bool below_upper = members(uppers, size, i) > members(leaves, size, i);
     Seat seat{.cpu = cpu.of(cpus.of(i)), .bridge = bridge.of(bridges.of(i))};

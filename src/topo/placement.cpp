@@ -42,24 +42,24 @@ bool cards_at_switches(const ResolvedNode& node) {
 
 }  // namespace
 
-int Placement::count(int Seat::*group) const {
+int SeatPlan::count(int Seat::*group) const {
   int most = -1;
   for (const auto* seats : {&gpus, &nics})
     for (const Seat& seat : *seats) most = std::max(most, seat.*group);
   return most + 1;
 }
 
-Placement place_by_layout(const ResolvedNode& node) {
+SeatPlan place_by_layout(const ResolvedNode& node) {
   const PcieLayout& layout = *node.spec.pcie;
   check_layout(layout);
-  Placement placement;
+  SeatPlan placement;
   for (int gpu = 0; gpu < node.total_gpus; ++gpu)
     placement.gpus.push_back(seat_of(layout, gpu, *node.spec.pcie_width));
   placement.cpus = std::max(layout.sockets, placement.count(&Seat::cpu));
   return placement;
 }
 
-void add_nics(const ResolvedNode& node, Placement& placement, int cards) {
+void add_nics(const ResolvedNode& node, SeatPlan& placement, int cards) {
   const int leaves = cards_at_switches(node) ? placement.count(&Seat::leaf) : 0;
   int bridges = placement.count(&Seat::bridge);
   for (int card = 0; card < cards; ++card) {
@@ -83,7 +83,7 @@ int known_or(const std::vector<int>& values, std::size_t at, int otherwise) {
   return at < values.size() && values[at] > 0 ? values[at] : otherwise;
 }
 
-void set_slots(const PcieLayout& layout, Placement& placement) {
+void set_slots(const PcieLayout& layout, SeatPlan& placement) {
   for (std::size_t i = 0; i < placement.gpus.size(); ++i) {
     placement.gpus[i].width = known_or(layout.slot_widths, i, placement.gpus[i].width);
     placement.gpus[i].gen = known_or(layout.slot_gens, i, 0);
@@ -100,8 +100,8 @@ bool joined_by_c2c(const ResolvedNode& node) {
   return node.gpu.c2c_bytes_per_s > 0 && node.cpu.maker == CpuMaker::grace;
 }
 
-Placement place(const ResolvedNode& node) {
-  Placement placement = node.spec.matrix ? place_by_matrix(node) : place_by_layout(node);
+SeatPlan place(const ResolvedNode& node) {
+  SeatPlan placement = node.spec.matrix ? place_by_matrix(node) : place_by_layout(node);
   if (joined_by_c2c(node))
     for (Seat& seat : placement.gpus) seat = {.cpu = seat.cpu, .bridge = -1};
   const int wanted = node.spec.network ? *node.spec.network->nics_per_node : 0;

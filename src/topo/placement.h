@@ -18,18 +18,18 @@ struct Seat {
   bool operator==(const Seat&) const = default;
 };
 
-struct Placement {
+struct SeatPlan {
   std::vector<Seat> gpus, nics;
   int cpus = 1;
   int count(int Seat::*group) const;  // groups of a kind
 };
 
-Placement place(const ResolvedNode&);  // throws ConfigError for a layout whose levels don't nest
+SeatPlan place(const ResolvedNode&);  // throws ConfigError for a layout whose levels don't nest
 
 bool joined_by_c2c(const ResolvedNode&);  // GPUs hang on their processor without PCIe (Grace)
 
-Placement place_by_layout(const ResolvedNode&);
-Placement place_by_matrix(const ResolvedNode&);
-void add_nics(const ResolvedNode&, Placement&, int cards);  // at switches or sockets, spread evenly
+SeatPlan place_by_layout(const ResolvedNode&);
+SeatPlan place_by_matrix(const ResolvedNode&);
+void add_nics(const ResolvedNode&, SeatPlan&, int cards);  // at switches or sockets, spread evenly
 
 }  // namespace gradwire

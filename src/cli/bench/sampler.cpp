@@ -45,16 +45,16 @@ SampleResult Sampler::take(const SampleRequest& request) {
 }
 
 SampleResult Sampler::check() {
-  workload_->fill();
-  communicator_->run(workload_->call());
-  return {.per_call = 0, .processor = 0, .wrong = workload_->count_wrong(), .error = {}};
+  buffers_->fill();
+  communicator_->run(buffers_->call());
+  return {.per_call = 0, .processor = 0, .wrong = buffers_->count_wrong(), .error = {}};
 }
 
 SampleResult Sampler::time(int calls) {
   communicator_->run(barrier());
   const auto begin = std::chrono::steady_clock::now();
   const Seconds processor = processor_time();
-  for (int i = 0; i < calls; ++i) communicator_->run(workload_->call());
+  for (int i = 0; i < calls; ++i) communicator_->run(buffers_->call());
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
   return {.per_call = elapsed.count() / calls,
           .processor = (processor_time() - processor) / calls,
@@ -64,9 +64,9 @@ SampleResult Sampler::time(int calls) {
 
 // Buffers live as long as the size stays: first touch of memory is slow, and not what is measured.
 void Sampler::prepare(const SampleRequest& request) {
-  if (workload_ && prepared_bytes_ == request.bytes) return;
-  workload_.reset();
-  workload_ = std::make_unique<Workload>(*communicator_, request, communicator_memory_);
+  if (buffers_ && prepared_bytes_ == request.bytes) return;
+  buffers_.reset();
+  buffers_ = std::make_unique<CheckedBuffers>(*communicator_, request, communicator_memory_);
   prepared_bytes_ = request.bytes;
 }
 

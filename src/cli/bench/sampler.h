@@ -32,7 +32,7 @@ class Sampler {
 
   bool communicator_memory_ = true;
   std::unique_ptr<Communicator> communicator_;
-  std::unique_ptr<Workload> workload_;
+  std::unique_ptr<CheckedBuffers> buffers_;
   Bytes prepared_bytes_ = 0;
 };
 

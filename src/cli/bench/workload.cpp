@@ -114,7 +114,8 @@ Memory allocate(Communicator& communicator, Bytes bytes, bool from_communicator)
 
 }  // namespace
 
-Workload::Workload(Communicator& communicator, const SampleRequest& request, bool from_communicator)
+CheckedBuffers::CheckedBuffers(Communicator& communicator, const SampleRequest& request,
+                               bool from_communicator)
     : request_(request), rank_(communicator.rank()), ranks_(communicator.size()) {
   const Bytes bytes = request.bytes, part = bytes / static_cast<Bytes>(ranks_);
   out_ = allocate(communicator, request.collective == Collective::reduce_scatter ? part : bytes,
@@ -147,14 +148,14 @@ Workload::Workload(Communicator& communicator, const SampleRequest& request, boo
   }
 }
 
-void Workload::fill() {
+void CheckedBuffers::fill() {
   const std::size_t size = size_of(request_.dtype);
   const auto input = in_.bytes().empty() ? out_.bytes() : in_.bytes();
   for (std::size_t i = 0; i < input.size() / size; ++i)
     store(request_.dtype, input.data() + i * size, pattern(rank_, i, request_.reduction));
 }
 
-std::uint64_t Workload::count_wrong() const {
+std::uint64_t CheckedBuffers::count_wrong() const {
   const std::size_t size = size_of(request_.dtype);
   if (request_.collective == Collective::barrier || (request_.collective == Collective::reduce && rank_ != 0))
     return 0;
@@ -166,7 +167,7 @@ std::uint64_t Workload::count_wrong() const {
   return wrong;
 }
 
-double Workload::expected(std::uint64_t index) const {
+double CheckedBuffers::expected(std::uint64_t index) const {
   const std::uint64_t part = request_.bytes / size_of(request_.dtype) / static_cast<std::uint64_t>(ranks_);
   switch (request_.collective) {
     case Collective::broadcast:
@@ -183,7 +184,7 @@ double Workload::expected(std::uint64_t index) const {
   }
 }
 
-double Workload::combined(std::uint64_t index) const {
+double CheckedBuffers::combined(std::uint64_t index) const {
   double total = pattern(0, index, request_.reduction);
   for (Rank rank = 1; rank < ranks_; ++rank) {
     const double value = pattern(rank, index, request_.reduction);

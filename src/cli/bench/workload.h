@@ -9,10 +9,10 @@
 
 namespace gradwire {
 
-class Workload {
+class CheckedBuffers {
  public:
   // Buffers come from the communicator, or are ordinary memory that it must stage.
-  Workload(Communicator& communicator, const SampleRequest& request, bool communicator_memory);
+  CheckedBuffers(Communicator& communicator, const SampleRequest& request, bool communicator_memory);
 
   const Call& call() const { return call_; }
   void fill();

@@ -11,6 +11,7 @@
 #include "predict/step/recorded.h"
 #include "predict/workload/catalog.h"
 #include "report/step_chart.h"
+#include "report/wrap.h"
 
 namespace gradwire {
 namespace {
@@ -55,7 +56,7 @@ int tell(const TrainOnOptions& options, const StepEstimate& estimate, const std:
     fmt::print("{}\n", result_json(options, estimate).dump(2));
   else
     fmt::print("{}    {} buckets, {:.1f} ms of all-reduce; expect an error of {:.0f} %\n",
-               draw_step(estimate.parts, {.title = title}), estimate.buckets.size(),
+               draw_step(estimate.parts, {.title = wrap(title)}), estimate.buckets.size(),
                estimate.communication * 1e3, 100 * estimate.relative_error);
   return 0;
 }
