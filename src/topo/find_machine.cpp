@@ -101,6 +101,9 @@ std::optional<Machine> find_file(const Wish& wish) {
 [[noreturn]] void refuse(std::string_view base) {
   const bool path = base.find('/') != std::string_view::npos || base.ends_with(".yaml") ||
                     base.ends_with(".yml") || base.ends_with(".xml") || base.ends_with(".txt");
+  std::error_code ignored;
+  if (fs::is_directory(fs::path(base), ignored))
+    throw ConfigError(fmt::format("{}: this is a directory; name a file in it", base));
   if (path) throw ConfigError(fmt::format("{}: there is no such file", base));
   std::vector<std::string> names = {"this"};
   for (const MachinePreset& preset : all_machines()) names.push_back(preset.node.name);

@@ -99,6 +99,15 @@ void read_links(const YamlMap& entry, NodeSpec& node) {
   if (const auto pcie = entry.find_map("pcie")) node.pcie = read_layout(*pcie);
 }
 
+// What can't be assumed without being wrong as often as right; so a file that was cut off is noticed, too.
+void check_whole(const YamlMap& entry, const NodeSpec& node) {
+  if (!entry.has("gpu")) entry.fail("gpu", "an id of gradwire list gpus");
+  if (!entry.has("gpus") && !entry.has("matrix") && !entry.has("gpu_indices"))
+    entry.fail("gpus", "a whole number from 1 to 1024");
+  const bool joined = entry.has("intra") || entry.has("matrix") || entry.has("nvlinks");
+  if (node.gpus > 1 && !joined) entry.fail("intra", "nvswitch, nvlink-mesh, nvlink-pairs or pcie");
+}
+
 MachinePreset read_machine(const YamlMap& entry, const std::vector<Gpu>& own_gpus) {
   entry.only({"id", "title", "gpu", "gpus", "nodes", "intra", "nvlink_gen", "nvlink_links_per_gpu",
               "nvlink_links_per_pair", "nvlinks", "p2p", "pcie_gen", "pcie_width", "cpu", "pcie", "matrix",
@@ -123,6 +132,7 @@ MachinePreset read_machine(const YamlMap& entry, const std::vector<Gpu>& own_gpu
     if (!node.pcie && network->has("cards_at")) node.pcie = PcieLayout{};
     if (node.pcie) node.pcie->nics_at_switch = cards_at_switch(*network);
   }
+  check_whole(entry, node);
   return preset;
 }
 

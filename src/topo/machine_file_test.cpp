@@ -89,6 +89,17 @@ TEST(MachineFile, what_is_wrong_is_named_with_its_line_and_what_would_be_right) 
   EXPECT_THAT(error_of(""), HasSubstr("a map"));
 }
 
+TEST(MachineFile, what_can_not_be_assumed_is_named_when_it_is_missing) {
+  EXPECT_THAT(error_of("id: x\ngpus: 4\n"), HasSubstr("'gpu' is missing: an id of gradwire list gpus"));
+  EXPECT_THAT(error_of("id: x\ngpu: a40\n"), HasSubstr("'gpus' is missing: a whole number"));
+  EXPECT_THAT(error_of("id: x\ngpu: a40\ngpus: 4\n"), HasSubstr("'intra' is missing: nvswitch"));
+  EXPECT_EQ(error_of("id: x\ngpu: a40\ngpus: 1\n"), "");
+}
+
+TEST(MachineFile, a_misspelt_key_is_answered_with_the_right_one) {
+  EXPECT_THAT(error_of("id: x\ngpu: a40\ninrta: pcie\n"), HasSubstr("no 'inrta' here (did you mean intra?)"));
+}
+
 TEST(MachineFile, every_prefix_of_a_file_is_read_or_refused_but_never_breaks) {
   const std::string whole = kBox;
   for (std::size_t size = 0; size <= whole.size(); ++size) {

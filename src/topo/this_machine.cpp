@@ -132,6 +132,8 @@ Machine machine_of_host(const Host& host, const HostOptions& options) {
       machine.notes.push_back(
           fmt::format("the PCIe link of {} ({}) is not told, as in virtual machines: taken as PCIe {} x16",
                       nic.name, nic.model, *node.spec.pcie_gen));
+  machine.notes.push_back(fmt::format(
+      "memory rates are those of {} with all memory channels filled: not measured here", node.cpu.title));
   machine.notes.insert(machine.notes.end(), node.notes.begin(), node.notes.end());
   return machine;
 }

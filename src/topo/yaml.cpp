@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/similar.h"
 #include "base/text.h"
 
 namespace gradwire {
@@ -41,8 +42,10 @@ void YamlMap::only(std::initializer_list<std::string_view> keys) const {
       throw ConfigError(fmt::format("{}: '{}' is there twice", at_line(where_, entry.first), key));
     seen.push_back(key);
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
-    throw ConfigError(fmt::format("{}: there is no '{}' here; there are {}", at_line(where_, entry.first),
-                                  key, join(std::vector<std::string>(keys.begin(), keys.end()), ", ")));
+    const std::vector<std::string> known(keys.begin(), keys.end());
+    throw ConfigError(fmt::format("{}: there is no '{:.60}' here{}; there are {}",
+                                  at_line(where_, entry.first), key, did_you_mean(key, known),
+                                  join(known, ", ")));
   }
 }
 

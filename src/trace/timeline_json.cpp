@@ -155,9 +155,10 @@ Timeline parse_timeline(std::string_view json, const std::string& name) {
   try {
     return read_document(Json::parse(json));
   } catch (const Json::parse_error& error) {
-    throw ConfigError(
-        fmt::format("{}: not whole JSON: it breaks off or errs at byte {} of {}; write it again with --trace",
-                    name, error.byte, json.size()));
+    const bool cut = error.byte > json.size();
+    throw ConfigError(fmt::format("{}: not whole JSON: it {}; write it again with --trace", name,
+                                  cut ? fmt::format("breaks off after {} bytes", json.size())
+                                      : fmt::format("errs at byte {} of {}", error.byte, json.size())));
   } catch (const ConfigError& error) {
     throw ConfigError(fmt::format("{}: {}", name, error.what()));
   }

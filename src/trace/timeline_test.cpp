@@ -88,6 +88,11 @@ TEST(Timeline, cut_anywhere_is_an_error_and_never_a_crash) {
     EXPECT_THAT(message_of(text.substr(0, length)), HasSubstr("t.json: not whole JSON")) << length;
 }
 
+TEST(Timeline, that_breaks_off_says_after_how_many_bytes_and_never_more_than_there_are) {
+  EXPECT_THAT(message_of("{\"a\":"), HasSubstr("it breaks off after 5 bytes"));
+  EXPECT_THAT(message_of("{\"a\" 1}"), HasSubstr("it errs at byte 6 of 7"));
+}
+
 TEST(Timeline, of_another_program_is_refused_by_name) {
   EXPECT_THAT(message_of(R"({"traceEvents":[]})"), HasSubstr("not a timeline that gradwire wrote"));
   EXPECT_THAT(message_of("[]"), HasSubstr("not a timeline that gradwire wrote"));

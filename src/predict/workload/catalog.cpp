@@ -203,6 +203,26 @@ std::vector<Layer> build_layers(std::string_view name, int sequence) {
                   name, did_you_mean(name, all)));
 }
 
+// The longest sequence a model takes: its table of positions, which is among its parameters, or for Llama
+// what it was trained for (Touvron et al. 2023, arXiv:2307.09288; Grattafiori et al. 2024, arXiv:2407.21783).
+// Those that are not here count positions from each other.
+const std::map<std::string_view, int> kContexts = {
+    {"bert-base", 512},    {"bert-large", 512}, {"bert-large-pretraining", 512},
+    {"electra-base", 512}, {"gpt2", 1024},      {"gpt2-medium", 1024},
+    {"gpt2-large", 1024},  {"gpt2-xl", 1024},   {"bart-large", 1024},
+    {"gpt-tiny", 128},     {"llama-7b", 4096},  {"llama-13b", 4096},
+    {"llama-8b", 8192},    {"llama-70b", 8192}};
+
+void check_sequence(const ModelEntry& entry, int sequence) {
+  if (entry.sequence == 0)
+    throw ConfigError(fmt::format("a sequence of {} tokens: {} takes {}s, which have none; leave it out",
+                                  sequence, entry.name, entry.sample));
+  const auto context = kContexts.find(entry.name);
+  if (context != kContexts.end() && sequence > context->second)
+    throw ConfigError(
+        fmt::format("a sequence of {} tokens: {} takes 1 to {}", sequence, entry.name, context->second));
+}
+
 }  // namespace
 
 const std::vector<ModelEntry>& all_models() {
@@ -235,8 +255,15 @@ Workload build_model(std::string_view name, std::optional<int> sequence) {
 }
 
 Workload load_model(std::string_view name_or_file, std::optional<int> sequence) {
-  if (find_model(name_or_file) || name_or_file.find_first_of("./") == std::string_view::npos)
+  const auto entry = find_model(name_or_file);
+  if (entry && sequence) check_sequence(*entry, *sequence);
+  if (entry || name_or_file.find_first_of("./") == std::string_view::npos)
     return build_model(name_or_file, sequence);
+  if (sequence)
+    throw ConfigError(
+        fmt::format("a sequence of {} tokens: {} says what one of its samples costs; write the "
+                    "numbers for that length there",
+                    *sequence, name_or_file));
   return parse_model(read_file(name_or_file), name_or_file);
 }
 

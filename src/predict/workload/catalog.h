@@ -32,6 +32,7 @@ std::optional<ModelEntry> find_model(std::string_view name);
 Workload build_model(std::string_view name, std::optional<int> sequence = {});
 
 // What --model and `compare MODEL` take: a built-in name, or a YAML file (a path with a dot or a slash).
+// Throws ConfigError also for a sequence the model can't take.
 Workload load_model(std::string_view name_or_file, std::optional<int> sequence = {});
 
 // As presets/models/example.yaml shows. Throws ConfigError naming `where`, the layer and what would be right.

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include <cmath>
+
 #include "base/error.h"
 #include "predict/workload/catalog.h"
+#include "topo/yaml.h"
 
 namespace gradwire {
 namespace {
@@ -15,12 +18,16 @@ class Reader {
 
   Workload read(const YAML::Node& root) const {
     if (!root.IsMap()) fail("expected keys such as 'name' and 'layers'");
+    YamlMap(root, where_)
+        .only(
+            {"name", "title", "family", "sample", "sequence", "batch", "optimizer", "layers", "parameters"});
     if (!root["layers"]) return stand_in(root);
     Workload workload;
     common(root, workload);
     const auto layers = root["layers"];
     if (!layers.IsSequence() || layers.size() == 0) fail("'layers' is a list of at least one layer");
     for (const auto& node : layers) add_layer(node, workload.layers);
+    check_whole(root, workload);
     return workload;
   }
 
@@ -50,6 +57,14 @@ class Reader {
     workload.source = std::string(where_);
   }
 
+  // Layers of a file that was cut off are still layers; a count tells.
+  void check_whole(const YAML::Node& root, const Workload& workload) const {
+    const auto stated = value(root, "parameters", 0.0);
+    const auto there = static_cast<double>(parameter_count(workload));
+    if (root["parameters"] && !(std::abs(there - stated) <= 0.01 * stated))
+      fail(fmt::format("'parameters: {:g}' but the layers have {:g}: are some missing?", stated, there));
+  }
+
   Family family(const YAML::Node& root, const Workload& workload) const {
     const auto text = value<std::string>(root, "family", "");
     if (text.empty()) return guess_family(workload.name, workload.sample);
@@ -77,6 +92,7 @@ class Reader {
 
   void add_layer(const YAML::Node& node, std::vector<Layer>& layers) const {
     if (!node.IsMap()) fail(fmt::format("line {}: a layer is a map of keys", node.Mark().line + 1));
+    YamlMap(node, where_).only({"name", "kind", "flops", "elements", "tensors", "repeat"});
     Layer layer;
     layer.name = value(node, "name", fmt::format("layer {}", layers.size()));
     layer.kind = parse_layer_kind(value<std::string>(node, "kind", "matmul"));
@@ -103,7 +119,8 @@ Workload parse_model(std::string_view yaml, std::string_view where) {
   try {
     root = YAML::Load(std::string(yaml));
   } catch (const YAML::Exception& error) {
-    throw ConfigError(fmt::format("{}: line {}: {}", where, error.mark.line + 1, error.msg));
+    throw ConfigError(
+        fmt::format("{}: line {}: this is not YAML: {}", where, error.mark.line + 1, error.msg));
   }
   auto workload = Reader(where).read(root);
   check_workload(workload);

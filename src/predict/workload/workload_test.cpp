@@ -70,6 +70,15 @@ TEST(Workload, AnUnknownNameIsAnsweredWithNearOnes) {
               ThrowsMessage<ConfigError>(HasSubstr("'resnet51' is not a model (did you mean resnet50?)")));
 }
 
+TEST(Workload, ASequenceTheModelCanNotTakeIsRefused) {
+  EXPECT_EQ(load_model("gpt2", 1024).sequence, 1024);
+  EXPECT_THAT([] { load_model("gpt2", 1025); },
+              ThrowsMessage<ConfigError>(HasSubstr("gpt2 takes 1 to 1024")));
+  EXPECT_THAT([] { load_model("resnet50", 128); },
+              ThrowsMessage<ConfigError>(HasSubstr("resnet50 takes images, which have none; leave it out")));
+  EXPECT_EQ(load_model("transformer-xl-base", 5000).sequence, 5000);
+}
+
 TEST(StandInModel, HasExactlyTheParametersAskedFor) {
   for (const std::uint64_t parameters : {1'000ull, 19'341'616ull, 333'000'000ull, 2'567'463'684ull})
     for (const auto family : {Family::cnn, Family::transformer, Family::other})
@@ -109,6 +118,11 @@ TEST(ModelYaml, SaysWhatIsWrongAndWhere) {
   };
   fails("[1, 2]", "m.yaml: expected keys such as 'name' and 'layers'");
   fails("layers: [{tensors: [1", "m.yaml: line 1");
+  fails("layres: [{tensors: [1]}]", "m.yaml line 1: there is no 'layres' here (did you mean layers?)");
+  fails("layers: [{flop: 3, tensors: [1]}]", "there is no 'flop' here (did you mean flops?)");
+  fails("batch: 1\nbatch: 2\nlayers: [{tensors: [1]}]", "'batch' is there twice");
+  fails("parameters: 10\nlayers: [{tensors: [5]}]",
+        "'parameters: 10' but the layers have 5: are some missing?");
   fails("layers: []", "'layers' is a list of at least one layer");
   fails("layers: [3]", "m.yaml: line 1: a layer is a map of keys");
   fails("layers: [{flops: fast}]", "m.yaml: line 1: 'flops' has a value of the wrong type");
