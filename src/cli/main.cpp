@@ -41,7 +41,9 @@ void add_verbs(CLI::App& app, int& exit_code) {
 }
 
 // One line; `who` is "gradwire" or "gradwire compare".
-int complain(const std::string& who, const std::string& what, int code) {
+int complain(const std::string& who, std::string what, int code) {
+  const auto control = [](unsigned char c) { return c < ' ' && c != '\n'; };  // of a file that is no text
+  std::replace_if(what.begin(), what.end(), control, '?');
   fmt::print(stderr, "{}: {}\n", who, what);
   return code;
 }
@@ -80,7 +82,7 @@ int main(int argc, char** argv) {
   std::string who = "gradwire";
   try {
     if (argc < 2) fmt::print("{}", app.help());
-    return finish(argc < 2 ? 0 : run(app, {argv + 1, argv + argc}, who, exit_code));
+    return finish(argc < 2 ? 0 : run(app, gradwire::asked({argv + 1, argv + argc}), who, exit_code));
   } catch (const gradwire::ConfigError& error) {
     return complain(who, error.what(), 2);
   } catch (const std::exception& error) {

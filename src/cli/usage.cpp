@@ -128,6 +128,13 @@ std::string in_our_words(const CLI::App& app, const CLI::ParseError& error) {
 
 }  // namespace
 
+Words asked(Words words) {
+  if (words.empty() || words[0] != "help") return words;
+  words.erase(words.begin());
+  words.emplace_back("--help");
+  return words;
+}
+
 const CLI::App* find_verb(const CLI::App& app, const Words& words) {
   if (words.empty() || is_flag(words[0])) return nullptr;
   Words verbs;
@@ -161,6 +168,11 @@ std::string usage_message(const CLI::App& app, const CLI::App* verb, const CLI::
   std::string text = in_our_words(wrong, error);
   if (text.empty()) text = first_line(error);
   return text + " " + see_help(verb);
+}
+
+void refuse_flags(const CLI::App& verb, const Words& flags, const std::string& why) {
+  for (const std::string& flag : flags)
+    if (verb.count(flag) > 0) throw ConfigError(fmt::format("{} has no meaning {}", flag, why));
 }
 
 CLI::Validator within(double least, double most) {

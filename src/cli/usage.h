@@ -11,6 +11,9 @@ namespace gradwire {
 
 using Words = std::vector<std::string>;  // of a command line, without the program's name
 
+// "help" and "help compare" as the flag --help.
+Words asked(Words words);
+
 // The verb the words name; null when they begin with a flag or there are none. Throws ConfigError, with near
 // ones, for a verb that does not exist.
 const CLI::App* find_verb(const CLI::App& app, const Words& words);
@@ -21,6 +24,9 @@ Words checked_words(const CLI::App& app, const CLI::App* verb, Words words);
 
 // "--on is missing; as in gradwire compare gpt2 --on dgx-a100 (see gradwire compare --help)"
 std::string usage_message(const CLI::App& app, const CLI::App* verb, const CLI::ParseError& error);
+
+// Throws ConfigError if one of `flags` was given: "--steps has no meaning with --on: nothing is trained".
+void refuse_flags(const CLI::App& verb, const Words& flags, const std::string& why);
 
 // For a flag's check(): a number from `least` to `most`, both included.
 CLI::Validator within(double least, double most);

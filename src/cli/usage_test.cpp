@@ -88,6 +88,12 @@ TEST(Usage, says_when_a_value_or_a_word_is_missing_or_too_many) {
   EXPECT_EQ(said({"compare", "m", "--on", "x", "y"}), "'y' is a word too many (see gradwire compare --help)");
 }
 
+TEST(Usage, knows_help_as_a_word) {
+  EXPECT_THAT(asked({"help"}), ElementsAre("--help"));
+  EXPECT_THAT(asked({"help", "compare"}), ElementsAre("compare", "--help"));
+  EXPECT_THAT(asked({"run", "help"}), ElementsAre("run", "help"));
+}
+
 TEST(Usage, takes_what_is_right) {
   EXPECT_EQ(said({"compare", "m", "--on", "x", "-n4", "--json"}), "");
   EXPECT_EQ(said({"compare", "m", "--on=x", "--batch=4"}), "");

@@ -12,6 +12,7 @@
 #include "cli/bench/print.h"
 #include "cli/bench/rank.h"
 #include "cli/progress.h"
+#include "cli/usage.h"
 #include "net/rendezvous.h"
 
 namespace gradwire {
@@ -80,13 +81,22 @@ std::vector<std::string> contestant_names(const Flags& flags) {
   return names;
 }
 
+std::vector<Bytes> whole_sizes(const std::string& text, DType type) {
+  const std::vector<Bytes> sizes = parse_sizes(text);
+  for (const Bytes size : sizes)
+    if (size % size_of(type) != 0)
+      throw ConfigError(fmt::format("--sizes: {} bytes are no whole number of {}: write multiples of {}",
+                                    size, name_of(type), size_of(type)));
+  return sizes;
+}
+
 BenchOptions bench_options(const Flags& flags) {
   if (flags.ranks < 1 || flags.rounds < 1) throw ConfigError("-n and --rounds must be at least 1");
   return {.collective = parse_collective(flags.collective),
           .dtype = parse_dtype(flags.dtype),
           .reduction = parse_reduction(flags.reduction),
           .ranks = flags.ranks,
-          .sizes = parse_sizes(flags.sizes),
+          .sizes = whole_sizes(flags.sizes, parse_dtype(flags.dtype)),
           .rounds = flags.rounds,
           .calls = flags.calls,
           .sample_time = parse_seconds(flags.sample_time)};
@@ -114,7 +124,7 @@ int run_priced(const Flags& flags) {
   PriceOptions options{
       .on = flags.on, .collective = parse_collective(flags.collective), .sizes = {}, .costs = flags.costs};
   if (flags.ranks_given) options.ranks = flags.ranks;
-  options.sizes = parse_sizes(flags.sizes_given ? flags.sizes : kPricedSizes);
+  options.sizes = whole_sizes(flags.sizes_given ? flags.sizes : kPricedSizes, parse_dtype(flags.dtype));
   if (flags.backends_given) options.backends = contestant_names(flags);
   options.json = flags.json;
   options.plot = !flags.no_plot;
@@ -179,16 +189,19 @@ void add_bench_verb(CLI::App& app, int& exit_code) {
   verb->add_option("collective", flags->collective,
                    "all_reduce, reduce_scatter, all_gather, broadcast, reduce, all_to_all or barrier")
       ->required();
-  verb->add_option("-n,--ranks", flags->ranks, "rank processes of each contestant")->capture_default_str();
+  verb->add_option("-n,--ranks", flags->ranks, "rank processes of each contestant")
+      ->capture_default_str()
+      ->check(within(1, 65536));
   verb->add_option("-b,--backend", flags->backends, "who takes part, comma-separated")->capture_default_str();
   verb->add_option("-s,--sizes", flags->sizes, "bytes: a list, or FIRST:LAST[:FACTOR]")
       ->capture_default_str();
   verb->add_option("-d,--dtype", flags->dtype, "f16 bf16 f32 f64 i8 u8 i32 i64")->capture_default_str();
   verb->add_option("-o,--op", flags->reduction, "sum avg min max product")->capture_default_str();
   verb->add_option("-r,--rounds", flags->rounds, "samples of each contestant at each size")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(within(1, 1e6));
   verb->add_option("--sample-time", flags->sample_time, "how long a sample lasts")->capture_default_str();
-  verb->add_option("-i,--iters", flags->calls, "calls a sample, instead of a time");
+  verb->add_option("-i,--iters", flags->calls, "calls a sample, instead of a time")->check(within(1, 1e9));
   verb->add_option("--timeout", flags->timeout, "give up on a wait after this long")->capture_default_str();
   verb->add_option("--interface", flags->interface,
                    "where network backends listen: a name, an address or a CIDR");
@@ -206,6 +219,13 @@ void add_bench_verb(CLI::App& app, int& exit_code) {
     flags->ranks_given = verb->count("--ranks") > 0;
     flags->sizes_given = verb->count("--sizes") > 0;
     flags->backends_given = verb->count("--backend") > 0;
+    if (!flags->on.empty())
+      refuse_flags(*verb,
+                   {"--op", "--rounds", "--sample-time", "--iters", "--timeout", "--interface", "--limit",
+                    "--versus", "--against"},
+                   "with --on: nothing is measured");
+    else
+      refuse_flags(*verb, {"--costs"}, "without --on: it prices a machine's collectives");
     exit_code = run_bench(*flags);
   });
   add_rank_verb(app, exit_code);

@@ -190,7 +190,8 @@ int price_bench(const PriceOptions& options) {
   Machine machine = find_machine(options.on);
   if (options.ranks > 0) machine = with_gpus(std::move(machine), options.ranks);
   if (machine.gpus.size() < 2)
-    throw ConfigError(fmt::format("{} has one GPU: a collective needs two", options.on));
+    throw ConfigError(fmt::format("{} has {} GPU: a collective needs two", options.on,
+                                  machine.gpus.empty() ? "no" : "one"));
   const auto rows = price(options, machine);
   if (options.json) {
     fmt::print("{}\n", json_of(options, machine, rows).dump(2));

@@ -51,9 +51,9 @@ std::string versus_line(const Row& mine, const std::vector<const Row*>& same_siz
     if (is_rival(row->backend, contest) && (!best || row->median() < best->median())) best = row;
   }
   std::string line = fmt::format("{:>12}  {:>10}", format_bytes(mine.bytes), short_time(mine.median()));
-  line += best ? fmt::format("  {:>10}  {:<21} {:>6.2f}x", short_time(best->median()), best->backend,
+  line += best ? fmt::format("  {:>10}  {:<20} {:>6.2f}x", short_time(best->median()), best->backend,
                              ratio(*best, mine))
-               : fmt::format("  {:>10}  {:<21} {:>7}", "-", "-", "-");
+               : fmt::format("  {:>10}  {:<20} {:>7}", "-", "-", "-");
   line += limit ? fmt::format("  {:>8.2f}x", ratio(mine, *limit)) : "";
   return line + "\n";
 }
@@ -65,12 +65,12 @@ std::string bench_table(const BenchOptions& options, const Measurement& measurem
       fmt::format("# {} {} {}, {} ranks, {} rounds with the contestants interleaved\n{}",
                   name_of(options.collective), name_of(options.dtype), name_of(options.reduction),
                   options.ranks, options.rounds, distances(measurement));
-  constexpr const char* kHead = "#{:>10} {:>9} {:<21} {:>8} {:>8} {:>6} {:>6} {:>5}\n";
+  constexpr const char* kHead = "#{:>10} {:>9} {:<20} {:>8} {:>8} {:>6} {:>6} {:>5}\n";
   text += fmt::format(kHead, "size", "count", "backend", "time", "min", "algbw", "busbw", "wrong");
   text += fmt::format(kHead, "(B)", "", "", "(us)", "(us)", "(GB/s)", "(GB/s)", "");
   for (const Row& row : measurement.rows) {
     const double rate = bus_bandwidth(options.collective, options.ranks, row.bytes, row.median());
-    text += fmt::format("{:>11} {:>9} {:<21} {:>8} {:>8} {:>6.2f} {:>6.2f} {:>5}\n", row.bytes,
+    text += fmt::format("{:>11} {:>9} {:<20} {:>8} {:>8} {:>6.2f} {:>6.2f} {:>5}\n", row.bytes,
                         row.bytes / size_of(options.dtype), row.backend, short_time(row.median()),
                         short_time(row.fastest()), algorithm_bandwidth(row.bytes, row.median()) / kGiga,
                         rate / kGiga, row.wrong);
@@ -97,7 +97,7 @@ std::string bench_chart(const BenchOptions& options, const Measurement& measurem
 std::string bench_versus(const BenchOptions&, const Measurement& measurement, const Contest& contest) {
   std::string text = fmt::format("{} against the fastest {} and the limit (medians of the rounds' ratios)\n",
                                  contest.subject, contest.against.empty() ? "other" : contest.against);
-  text += fmt::format("{:>12}  {:>10}  {:>10}  {:<21} {:>7}  {:>9}\n", "size", "us", "other, us", "",
+  text += fmt::format("{:>12}  {:>10}  {:>10}  {:<20} {:>7}  {:>9}\n", "size", "us", "other, us", "",
                       "faster", "of limit");
   for (const Row& mine : measurement.rows) {
     if (mine.backend != contest.subject) continue;

@@ -57,6 +57,7 @@ Question question_of(const Flags& flags) {
     const auto options = step_options(flags.step, workload);
     return {std::move(workload), options, {}};
   }
+  if (sequence_of(flags.step)) throw ConfigError("--sequence: a trace holds its own sequences; leave it out");
   const auto timeline = read_timeline(flags.model);
   auto recorded = model_of(timeline, flags.model);
   auto options = step_options(flags.step, recorded.workload);

@@ -5,6 +5,9 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/similar.h"
+#include "base/text.h"
+#include "cli/usage.h"
 
 namespace gradwire {
 namespace {
@@ -18,14 +21,20 @@ int gradient_bytes(const std::string& name) {
 }  // namespace
 
 void add_step_flags(CLI::App& verb, StepFlags& flags) {
-  verb.add_option("--batch", flags.batch, "samples a GPU takes a step; the model's usual one if not given");
-  verb.add_option("--sequence", flags.sequence, "tokens of a sample, for models that have them");
+  verb.add_option("--batch", flags.batch, "samples a GPU takes a step; the model's usual one if not given")
+      ->check(within(1, 1 << 20));
+  verb.add_option("--sequence", flags.sequence, "tokens of a sample, for models that have them")
+      ->check(within(1, 1 << 20));
   verb.add_option("--precision", flags.precision, "of computing: fp32 tf32 fp16 bf16")->capture_default_str();
   verb.add_option("--step-ms", flags.step_ms,
-                  "a step of this batch measured on one GPU without DDP: far better than the roofline");
+                  "a step of this batch measured on one GPU without DDP: far better than the roofline")
+      ->check(within(0.001, 1e9));
   verb.add_option("--accumulate", flags.accumulate, "micro-batches between two all-reduces")
-      ->capture_default_str();
-  verb.add_option("--bucket-mb", flags.bucket_mb, "DDP's bucket_cap_mb")->capture_default_str();
+      ->capture_default_str()
+      ->check(within(1, 1 << 20));
+  verb.add_option("--bucket-mb", flags.bucket_mb, "DDP's bucket_cap_mb")
+      ->capture_default_str()
+      ->check(within(0.001, 1e6));
   verb.add_option("--gradients", flags.gradients, "fp32 fp16 bf16")->capture_default_str();
   verb.add_option("--compress", flags.compression, "communication hook: none fp16 bf16 powersgd")
       ->capture_default_str();
@@ -34,19 +43,26 @@ void add_step_flags(CLI::App& verb, StepFlags& flags) {
       ->capture_default_str();
   verb.add_flag("--no-overlap", flags.no_overlap, "all-reduce only when backward is over");
   verb.add_option("--optimizer", flags.optimizer, "sgd adam lamb; the model's usual one if not given");
-  verb.add_option("--data-ms", flags.data_ms, "a step waits this long for its input");
+  verb.add_option("--data-ms", flags.data_ms, "a step waits this long for its input")->check(within(0, 1e8));
 }
 
 std::optional<int> sequence_of(const StepFlags& flags) {
-  if (flags.sequence < 0)
-    throw ConfigError(fmt::format("--sequence {}: write 1 or more tokens", flags.sequence));
   return flags.sequence > 0 ? std::optional(flags.sequence) : std::nullopt;
 }
 
+namespace {
+
+void check_optimizer(const std::string& name) {
+  const std::vector<std::string> known = {"sgd", "adam", "adamw", "lamb"};
+  if (!name.empty() && std::find(known.begin(), known.end(), name) == known.end())
+    throw ConfigError(fmt::format("--optimizer {:.40}: there are {}{}", name, join(known, ", "),
+                                  did_you_mean(name, known)));
+}
+
+}  // namespace
+
 StepOptions step_options(const StepFlags& flags, const Workload& workload) {
-  if (flags.batch < 0) throw ConfigError(fmt::format("--batch {}: write 1 or more samples", flags.batch));
-  if (!(flags.bucket_mb > 0 && flags.bucket_mb <= 1e6))
-    throw ConfigError(fmt::format("--bucket-mb {}: write a number from 0.001 to 1000000", flags.bucket_mb));
+  check_optimizer(flags.optimizer);
   StepOptions options;
   options.batch = flags.batch > 0 ? flags.batch : workload.batch;
   options.accumulate = flags.accumulate;

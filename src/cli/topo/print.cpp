@@ -85,6 +85,14 @@ std::string section(const std::string& title, const Endpoints& endpoints, const 
          (endpoints.gpus <= kMostGpus ? tables(endpoints, cells) : counted_pairs(endpoints, cells));
 }
 
+// What section() shows of them.
+Cells shown(const Endpoints& endpoints, Cells cells) {
+  if (endpoints.gpus <= kMostGpus) return cells;
+  cells.resize(endpoints.gpus);
+  for (auto& row : cells) row.resize(endpoints.gpus);
+  return cells;
+}
+
 std::string joined_by(const Machine& machine) {
   const Topology& topology = machine.topology;
   if (!topology.find_devices(DeviceKind::nvswitch, 0).empty()) return "NVSwitch";
@@ -182,7 +190,8 @@ std::string notes_text(const Machine& machine) {
 
 std::string machine_text(const Machine& machine) {
   const Endpoints endpoints = endpoints_of(machine);
-  const Cells paths = matrix_cells(machine, endpoints), rates = rate_cells(machine, endpoints);
+  const Cells paths = shown(endpoints, matrix_cells(machine, endpoints));
+  const Cells rates = shown(endpoints, rate_cells(machine, endpoints));
   std::string text = heading(machine);
   for (const std::string& fact : machine.facts) text += wrapped("  " + fact, 4);
   if (endpoints.ids.size() > 1)

@@ -24,7 +24,7 @@ MACHINE is
 
 Examples:
   gradwire topo
-  gradwire topo --on 2x-rtx3090-nvlink
+  gradwire topo 2x-rtx3090-nvlink
   nvidia-smi topo -m > box.txt; gradwire topo --on box.txt:rtx4090
 )";
 
@@ -39,7 +39,8 @@ void add_topo_verb(CLI::App& app, int& exit_code) {
   auto flags = std::make_shared<Flags>();
   CLI::App* verb =
       app.add_subcommand("topo", "shows devices, links and the path between every pair, with GB/s");
-  verb->add_option("--on", flags->on, "the machine to show")->type_name("MACHINE");
+  verb->add_option("--on,machine", flags->on, "the machine to show, with or without --on")
+      ->type_name("MACHINE");
   verb->add_flag("--json", flags->json, "one JSON object and nothing else");
   verb->footer(kExample);
   verb->callback([flags, &exit_code] {

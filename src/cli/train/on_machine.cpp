@@ -5,7 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/compare/print.h"
+#include "cli/topo/table.h"
+#include "predict/compare/memory.h"
 #include "predict/step/measured.h"
 #include "predict/step/on_machine.h"
 #include "predict/step/recorded.h"
@@ -18,26 +21,37 @@ namespace {
 
 constexpr int kMostRanksDrawn = 16;  // ranks of a model are alike; a trace of thousands helps nobody
 
-nlohmann::json result_json(const TrainOnOptions& options, const StepEstimate& estimate) {
+// What is told of a step beside its estimate.
+struct Telling {
+  std::string title;
+  std::string problem;  // empty: none
+};
+
+nlohmann::json result_json(const TrainOnOptions& options, const StepEstimate& estimate,
+                           const Telling& telling) {
   const auto& parts = estimate.parts;
-  return {{"model", options.model},
-          {"on", options.on},
-          {"ranks", estimate.ranks},
-          {"batch", estimate.batch},
-          {"samples_per_s", estimate.samples_per_s},
-          {"step_ms", estimate.step * 1e3},
-          {"loss_first", nullptr},
-          {"loss_last", nullptr},
-          {"scaling", estimate.scaling},
-          {"relative_error", estimate.relative_error},
-          {"breakdown_ms",
-           {{"data", parts.data * 1e3},
-            {"forward", parts.forward * 1e3},
-            {"backward", parts.backward * 1e3},
-            {"comm_overlapped", parts.comm_overlapped * 1e3},
-            {"comm_exposed", parts.comm_exposed * 1e3},
-            {"optimizer", parts.optimizer * 1e3},
-            {"other", parts.other * 1e3}}}};
+  nlohmann::json json = {{"model", options.model},
+                         {"on", options.on},
+                         {"ranks", estimate.ranks},
+                         {"batch", estimate.batch},
+                         {"samples_per_s", estimate.samples_per_s},
+                         {"step_ms", estimate.step * 1e3},
+                         {"loss_first", nullptr},
+                         {"loss_last", nullptr},
+                         {"scaling", estimate.scaling},
+                         {"relative_error", estimate.relative_error},
+                         {"breakdown_ms",
+                          {{"data", parts.data * 1e3},
+                           {"forward", parts.forward * 1e3},
+                           {"backward", parts.backward * 1e3},
+                           {"comm_overlapped", parts.comm_overlapped * 1e3},
+                           {"comm_exposed", parts.comm_exposed * 1e3},
+                           {"optimizer", parts.optimizer * 1e3},
+                           {"other", parts.other * 1e3}}}};
+  if (!options.trace.empty()) json["trace"] = options.trace;
+  json["warnings"] = nlohmann::json::array();
+  if (!telling.problem.empty()) json["warnings"].push_back(telling.problem);
+  return json;
 }
 
 std::string machine_title(const TrainOnOptions& options, const Workload& workload,
@@ -47,17 +61,26 @@ std::string machine_title(const TrainOnOptions& options, const Workload& workloa
                      plural(workload.sample), 100 * estimate.scaling);
 }
 
-int tell(const TrainOnOptions& options, const StepEstimate& estimate, const std::string& title) {
+std::string result_text(const TrainOnOptions& options, const StepEstimate& estimate, const Telling& telling) {
+  std::string text =
+      draw_step(estimate.parts, {.title = std::string(trim(wrapped(telling.title, 2)))}) +
+      fmt::format("    {} buckets, {:.1f} ms of all-reduce; expect an error of {:.0f} %\n",
+                  estimate.buckets.size(), estimate.communication * 1e3, 100 * estimate.relative_error);
+  if (!telling.problem.empty()) text += "\n" + wrapped("But " + telling.problem + ".", 0);
+  if (!options.trace.empty())
+    text += fmt::format("\ntrace: {} (open it at ui.perfetto.dev)\n", options.trace);
+  return text;
+}
+
+int tell(const TrainOnOptions& options, const StepEstimate& estimate, const Telling& telling) {
   if (!options.trace.empty())
     write_timeline(options.trace,
                    timeline_of(estimate, fmt::format("model: {} on {}", options.model, options.on),
                                std::min(estimate.ranks, kMostRanksDrawn)));
   if (options.json)
-    fmt::print("{}\n", result_json(options, estimate).dump(2));
+    fmt::print("{}\n", result_json(options, estimate, telling).dump(2));
   else
-    fmt::print("{}    {} buckets, {:.1f} ms of all-reduce; expect an error of {:.0f} %\n",
-               draw_step(estimate.parts, {.title = wrap(title)}), estimate.buckets.size(),
-               estimate.communication * 1e3, 100 * estimate.relative_error);
+    fmt::print("{}", result_text(options, estimate, telling));
   return 0;
 }
 
@@ -75,18 +98,26 @@ int train_on_measured_wires(const TrainOnOptions& options) {
   const auto estimate = solve(problem, recorded_constants(recorded));
   return tell(
       options, estimate,
-      fmt::format("{} with {} ranks over {}, predicted: {:.1f} ms a step, scaling {:.0f} %", options.model,
-                  estimate.ranks, sweep.backend, estimate.step * 1e3, 100 * estimate.scaling));
+      {fmt::format("{} with {} ranks over {}, predicted: {:.1f} ms a step, scaling {:.0f} %", options.model,
+                   estimate.ranks, sweep.backend, estimate.step * 1e3, 100 * estimate.scaling),
+       ""});
 }
 
 }  // namespace
 
 int train_on_machine(const TrainOnOptions& options) {
   if (is_sweep(options.on)) return train_on_measured_wires(options);
+  if (!options.backend.empty())
+    throw ConfigError(fmt::format("--backend {} has no meaning with --on {}: a machine's model is NCCL's",
+                                  options.backend, options.on));
   const auto workload = load_model(options.model, sequence_of(options.step));
-  const auto estimate =
-      estimate_step(workload, find_machine(options.on), step_options(options.step, workload));
-  return tell(options, estimate, machine_title(options, workload, estimate));
+  Machine machine = find_machine(options.on);
+  if (options.ranks) machine = with_gpus(std::move(machine), *options.ranks);
+  const auto step = step_options(options.step, workload);
+  const auto estimate = estimate_step(workload, machine, step);
+  return tell(options, estimate,
+              {machine_title(options, workload, estimate),
+               find_memory_problem(workload, machine, step).value_or("")});
 }
 
 }  // namespace gradwire

@@ -13,7 +13,7 @@ namespace gradwire {
 struct TrainOnOptions {
   std::string model, on;
   std::string backend;       // of measured wires; empty: the only one
-  std::optional<int> ranks;  // likewise
+  std::optional<int> ranks;  // of them, or of the machine's GPUs; absent: all
   StepFlags step;
   std::string trace;  // a file for the simulated timeline; empty: none
   bool json = false;

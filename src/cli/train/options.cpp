@@ -1,6 +1,7 @@
 #include "cli/train/options.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -25,9 +26,15 @@ void check_range(const char* flag, double value, double least, double most) {
 }
 
 void check_place(const char* flag, const std::string& file) {
-  const auto folder = std::filesystem::path(file).parent_path();
-  if (!file.empty() && !folder.empty() && !std::filesystem::is_directory(folder))
+  if (file.empty()) return;
+  std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  if (folder.empty()) folder = ".";
+  if (!std::filesystem::is_directory(folder))
     throw ConfigError(fmt::format("{} {}: there is no folder {}", flag, file, folder.string()));
+  if (std::filesystem::is_directory(file))
+    throw ConfigError(fmt::format("{} {}: this is a folder", flag, file));
+  if (::access(folder.c_str(), W_OK) != 0)  // better now than after hours
+    throw ConfigError(fmt::format("{} {}: nothing can be written in {}", flag, file, folder.string()));
 }
 
 void check_wires(const TrainOptions& options) {

@@ -30,6 +30,12 @@ void end_as_told() {
   std::raise(SIGTERM);
 }
 
+// Who reads may have gone (a pipe into head): the training goes on, it may have a checkpoint to write.
+void say(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
 // Progress on rank 0: a bar where there is a terminal, else a line now and then.
 class Display {
  public:
@@ -38,8 +44,7 @@ class Display {
 
   void begin(const TrainResult& result) {
     if (!speaks_) return;
-    fmt::print("{}\n", describe_run(options_, result));
-    std::fflush(stdout);
+    say(describe_run(options_, result) + "\n");
   }
 
   void step(int step, double loss, Seconds time) {
@@ -51,17 +56,16 @@ class Display {
     bar_.show((step + 1.0) / options_.steps, text);
     const int every = std::max(1, options_.steps / 10);
     if (bar_.visible() || ((step + 1) % every != 0 && step != 0)) return;
-    fmt::print("{}\n", text);
-    std::fflush(stdout);
+    say(text + "\n");
   }
 
   void end(const TrainResult& result) {
     bar_.clear();
     if (world_.rank != 0) return;
     if (options_.json)
-      fmt::print("{}\n", train_json(options_, result).dump(2));
+      say(train_json(options_, result).dump(2) + "\n");
     else
-      fmt::print("{}{}", bar_.visible() ? "" : "\n", describe_result(options_, result));
+      say((bar_.visible() ? "" : "\n") + describe_result(options_, result));
   }
 
  private:
@@ -134,6 +138,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   std::signal(SIGTERM, gradwire::note_signal);
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     const int code = gradwire::run_rank(argv[1]);
     if (code != 0) gradwire::end_as_told();

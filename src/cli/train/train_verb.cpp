@@ -14,6 +14,7 @@
 #include "cli/train/on_machine.h"
 #include "cli/train/options.h"
 #include "cli/train/start_ranks.h"
+#include "cli/usage.h"
 
 namespace gradwire {
 namespace {
@@ -52,6 +53,29 @@ struct Flags {
   std::string on;
   bool ranks_given = false;
 };
+
+// What a model of a machine has no use for.
+const std::vector<std::string> kRealOnly = {"--nnodes",
+                                            "--node-rank",
+                                            "--master",
+                                            "--secret-file",
+                                            "--interface",
+                                            "--log-dir",
+                                            "--max-restarts",
+                                            "--timeout",
+                                            "--grace",
+                                            "--steps",
+                                            "--lr",
+                                            "--clip",
+                                            "--seed",
+                                            "--data",
+                                            "--text",
+                                            "--image",
+                                            "--first-bucket-mb",
+                                            "--checkpoint",
+                                            "--checkpoint-every",
+                                            "--sharded",
+                                            "--resume"};
 
 std::string model_list() {
   std::string text;
@@ -105,19 +129,24 @@ int run_train(const Flags& flags) {
 }
 
 void add_training_flags(CLI::App& verb, TrainOptions& train) {
-  verb.add_option("--steps", train.steps, "optimizer steps in all")->capture_default_str();
-  verb.add_option("--batch", train.batch, "samples a rank and micro-batch [the model's]");
+  verb.add_option("--steps", train.steps, "optimizer steps in all")
+      ->capture_default_str()
+      ->check(within(1, 1e9));
+  verb.add_option("--batch", train.batch, "samples a rank and micro-batch [the model's]")
+      ->check(within(1, 1 << 20));
   verb.add_option("--accumulate", train.accumulate, "micro-batches a step; the last one communicates")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(within(1, 1 << 20));
   verb.add_option("--precision", train.precision, "of parameters and gradients: f32 f64 bf16")
       ->capture_default_str();
   verb.add_option("--optimizer", train.optimizer, "sgd (momentum 0.9) or adamw [the model's]");
-  verb.add_option("--lr", train.learning_rate, "learning rate [the model's]");
+  verb.add_option("--lr", train.learning_rate, "learning rate [the model's]")->check(within(1e-12, 1e6));
   verb.add_option("--clip", train.clip, "largest norm of all gradients; 0: any")->capture_default_str();
   verb.add_option("--seed", train.seed, "of weights, shuffles and dropout")->capture_default_str();
   verb.add_option("--data", train.data, "real or generated");
   verb.add_option("--text", train.text, "a file to learn text from");
-  verb.add_option("--sequence", train.sequence, "tokens a sample of text [128, or the model's context]");
+  verb.add_option("--sequence", train.sequence, "tokens a sample of text [128, or the model's context]")
+      ->check(within(1, 1 << 20));
   verb.add_option("--image", train.image, "pixels along a generated image's side")->capture_default_str();
 }
 
@@ -125,7 +154,9 @@ void add_communication_flags(CLI::App& verb, TrainOptions& train) {
   verb.add_option("-b,--backend", train.backend,
                   "auto shm tcp gloo mpi nccl shm+tcp shm+gloo; none: ranks apart")
       ->capture_default_str();
-  verb.add_option("--bucket-mb", train.bucket_mb, "MiB of a bucket of gradients")->capture_default_str();
+  verb.add_option("--bucket-mb", train.bucket_mb, "MiB of a bucket of gradients")
+      ->capture_default_str()
+      ->check(within(1e-6, 1e6));
   verb.add_option("--first-bucket-mb", train.first_bucket_mb,
                   "MiB of the first, small so that it leaves early")
       ->capture_default_str();
@@ -153,11 +184,12 @@ void add_train_verb(CLI::App& app, int& exit_code) {
       app.add_subcommand("train", "train a built-in model on several ranks, and say where the time went");
   auto flags = std::make_shared<Flags>();
   flags->launch.ranks = 2;
-  verb->add_option("model", flags->train.model, "one of those below")->required();
-  verb->add_option("--on", flags->on,
-                   "simulate a step on this machine instead, as `compare` does, with any of its models; or "
-                   "over the wires of a "
-                   "bench --json, with a trace");
+  verb->add_option("model", flags->train.model, "one of those below; with --on any of gradwire list models")
+      ->required();
+  verb->add_option(
+      "--on", flags->on,
+      "simulate a step on this machine instead, as compare does; -n: so many of its GPUs; or over "
+      "the wires of a bench --json, with a trace");
   add_launch_flags(*verb, flags->launch, "gradwire train");
   add_training_flags(*verb, flags->train);
   add_communication_flags(*verb, flags->train);
@@ -165,6 +197,8 @@ void add_train_verb(CLI::App& app, int& exit_code) {
   verb->footer(kExample + model_list() + kExamples);
   verb->callback([verb, flags, &exit_code] {
     flags->ranks_given = verb->count("--ranks") > 0;
+    if (!flags->on.empty())
+      refuse_flags(*verb, kRealOnly, "with --on: a step is simulated, nothing is trained");
     exit_code = run_train(*flags);
   });
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "predict/compare/memory.h"
 
 namespace gradwire {
 namespace {
@@ -32,15 +33,9 @@ Bytes typical_bucket(const Workload& workload, const StepOptions& options) {
 std::vector<std::string> warnings_of(const Workload& workload, const std::vector<Contender>& contenders,
                                      const StepOptions& options) {
   std::vector<std::string> warnings;
-  for (const auto& contender : contenders) {
-    const auto needed = state_bytes(workload, options, contender.wires.ranks);
-    const auto memory = contender.machine.gpu.memory_bytes;
-    if (memory == 0 || needed <= memory) continue;
-    warnings.push_back(
-        fmt::format("{} does not fit a GPU of {}: weights, gradients and optimizer take {:.0f} GB, it has "
-                    "{:.0f}; times are as if it did",
-                    workload.name, contender.machine.name, double(needed) / 1e9, double(memory) / 1e9));
-  }
+  for (const auto& contender : contenders)
+    if (const auto problem = find_memory_problem(workload, contender.machine, options))
+      warnings.push_back(*problem);
   const auto other = [&](const Contender& one) { return one.machine.gpu.id != contenders[0].machine.gpu.id; };
   if (options.anchor && std::any_of(contenders.begin(), contenders.end(), other))
     warnings.push_back(
@@ -49,14 +44,6 @@ std::vector<std::string> warnings_of(const Workload& workload, const std::vector
 }
 
 }  // namespace
-
-Bytes state_bytes(const Workload& workload, const StepOptions& options, int ranks) {
-  const auto name = options.optimizer.empty() ? workload.optimizer : options.optimizer;
-  const Bytes state = name.find("sgd") != std::string::npos ? 4 : 8;  // momentum; two moments
-  const Bytes each = 4 + static_cast<Bytes>(options.gradient_bytes);
-  return parameter_count(workload) * each +
-         parameter_count(workload) * state / static_cast<Bytes>(options.zero1 ? ranks : 1);
-}
 
 bool computed_on_cpu(const Timeline& timeline) {
   return timeline.source.starts_with("gradwire train ") && timeline.source.find("nccl") == std::string::npos;
@@ -95,6 +82,7 @@ Comparison compare(const Workload& workload, const std::vector<Machine>& machine
                    const StepModel& model) {
   check(!machines.empty(), "compare needs a machine");
   Comparison result{workload, options, {}, {}, {}, {}, {}};
+  for (const auto& machine : machines) check_computes(machine, options);
   for (const auto& machine : machines)
     result.contenders.push_back(contend(workload, machine, options, model));
   const auto& all = result.contenders;

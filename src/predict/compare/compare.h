@@ -81,9 +81,6 @@ std::vector<Remedy> find_remedies(const Workload&, const Contender&, const StepO
 std::vector<Turn> find_turns(const Workload&, const Contender& better, const Contender& worse,
                              const StepOptions&, const StepModel&);
 
-// Weights, gradients and the optimizer's state on one GPU, without activations: at least so many bytes.
-Bytes state_bytes(const Workload&, const StepOptions&, int ranks);
-
 // Whether a recorded run computed on processors: `gradwire train` takes GPUs where NCCL connects them alone.
 bool computed_on_cpu(const Timeline&);
 

@@ -1,9 +1,13 @@
 #include "predict/step/on_machine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <memory>
 #include <set>
+
+#include "base/error.h"
 
 namespace gradwire {
 namespace {
@@ -76,8 +80,20 @@ Wires alpha_beta_wires(const Machine& machine) {
   return wires;
 }
 
+void check_computes(const Machine& machine, const StepOptions& options) {
+  if (machine.gpus.empty())
+    throw ConfigError(fmt::format(
+        "{} has no GPU: name a machine that has, as in dgx-a100; see gradwire list machines", machine.name));
+  if (machine.gpu.fp32_flops == 0 && !options.anchor)
+    throw ConfigError(
+        fmt::format("{0} does not say which GPU it has: write {0}:rtx3090 or another of gradwire list "
+                    "gpus, or give --step-ms, a step measured on it",
+                    machine.name));
+}
+
 StepEstimate estimate_step(const Workload& workload, const Machine& machine, const StepOptions& options,
                            const StepModel& model) {
+  check_computes(machine, options);
   const auto bytes = parameter_count(workload) * static_cast<Bytes>(options.gradient_bytes);
   return estimate_step(workload, machine.gpu,
                        wires_for(machine, options, std::min(bytes, options.buckets.rest)), options, model);

@@ -21,6 +21,10 @@ Wires wires_for(const Machine&, const StepOptions&, Bytes of_bytes);
 // What bytes / link rate would say of the same machine: each rank's bytes over its narrowest link.
 Wires alpha_beta_wires(const Machine&);
 
+// Throws ConfigError when it can't be said how long computing takes there: no GPU, or one of which nothing is
+// known and no step that was measured.
+void check_computes(const Machine&, const StepOptions&);
+
 StepEstimate estimate_step(const Workload&, const Machine&, const StepOptions&, const StepModel& = {});
 
 }  // namespace gradwire
