@@ -252,6 +252,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadUse{{"mlp", "--backend", "nosuch"}, "'nosuch' is not a backend"},
                     BadUse{{"gpt-tiny", "--sequence", "129"}, "--sequence 129: write a number from 1 to 128"},
                     BadUse{{"mlp", "--trace", "/nonesuch/t.json"}, "there is no folder /nonesuch"},
+                    BadUse{{"mlp", "--on", "dgx-a100", "--steps", "3"}, "--steps has no meaning with --on"},
                     BadUse{{"mlp", "--resume", "/nonesuch"}, "there is no such file"},
                     BadUse{{"mlp", "--nonsense"}, "--nonsense"}));
 

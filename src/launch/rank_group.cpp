@@ -13,8 +13,10 @@ namespace gradwire {
 namespace {
 
 Fd open_log(const std::filesystem::path& directory, Rank rank, bool append) {
-  std::error_code ignored;  // open() says what is wrong
-  std::filesystem::create_directories(directory, ignored);
+  std::error_code problem;
+  std::filesystem::create_directories(directory, problem);
+  if (problem)
+    throw ConfigError(fmt::format("can't make the folder {}: {}", directory.string(), problem.message()));
   const auto path = directory / fmt::format("rank-{}.log", rank);
   Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | (append ? 0 : O_TRUNC), 0644));
   if (!file)

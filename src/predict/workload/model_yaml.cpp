@@ -115,6 +115,8 @@ class Reader {
 }  // namespace
 
 Workload parse_model(std::string_view yaml, std::string_view where) {
+  if (yaml.find('\0') != std::string_view::npos)
+    throw ConfigError(fmt::format("{}: this is not YAML but a binary file", where));
   YAML::Node root;
   try {
     root = YAML::Load(std::string(yaml));

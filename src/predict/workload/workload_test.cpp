@@ -118,6 +118,14 @@ TEST(ModelYaml, SaysWhatIsWrongAndWhere) {
   };
   fails("[1, 2]", "m.yaml: expected keys such as 'name' and 'layers'");
   fails("layers: [{tensors: [1", "m.yaml: line 1");
+  EXPECT_THAT(
+      [] {
+        parse_model(std::string("\x7f"
+                                "ELF\0",
+                                5),
+                    "m.yaml");
+      },
+      ThrowsMessage<ConfigError>(HasSubstr("m.yaml: this is not YAML but a binary file")));
   fails("layres: [{tensors: [1]}]", "m.yaml line 1: there is no 'layres' here (did you mean layers?)");
   fails("layers: [{flop: 3, tensors: [1]}]", "there is no 'flop' here (did you mean flops?)");
   fails("batch: 1\nbatch: 2\nlayers: [{tensors: [1]}]", "'batch' is there twice");
