@@ -56,10 +56,23 @@ void check_numbers(const TrainOptions& options) {
   check_range("--checkpoint-every", options.checkpoint_every, 0, 1e9);
 }
 
+// Flags that would change nothing are slips.
+void check_sense(const TrainOptions& options, const TrainableModel& model) {
+  const auto refuse = [&](const char* flag, const char* why) {
+    throw ConfigError(fmt::format("{} has no meaning for {}: {}", flag, options.model, why));
+  };
+  if (!takes_text(model) && options.sequence > 0) refuse("--sequence", "it takes no text");
+  if (!takes_text(model) && !options.text.empty()) refuse("--text", "it takes no text");
+  if (options.checkpoint.empty() && options.checkpoint_every > 0)
+    throw ConfigError("--checkpoint-every needs --checkpoint FILE");
+  if (options.checkpoint.empty() && options.sharded) throw ConfigError("--sharded needs --checkpoint FILE");
+}
+
 }  // namespace
 
 TrainOptions complete(TrainOptions options) {
   const TrainableModel& model = find_trainable(options.model);
+  check_sense(options, model);
   if (options.batch == 0) options.batch = model.batch;
   if (options.optimizer.empty()) options.optimizer = model.optimizer;
   if (options.learning_rate == 0) options.learning_rate = model.learning_rate;
