@@ -1,6 +1,5 @@
 #include "cli/help.h"
-
-#include "cli/topo/table.h"
+#include "report/wrap.h"
 
 namespace gradwire {
 namespace {

@@ -13,12 +13,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::size_t characters(std::string_view line) {
-  return static_cast<std::size_t>(std::ranges::count_if(line, [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 void expect_to_fit(const std::string& text) {
-  for (const auto line : split(text, '\n')) EXPECT_LE(characters(line), kTerminalWidth) << line;
+  for (const auto line : split(text, '\n')) EXPECT_LE(display_width(line), kTerminalWidth) << line;
 }
 
 const std::vector<Machine>& three() {

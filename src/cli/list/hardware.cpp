@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/topo/table.h"
+#include "report/wrap.h"
 #include "topo/machine.h"
 #include "topo/rates.h"
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/topo/table.h"
 #include "predict/workload/catalog.h"
+#include "report/wrap.h"
 
 namespace gradwire {
 

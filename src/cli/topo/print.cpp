@@ -10,6 +10,7 @@
 #include "cli/topo/endpoints.h"
 #include "cli/topo/table.h"
 #include "cli/topo/tree.h"
+#include "report/wrap.h"
 
 namespace gradwire {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "cli/list/hardware.h"
-#include "cli/topo/table.h"
+#include "report/wrap.h"
 
 namespace gradwire {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "report/wrap.h"
 
 namespace gradwire {
 namespace {
@@ -31,11 +31,6 @@ std::vector<std::size_t> widths_of(const std::vector<Row>& rows) {
 }
 
 }  // namespace
-
-std::size_t display_width(const std::string& utf8) {
-  return static_cast<std::size_t>(
-      std::count_if(utf8.begin(), utf8.end(), [](unsigned char c) { return (c & 0xc0) != 0x80; }));
-}
 
 std::string aligned(const std::vector<Row>& rows, std::size_t left) {
   const std::vector<std::size_t> widths = widths_of(rows);
@@ -93,23 +88,6 @@ std::string grid_text(const Grid& grid) {
     }
   }
   return text;
-}
-
-std::string wrapped(const std::string& text, std::size_t indent) {
-  const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
-  std::string result, line = text.substr(0, begin);
-  bool first = true;
-  for (const auto word : split(std::string_view(text).substr(begin), ' ')) {
-    if (!first && display_width(line) + 1 + word.size() > kTerminalWidth) {
-      result += line + "\n";
-      line = std::string(indent, ' ');
-      first = true;
-    }
-    if (!first) line += ' ';
-    line += word;
-    first = false;
-  }
-  return result + line + "\n";
 }
 
 }  // namespace gradwire

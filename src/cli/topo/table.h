@@ -6,8 +6,6 @@
 
 namespace gradwire {
 
-constexpr int kTerminalWidth = 80;
-
 // Columns as wide as their widest cell; the first row is the heading. `left` columns are flush left, others
 // right. Trailing blanks are cut.
 std::string aligned(const std::vector<std::vector<std::string>>& rows, std::size_t left);
@@ -19,10 +17,5 @@ struct Grid {
 };
 std::string grid_text(const Grid&);
 std::size_t grid_width(const Grid&);  // uncut
-
-// Text in lines that fit the terminal, the second and later ones indented; blanks at its beginning stay.
-std::string wrapped(const std::string& text, std::size_t indent);
-
-std::size_t display_width(const std::string& utf8);  // characters, not bytes
 
 }  // namespace gradwire

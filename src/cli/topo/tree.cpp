@@ -6,7 +6,7 @@
 #include <map>
 
 #include "base/text.h"
-#include "cli/topo/table.h"
+#include "report/wrap.h"
 #include "topo/rates.h"
 
 namespace gradwire {

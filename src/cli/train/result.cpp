@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/topo/table.h"
 #include "report/step_chart.h"
+#include "report/wrap.h"
 
 namespace gradwire {
 namespace {

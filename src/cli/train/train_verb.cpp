@@ -10,11 +10,11 @@
 
 #include "base/error.h"
 #include "cli/launch_flags.h"
-#include "cli/topo/table.h"
 #include "cli/train/on_machine.h"
 #include "cli/train/options.h"
 #include "cli/train/start_ranks.h"
 #include "cli/usage.h"
+#include "report/wrap.h"
 
 namespace gradwire {
 namespace {
