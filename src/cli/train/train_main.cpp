@@ -44,7 +44,7 @@ class Display {
 
   void begin(const TrainResult& result) {
     if (!speaks_) return;
-    say(describe_run(options_, result) + "\n");
+    say(fmt::format("{}\n", describe_run(options_, result)));
   }
 
   void step(int step, double loss, Seconds time) {
@@ -56,16 +56,16 @@ class Display {
     bar_.show((step + 1.0) / options_.steps, text);
     const int every = std::max(1, options_.steps / 10);
     if (bar_.visible() || ((step + 1) % every != 0 && step != 0)) return;
-    say(text + "\n");
+    say(fmt::format("{}\n", text));
   }
 
   void end(const TrainResult& result) {
     bar_.clear();
     if (world_.rank != 0) return;
     if (options_.json)
-      say(train_json(options_, result).dump(2) + "\n");
+      say(fmt::format("{}\n", train_json(options_, result).dump(2)));
     else
-      say((bar_.visible() ? "" : "\n") + describe_result(options_, result));
+      say(fmt::format("{}{}", bar_.visible() ? "" : "\n", describe_result(options_, result)));
   }
 
  private:
