@@ -15,7 +15,8 @@ constexpr Seconds kLongestRun = 24 * 3600;
 
 // One of this rank's communicators, made in the same order everywhere.
 Sampler make_sampler(World world, const std::string& name) {
-  if (is_mpi(name) || name == "limit")
+  const bool other_mpi = is_mpi(name) && name != "mpi";  // the job has one already, as it was started
+  if (other_mpi || name == "limit")
     throw ConfigError(
         fmt::format("--backend {}: only in a `gradwire bench` that starts its own ranks", name));
   world.name = "bench " + name;
