@@ -113,6 +113,8 @@ void read_head(const Json& document, Timeline& timeline) {
         fmt::format("timeline version {} is not the version {} this program reads", version, kVersion));
   timeline.source = text_field(head, "source");
   timeline.ranks = static_cast<int>(integer_field(head, "ranks", kMostRanks));
+  if (head.contains("samples"))
+    timeline.samples = static_cast<int>(integer_field(head, "samples", INT32_MAX));
 }
 
 Timeline read_document(const Json& document) {
@@ -138,9 +140,9 @@ std::string timeline_json(const Timeline& timeline) {
   check_timeline(timeline);
   std::string text =
       fmt::format(R"({{"displayTimeUnit":"ms","otherData":{{"gradwire_timeline":{},"source":{},)"
-                  R"("ranks":{}}},"traceEvents":[)"
+                  R"("ranks":{},"samples":{}}},"traceEvents":[)"
                   "\n",
-                  kVersion, quoted(timeline.source), timeline.ranks);
+                  kVersion, quoted(timeline.source), timeline.ranks, timeline.samples);
   for (Rank rank = 0; rank < timeline.ranks; ++rank) text += lane_names(rank);
   for (const Span& span : timeline.spans) text += event_of(span) + ",\n";
   text.erase(text.rfind(','));  // there is a rank, so there is one

@@ -56,6 +56,7 @@ TEST(Timeline, is_read_as_it_was_written) {
   const auto wrote = sample();
   EXPECT_EQ(read.source, wrote.source);
   EXPECT_EQ(read.ranks, wrote.ranks);
+  EXPECT_EQ(read.samples, wrote.samples);
   ASSERT_EQ(read.spans.size(), wrote.spans.size());
   for (std::size_t i = 0; i < read.spans.size(); ++i) {
     Span a = read.spans[i], b = wrote.spans[i];

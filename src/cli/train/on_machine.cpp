@@ -9,6 +9,7 @@
 #include "cli/compare/print.h"
 #include "cli/topo/table.h"
 #include "predict/compare/memory.h"
+#include "predict/step/from_timeline.h"
 #include "predict/step/measured.h"
 #include "predict/step/on_machine.h"
 #include "predict/step/recorded.h"
@@ -84,6 +85,28 @@ int tell(const TrainOnOptions& options, const StepEstimate& estimate, const Tell
   return 0;
 }
 
+// A model by name or file, or what a trace recorded.
+std::pair<Workload, StepOptions> model_and_options(const TrainOnOptions& options) {
+  if (!options.model.ends_with(".json")) {
+    auto workload = load_model(options.model, sequence_of(options.step));
+    auto step = step_options(options.step, workload);
+    return {std::move(workload), std::move(step)};
+  }
+  auto recorded = model_of(read_timeline(options.model), options.model);
+  auto step = step_options(options.step, recorded.workload);
+  if (!step.anchor) step.anchor = recorded.anchor;
+  return {std::move(recorded.workload), std::move(step)};
+}
+
+// What ranks computed that waited for each other is not what they would compute undisturbed.
+std::string disturbance(const RecordedStep& recorded, const std::string& file) {
+  const auto communication = recorded.parts.comm_overlapped + recorded.parts.comm_exposed;
+  if (communication < 0.01 * recorded.parts.step()) return "";
+  return fmt::format(
+      "{} is of ranks that communicated, which slowed what they computed: record it with --backend none",
+      file);
+}
+
 // What one step computes and what its wires take, both as measured.
 int train_on_measured_wires(const TrainOnOptions& options) {
   if (!options.model.ends_with(".json"))
@@ -100,7 +123,7 @@ int train_on_measured_wires(const TrainOnOptions& options) {
       options, estimate,
       {fmt::format("{} with {} ranks over {}, predicted: {:.1f} ms a step, scaling {:.0f} %", options.model,
                    estimate.ranks, sweep.backend, estimate.step * 1e3, 100 * estimate.scaling),
-       ""});
+       disturbance(recorded, options.model)});
 }
 
 }  // namespace
@@ -110,10 +133,9 @@ int train_on_machine(const TrainOnOptions& options) {
   if (!options.backend.empty())
     throw ConfigError(fmt::format("--backend {} has no meaning with --on {}: a machine's model is NCCL's",
                                   options.backend, options.on));
-  const auto workload = load_model(options.model, sequence_of(options.step));
+  const auto [workload, step] = model_and_options(options);
   Machine machine = find_machine(options.on);
   if (options.ranks) machine = with_gpus(std::move(machine), *options.ranks);
-  const auto step = step_options(options.step, workload);
   const auto estimate = estimate_step(workload, machine, step);
   return tell(options, estimate,
               {machine_title(options, workload, estimate),

@@ -238,6 +238,7 @@ TrainResult Trainer::train(const OnStep& on_step) {
   host_->run(all_reduce(bytes_of(result.losses), DType::f64, Reduction::avg));
   timeline_ = gather_timeline(*host_, *recorder_, clock_,
                               fmt::format("gradwire train {}, {}", options_.model, result.backend));
+  timeline_.samples = options_.batch * options_.accumulate;
   result.step = breakdown(timeline_);
   result.dropped_spans = recorder_->dropped();
   result.buckets = static_cast<int>(ddp_->buckets().size());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "predict/step/constants.h"
 #include "predict/step/recorded.h"
 
 namespace gradwire {
@@ -15,8 +16,8 @@ RecordedModel model_of(const Timeline& timeline, const std::string& name) {
   model.workload.name = name;
   model.workload.title = timeline.source;
   model.workload.family = Family::other;
-  model.workload.sample = "batch";
-  model.workload.batch = 1;
+  model.workload.sample = timeline.samples > 0 ? "sample" : "batch";
+  model.workload.batch = recorded.samples;
   model.workload.source = name;
   // Work in proportion to the time between one bucket's being ready and the next's, first layer last.
   double before = 0;
@@ -25,13 +26,16 @@ RecordedModel model_of(const Timeline& timeline, const std::string& name) {
     before = std::max(before, bucket.ready);
     model.workload.layers.push_back({fmt::format("bucket {}", number++),
                                      LayerKind::matmul,
-                                     1e12 * share,
+                                     1e12 * share / recorded.samples,
                                      0,
                                      {std::max<Bytes>(1, bucket.bytes / 4)}});
   }
   std::reverse(model.workload.layers.begin(), model.workload.layers.end());
   check_workload(model.workload);
-  model.anchor = {parts.forward + parts.backward + parts.optimizer + parts.other, 1, 1, {}};
+  // Collectives under backward slowed it, by as much as they do where data goes from GPU to GPU.
+  const auto slowed = default_step_constants().slowdown_direct * parts.comm_overlapped;
+  const auto backward = std::max(parts.backward - slowed, 0.2 * parts.backward);
+  model.anchor = {parts.forward + backward + parts.optimizer + parts.other, recorded.samples, 1, {}};
   return model;
 }
 

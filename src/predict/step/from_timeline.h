@@ -9,8 +9,9 @@
 namespace gradwire {
 
 struct RecordedModel {
-  Workload workload;  // a layer for each bucket; a sample is one rank's batch
-  Anchor anchor;      // what a step computes, without waiting for communication
+  Workload
+      workload;  // a layer for each bucket; a sample is one rank's batch where the trace does not say its samples
+  Anchor anchor;  // what a step computes, without waiting for communication
 };
 
 // Throws ConfigError when the timeline has no step or its steps have no buckets.

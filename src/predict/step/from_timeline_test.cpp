@@ -40,7 +40,8 @@ TEST(FromTimeline, TakesBucketsAndTheTimeOfComputing) {
   EXPECT_EQ(parameter_count(model.workload), 3000u);
   EXPECT_EQ(model.workload.layers.front().tensors.front(), 2000u)
       << "what is ready last was registered first";
-  EXPECT_NEAR(model.anchor.step, 3.5, 1e-9) << "without the half second of waiting";
+  EXPECT_NEAR(model.anchor.step, 3.5 - 0.1 * default_step_constants().slowdown_direct, 1e-9)
+      << "without the half second of waiting, and what a tenth of communication cost";
 }
 
 TEST(FromTimeline, BucketsBecomeReadyWhereTheyDid) {
@@ -61,6 +62,21 @@ TEST(FromTimeline, BucketsBecomeReadyWhereTheyDid) {
   const auto problem = make_problem(model.workload, gpu, wires, options, {}, roofline);
   ASSERT_EQ(problem.buckets.size(), 2u);
   EXPECT_NEAR(problem.buckets[0].ready, 0.25, 0.01);
+}
+
+TEST(FromTimeline, KnowsItsSamples) {
+  auto timeline = recorded();
+  timeline.samples = 16;
+  const auto model = model_of(timeline, "run.json");
+  EXPECT_EQ(model.workload.batch, 16);
+  EXPECT_EQ(model.anchor.batch, 16);
+}
+
+TEST(FromTimeline, TakesOffWhatCommunicationSlowed) {
+  auto timeline = recorded();
+  timeline.spans[4].end = 2.5;  // the first bucket, a second long and all of it under backward
+  EXPECT_NEAR(model_of(timeline, "run.json").anchor.step, 3.5 - default_step_constants().slowdown_direct,
+              1e-9);
 }
 
 TEST(FromTimeline, SaysWhenNothingWasSent) {

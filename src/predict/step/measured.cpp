@@ -38,8 +38,9 @@ Sweep read_sweep(const std::filesystem::path& file, std::string_view backend, st
     if (fits) fitting.push_back(std::move(sweep));
   }
   if (fitting.size() == 1) return fitting.front();
-  throw ConfigError(fmt::format("{}: it has all_reduce of {}; choose one with --backend and -n",
-                                file.string(), there.empty() ? "no backend" : join(there, ", ")));
+  throw ConfigError(fmt::format(
+      "{}: it has all_reduce of {}; {}", file.string(), there.empty() ? "no backend" : join(there, ", "),
+      fitting.empty() ? "none is what --backend and -n ask for" : "choose one with --backend and -n"));
 }
 
 Wires measured_wires(const Sweep& sweep) {

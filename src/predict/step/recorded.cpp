@@ -85,6 +85,7 @@ RecordedStep recorded_step(const Timeline& timeline, const std::string& name) {
   recorded.parts = breakdown(timeline);
   recorded.buckets = usual_buckets(timeline);
   recorded.ranks = timeline.ranks;
+  recorded.samples = std::max(1, timeline.samples);
   if (recorded.buckets.empty())
     throw ConfigError(
         fmt::format("{}: no step has a bucket: nothing was sent, so nothing can be compared", name));
@@ -94,10 +95,10 @@ RecordedStep recorded_step(const Timeline& timeline, const std::string& name) {
 
 StepProblem recorded_problem(const RecordedStep& recorded, const Wires& wires, bool overlap) {
   StepProblem problem;
-  problem.options.batch = 1;
+  problem.options.batch = recorded.samples;
   problem.options.overlap = overlap;
   problem.options.data = recorded.parts.data;
-  problem.options.anchor = Anchor{recorded.parts.step(), 1, 1, {}};
+  problem.options.anchor = Anchor{recorded.parts.step(), recorded.samples, 1, {}};
   problem.ranks = wires.ranks;
   problem.nodes = wires.nodes;
   problem.on_processor = static_cast<bool>(wires.processor);

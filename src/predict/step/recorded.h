@@ -23,6 +23,7 @@ struct RecordedStep {
   Breakdown parts;                      // of a median step
   std::vector<RecordedBucket> buckets;  // in the order they left
   int ranks = 1;
+  int samples = 1;      // of a step on one rank
   Seconds slowest = 0;  // the median over steps of the slowest rank's
   double unsteady = 0;  // half the distance of the quartiles of steps, as a share of the median
 };

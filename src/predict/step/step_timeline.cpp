@@ -45,7 +45,7 @@ void add_bucket(Timeline& timeline, Rank rank, int number, const BucketTimes& bu
 }  // namespace
 
 Timeline timeline_of(const StepEstimate& estimate, const std::string& source, int ranks) {
-  Timeline timeline{source, ranks, {}};
+  Timeline timeline{source, ranks, {}, estimate.batch * estimate.accumulate};
   const int accumulate = estimate.accumulate;
   const auto& parts = estimate.parts;
   const auto forward = parts.forward / accumulate, data = parts.data / accumulate;
