@@ -27,6 +27,16 @@ void write_all(int fd, std::string_view content, const std::filesystem::path& pa
   }
 }
 
+// Links stay, and what they lead to is replaced; a device or a pipe must not be.
+std::filesystem::path place_of(const std::filesystem::path& path) {
+  std::error_code none;
+  const auto status = std::filesystem::status(path, none);
+  if (!exists(status)) return path;
+  if (!is_regular_file(status) && !is_directory(status))
+    throw ConfigError(fmt::format("can't write {}: it is a device or a pipe, not a file", path.string()));
+  return is_symlink(path) ? canonical(path) : path;
+}
+
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path) {
@@ -47,7 +57,8 @@ void write_file(const std::filesystem::path& path, std::string_view content, int
   write_file_parts(path, {&content, 1}, mode);
 }
 
-void write_file_parts(const std::filesystem::path& path, std::span<const std::string_view> parts, int mode) {
+void write_file_parts(const std::filesystem::path& given, std::span<const std::string_view> parts, int mode) {
+  const auto path = place_of(given);
   std::string temporary = path.string() + ".XXXXXX";
   const Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd) throw_file_error("write", path);

@@ -139,5 +139,23 @@ TEST(TempDir, is_private_and_disappears_with_everything_in_it) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+TEST(Files, AreWrittenWhereALinkLeads) {
+  const TempDir directory;
+  const auto file = directory.path() / "file", link = directory.path() / "link";
+  write_file(file, "old");
+  std::filesystem::create_symlink(file, link);
+  write_file(link, "new");
+  EXPECT_TRUE(is_symlink(link));
+  EXPECT_EQ(read_file(file), "new");
+}
+
+TEST(Files, DoNotReplaceDevicesAndPipes) {
+  const TempDir directory;
+  const auto pipe = directory.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THROW(write_file(pipe, "text"), ConfigError);
+  EXPECT_TRUE(is_fifo(pipe));
+}
+
 }  // namespace
 }  // namespace gradwire

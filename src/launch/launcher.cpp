@@ -163,7 +163,8 @@ int launch(const LaunchOptions& given) {
   for (int attempt = 0;; ++attempt) {
     const auto seating = council.begin(attempt, options.ranks);
     const auto failure = run_attempt(options, council, seating);
-    const bool again = failure && !failure->final && attempt < seating.max_restarts;
+    const bool in_vain = failure && (failure->final || failure->exit_code == options.final_code);
+    const bool again = failure && !in_vain && attempt < seating.max_restarts;
     if (failure) say(options, failure->text);
     if (!again) {
       council.leave();

@@ -94,10 +94,18 @@ Ranks fork_all(int count, const std::function<void(const World&)>& function, Fd&
   return ranks;
 }
 
+// A launcher has started this process as a rank: nobody is to be forked.
+void run_as_started(const std::function<void(const World&)>& function, const SpawnOptions& options) {
+  const World world = join("env://", {.timeout = options.timeout});
+  function(world);
+  leave(world);
+}
+
 }  // namespace
 
 void spawn(int ranks, const std::function<void(const World&)>& function, const SpawnOptions& options) {
   if (ranks < 1) throw ConfigError(fmt::format("can't spawn {} ranks: write 1 or more", ranks));
+  if (is_one_of_several(process_environment())) return run_as_started(function, options);
   const auto secret = make_secret();
   Fd listener = listen_at(SocketAddress::loopback());
   // The server's thread comes after the forks, its socket before them: no rank finds the door closed.

@@ -191,6 +191,13 @@ Placement read_placement(const Environment& environment) {
   return placement;
 }
 
+bool is_one_of_several(const Environment& environment) {
+  const bool named = find_variable(environment, "RANK") ||
+                     find_variable(environment, "OMPI_COMM_WORLD_RANK") ||
+                     find_variable(environment, "PMI_RANK") || find_variable(environment, "SLURM_PROCID");
+  return named && read_placement(environment).size > 1;
+}
+
 Seconds read_timeout(const Environment& environment) {
   const auto text = find_variable(environment, "GRADWIRE_TIMEOUT");
   if (!text) return 300;

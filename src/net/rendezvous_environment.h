@@ -37,6 +37,9 @@ struct Placement {
 // Throws ConfigError naming the variable, its value and what would be right.
 Placement read_placement(const Environment& environment);
 
+// Whether a launcher, ours or another, started this process as one of several ranks. Throws as the above.
+bool is_one_of_several(const Environment& environment);
+
 // GRADWIRE_TIMEOUT, or 300 s.
 Seconds read_timeout(const Environment& environment);
 

@@ -170,7 +170,7 @@ int run_in_job(const Flags& flags) {
 
 int run_bench(const Flags& flags) {
   if (!flags.on.empty()) return run_priced(flags);
-  if (is_rank_of_job()) return run_in_job(flags);
+  if (is_one_of_several(process_environment())) return run_in_job(flags);
   return report(flags, bench_options(flags), start_contestants(flags));
 }
 

@@ -6,7 +6,6 @@
 #include "cli/bench/contestant_mpi.h"
 #include "cli/bench/rank.h"
 #include "cli/bench/sampler.h"
-#include "net/rendezvous_environment.h"
 
 namespace gradwire {
 namespace {
@@ -81,14 +80,6 @@ class JobContestant final : public Contestant {
 };
 
 }  // namespace
-
-bool is_rank_of_job() {
-  const auto environment = process_environment();
-  const bool named = find_variable(environment, "RANK") ||
-                     find_variable(environment, "OMPI_COMM_WORLD_RANK") ||
-                     find_variable(environment, "PMI_RANK") || find_variable(environment, "SLURM_PROCID");
-  return named && read_placement(environment).size > 1;
-}
 
 std::vector<std::unique_ptr<Contestant>> job_contestants(const World& world,
                                                          const std::vector<std::string>& names) {

@@ -12,9 +12,6 @@
 
 namespace gradwire {
 
-// Whether this process was started as one of several ranks.
-bool is_rank_of_job();
-
 // On rank 0: what measure() samples, each with all ranks of the world. All ranks make them from the same
 // names. They borrow `world`; the others are sent home with the last of them.
 std::vector<std::unique_ptr<Contestant>> job_contestants(const World& world,

@@ -33,6 +33,8 @@ void check_place(const char* flag, const std::string& file) {
     throw ConfigError(fmt::format("{} {}: there is no folder {}", flag, file, folder.string()));
   if (std::filesystem::is_directory(file))
     throw ConfigError(fmt::format("{} {}: this is a folder", flag, file));
+  if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file))
+    throw ConfigError(fmt::format("{} {}: this is a device or a pipe, not a file", flag, file));
   if (::access(folder.c_str(), W_OK) != 0)  // better now than after hours
     throw ConfigError(fmt::format("{} {}: nothing can be written in {}", flag, file, folder.string()));
 }

@@ -41,12 +41,13 @@ std::string describe_run(const TrainOptions& options, const TrainResult& result)
   const std::string accumulate = options.accumulate > 1 ? fmt::format(" x {}", options.accumulate) : "";
   const std::string compress =
       options.compress == "none" ? "" : fmt::format(", {} gradients", options.compress);
+  const std::string wires = result.backend == "none" ? "none (ranks apart)" : result.backend;
   const std::string model = fmt::format("{}: {:.2f} M parameters, {} of gradients in {} buckets\n",
                                         options.model, static_cast<double>(result.parameters) / 1e6,
                                         format_bytes(result.gradient_bytes), result.buckets);
   const std::string run =
       fmt::format("{} ranks x {} threads over {}, batch {}{} a rank, {}{}, {}", result.ranks, result.threads,
-                  result.backend, options.batch, accumulate, options.precision, compress, result.data);
+                  wires, options.batch, accumulate, options.precision, compress, result.data);
   return model + wrapped(run, 2);
 }
 

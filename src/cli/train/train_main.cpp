@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 
 #include "base/deadline.h"
 #include "base/error.h"
 #include "cli/progress.h"
+#include "cli/train/agreement.h"
 #include "cli/train/options.h"
 #include "cli/train/restart.h"
 #include "cli/train/result.h"
@@ -30,10 +32,11 @@ void end_as_told() {
   std::raise(SIGTERM);
 }
 
-// Who reads may have gone (a pipe into head): the training goes on, it may have a checkpoint to write.
+// Who reads may have gone (a pipe into head): the training goes on, it may have a checkpoint to write. A disk that is full
+// is a failure.
 void say(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  if (std::fflush(stdout) != 0 && errno != EPIPE) throw_system_error("writing the output");
 }
 
 // Progress on rank 0: a bar where there is a terminal, else a line now and then.
@@ -87,6 +90,7 @@ Beginning agree_on_beginning(const World& world, const TrainOptions& options) {
 }
 
 void train(const World& world, TrainOptions options) {
+  agree_on_options(world, options);
   const Beginning beginning = agree_on_beginning(world, options);
   options.resume = beginning.resume;
   Display display(options, world);

@@ -122,6 +122,7 @@ int run_train(const Flags& flags) {
   const TrainOptions train = complete(flags.train);
   LaunchOptions options = launch_options(flags.launch);
   options.name = "gradwire train";
+  options.final_code = 2;  // bad usage or input
   // Rank 0 alone speaks, to the terminal itself: lines in front of which a rank stands can't hold a progress
   // bar.
   if (flags.launch.log_dir.empty()) options.group.output = GroupOptions::Output::inherit;

@@ -121,7 +121,7 @@ TrainResult Trainer::describe() const {
   result.ranks = world_.size;
   result.threads = torch::get_num_threads();
   result.buckets = static_cast<int>(ddp_->buckets().size());
-  result.backend = options_.backend == "none" ? "none (ranks apart)" : communicator_->name();
+  result.backend = options_.backend == "none" ? "none" : communicator_->name();
   result.data = data_.what;
   result.first_step = first_step_;
   return result;

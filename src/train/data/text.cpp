@@ -43,8 +43,10 @@ class Text : public Dataset {
   // are.
   static void hide(std::int64_t index, std::span<std::int64_t> sample, std::vector<std::int64_t>& target) {
     std::mt19937_64 random(static_cast<std::uint64_t>(index));
-    for (auto& byte : sample) {
-      const auto draw = random() % 1000;
+    const auto always = random() % sample.size();  // a loss needs a byte to ask for
+    for (std::size_t i = 0; i < sample.size(); ++i) {
+      auto& byte = sample[i];
+      const auto draw = i == always ? 0 : random() % 1000;
       target.push_back(draw < 150 ? byte : kNothingToLearn);
       if (draw < 120)
         byte = kHidden;
