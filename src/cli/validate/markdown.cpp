@@ -81,10 +81,11 @@ std::string worst_sweeps(const Points& points) {
 
 std::string training(const Validation& validation) {
   const Points points = good(validation.points, "training"), pairs = good(validation.points, "training_pair");
-  if (points.empty()) return "";
+  if (points.empty() && pairs.empty()) return "";
   std::string text = "\n## Training\n\n";
   text += kHead;
   text += row("throughput, platform never seen", points) + row("ratio with and without a link", pairs);
+  if (points.empty()) return text;
   text += table("By kind of workload", points, &ValidationPoint::scope);
   text += table("By platform", points, &ValidationPoint::platform);
   return text;

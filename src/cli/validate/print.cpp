@@ -15,6 +15,8 @@ namespace {
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::string summary_line(const std::string& name, const ErrorSummary& summary) {
+  if (summary.count == 0)
+    return fmt::format("{:<34} {:>5} {:>7} {:>7} {:>7} {:>7} {:>7}\n", name, 0, "-", "-", "-", "-", "-");
   return fmt::format("{:<34} {:>5} {:>7} {:>7} {:>7} {:>7} {:>7}\n", name, summary.count,
                      percent(summary.mean_abs_error), percent(summary.median_abs_error),
                      percent(summary.p90_abs_error), percent(summary.bias),
@@ -112,11 +114,12 @@ nlohmann::json validation_json(const Validation& validation) {
                        {"error", point.error()}});
   const auto add = [&](const std::string& kind, const std::vector<ValidationPoint>& points) {
     const ErrorSummary of = summarize(points);
+    const auto figure = [&](double value) { return of.count > 0 ? nlohmann::json(value) : nlohmann::json(); };
     summary[kind] = {{"count", of.count},
-                     {"mean_abs_error", of.mean_abs_error},
-                     {"median_abs_error", of.median_abs_error},
-                     {"p90_abs_error", of.p90_abs_error},
-                     {"bias", of.bias}};
+                     {"mean_abs_error", figure(of.mean_abs_error)},
+                     {"median_abs_error", figure(of.median_abs_error)},
+                     {"p90_abs_error", figure(of.p90_abs_error)},
+                     {"bias", figure(of.bias)}};
     if (of.alpha_beta_error > 0) summary[kind]["alpha_beta_mean_abs_error"] = of.alpha_beta_error;
   };
   for (const std::string& kind : kinds_of(validation)) add(kind, of_kind(validation.points, kind));

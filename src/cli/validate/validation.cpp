@@ -15,6 +15,10 @@ Validation validate(std::span<const Record> records, bool thorough) {
     validation.by_group = cross_validate(asked, known, LeaveOut::group);
   }
   add_training(records, known, validation);
+  drop_unpredicted(validation.points, validation.skipped);
+  std::vector<std::string> said_above;  // the same rows again
+  drop_unpredicted(validation.own_sweep, said_above);
+  drop_unpredicted(validation.by_group, said_above);
   return validation;
 }
 

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "topo/path.h"
+#include "topo/rates.h"
 
 namespace gradwire {
 namespace {
@@ -55,9 +56,16 @@ bool has_nvswitch(const Machine& machine) {
   return !machine.topology.find_devices(DeviceKind::nvswitch, 0).empty();
 }
 
+// Of a GPU of which nothing is known, by the generation of its NVLink.
+double nvlink_gbps(const Machine& machine) {
+  const double known = machine.gpu.nccl_bytes_per_s_per_link;
+  if (known > 0 || !machine.node.nvlink_gen) return known / kGiga;
+  return nvlink_rate(machine.gpu, *machine.node.nvlink_gen, 1).nccl_bytes_per_s / kGiga;
+}
+
 // NCCL lays as many rings as every GPU has links to the others; both directions of a link are used.
 NodeRing nvlink_ring(const Machine& machine, const std::vector<DeviceId>& gpus) {
-  const double per_link = machine.gpu.nccl_bytes_per_s_per_link / kGiga;
+  const double per_link = nvlink_gbps(machine);
   if (has_nvswitch(machine)) {
     const int links = nvlinks(machine, gpus[0], gpus[1]);
     return {NcclLink::nvswitch, links * per_link, fmt::format("{} NVLinks of each GPU to NVSwitch", links)};

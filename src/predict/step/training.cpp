@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "base/error.h"
 #include "predict/records/read.h"
@@ -27,10 +28,17 @@ const TrainingValue* find_anchor(const TrainingRecord& record, const TrainingVal
   return anchors.empty() ? nullptr : anchors.front();
 }
 
+// A pair without an anchor rests on the GPU's data sheet alone.
+void check_computes(const TrainingSetup& setup, const Record& record) {
+  if (record.gpu.empty() && !setup.options.anchor)
+    throw ConfigError("neither the GPU nor a step on one GPU (an anchor) is stated: one of them is needed");
+}
+
 TrainingCase make_case(const Record& record, const TrainingValue& value, const Workload& workload,
                        const Calibration& calibration, const StepModel& model) {
   const auto* anchor = find_anchor(*record.training, value);
   const auto setup = training_setup(record, value, anchor);
+  check_computes(setup, record);
   const auto bytes = parameter_count(workload) * static_cast<Bytes>(setup.options.gradient_bytes);
   const auto wires =
       wires_of(setup.machine, std::min(bytes, setup.options.buckets.rest), setup.settings, calibration);
@@ -61,10 +69,30 @@ TrainingCase make_case(const Record& record, const TrainingValue& value, const W
   return one;
 }
 
+bool is_pair(const TrainingCase& with, const TrainingCase& without) {
+  return with.partner == without.partner && with.link == LinkSetting::nvlink &&
+         (without.link == LinkSetting::pcie || without.link == LinkSetting::no_p2p);
+}
+
+// Values from `first` on that nothing can be said of, each with the reason.
+void note_unpredicted(std::size_t first, TrainingSet& set) {
+  const std::span cases(set.cases.begin() + static_cast<std::ptrdiff_t>(first), set.cases.end());
+  for (const auto& one : cases) {
+    const auto pairs = [&](const auto& other) { return is_pair(one, other) || is_pair(other, one); };
+    if (!one.anchored && std::none_of(cases.begin(), cases.end(), pairs))
+      set.left_out[one.id + " " + one.point] =
+          "no step on one GPU (an anchor) to predict it from, and no value that differs in its link alone";
+  }
+}
+
 void add_record(const Record& record, const Calibration& calibration, const StepModel& model,
                 TrainingSet& set) {
   const auto workload = training_workload(record);
-  for (const auto& value : record.training->values) {
+  const auto first = set.cases.size();
+  const auto& values = record.training->values;
+  if (std::all_of(values.begin(), values.end(), [](const auto& value) { return value.anchor; }))
+    set.left_out[record.id] = "it holds its anchor and nothing to predict from it";
+  for (const auto& value : values) {
     if (value.anchor) continue;
     try {
       set.cases.push_back(make_case(record, value, workload, calibration, model));
@@ -72,6 +100,7 @@ void add_record(const Record& record, const Calibration& calibration, const Step
       set.left_out[fmt::format("{} {} gpus {}", record.id, value.gpus, to_string(value.link))] = error.what();
     }
   }
+  note_unpredicted(first, set);
 }
 
 double rate(const TrainingCase& one, const StepProblem& problem, const StepConstants& constants) {
@@ -89,11 +118,6 @@ double plain_rate(const TrainingCase& one) {
 std::string scope_of(const TrainingCase& one) {
   const std::string family(to_string(one.family));
   return one.distribution == Distribution::tf_replicated ? family + " tf-replicated" : family;
-}
-
-bool is_pair(const TrainingCase& with, const TrainingCase& without) {
-  return with.partner == without.partner && with.link == LinkSetting::nvlink &&
-         (without.link == LinkSetting::pcie || without.link == LinkSetting::no_p2p);
 }
 
 bool right_sign(double measured, double predicted) {

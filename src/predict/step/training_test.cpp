@@ -66,6 +66,32 @@ TEST(Training, WithoutAnAnchorOnlyThePairIsPredicted) {
   EXPECT_EQ(all[0].kind, "training_pair");
 }
 
+TEST(Training, AnUnknownGpuIsPredictedFromItsAnchor) {
+  auto records = one_record(kAnchor + value(2, "default", 15));
+  const double known = predict(records).at(0).predicted;
+  records[0].gpu.clear();  // its NVLink is known by generation
+  const auto all = predict(records);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_TRUE(std::isfinite(all[0].plain));
+  EXPECT_NEAR(all[0].predicted, known, 0.2 * known);
+}
+
+TEST(Training, AnUnknownGpuWithoutAnAnchorIsLeftOutWithTheReason) {
+  auto records = one_record(value(2, "nvlink", 19).substr(2) + value(2, "no-p2p", 15));
+  records[0].gpu.clear();
+  const auto set = training_cases(records, shipped);
+  EXPECT_TRUE(set.cases.empty());
+  EXPECT_THAT(set.left_out.at("t 2 gpus nvlink"), HasSubstr("neither the GPU nor"));
+}
+
+TEST(Training, ValuesThatNothingCanBeSaidOfAreLeftOutWithTheReason) {
+  const auto lonely = training_cases(one_record(value(8, "default", 60).substr(2)), shipped);
+  EXPECT_THAT(lonely.left_out.at("t 8 gpus default"), HasSubstr("no step on one GPU"));
+  EXPECT_THAT(training_cases(one_record(kAnchor), shipped).left_out.at("t"), HasSubstr("its anchor"));
+  const auto pair = one_record(value(2, "nvlink", 19).substr(2) + value(2, "no-p2p", 15));
+  EXPECT_TRUE(training_cases(pair, shipped).left_out.empty());
+}
+
 double mean_of(const std::vector<TrainingPrediction>& all, const std::string& family, bool replicated) {
   double sum = 0, count = 0;
   for (const auto& one : all) {

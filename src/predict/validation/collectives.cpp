@@ -62,7 +62,12 @@ PreparedRecord prepare_one(const Record& record) {
 std::vector<PreparedRecord> prepare(std::span<const Record> records, std::vector<std::string>* skipped) {
   std::vector<PreparedRecord> all;
   for (const Record& record : records) {
-    if (!record.collective || record.collective->nodes * record.collective->gpus_per_node < 2) continue;
+    if (!record.collective) continue;
+    if (record.collective->nodes * record.collective->gpus_per_node < 2) {
+      if (skipped != nullptr)
+        skipped->push_back(fmt::format("{} ({}): one GPU alone sends nothing", record.where, record.id));
+      continue;
+    }
     try {
       all.push_back(prepare_one(record));
     } catch (const ConfigError& error) {

@@ -34,8 +34,8 @@ struct PreparedRecord {
   NcclTerms terms;
   CalibrationClasses classes;
 };
-// Collective records alone. A machine that can't be built throws ConfigError, or is noted in `skipped` if
-// given.
+// Collective records of two GPUs or more; those of one are noted in `skipped` if given. A machine that can't
+// be built throws ConfigError, or is noted there.
 std::vector<PreparedRecord> prepare(std::span<const Record>, std::vector<std::string>* skipped = nullptr);
 
 // Which rows take part: by record and by position in it.

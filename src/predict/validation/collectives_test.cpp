@@ -94,6 +94,27 @@ TEST(AllReduceAccuracy, TheTableWeCarryHoldsTheFiguresOfTheSharedOneWhereThatIsT
           << records[i].id;
 }
 
+TEST(AllReduceAccuracy, ASweepOfOneGpuIsSkippedWithTheReason) {
+  std::vector<Record> records = {built_in_records()[0]};
+  records[0].collective->nodes = records[0].collective->gpus_per_node = 1;
+  std::vector<std::string> skipped;
+  EXPECT_TRUE(prepare(records, &skipped).empty());
+  ASSERT_EQ(skipped.size(), 1u);
+  EXPECT_NE(skipped[0].find(records[0].id + "): one GPU alone"), std::string::npos) << skipped[0];
+}
+
+TEST(Summary, HoldsNoPointWithoutAFinitePrediction) {
+  std::vector<ValidationPoint> points(4);
+  for (ValidationPoint& point : points) point.id = "a", point.measured = point.predicted = 10;
+  points[1].predicted = std::nan("");
+  points[2].predicted = HUGE_VAL;
+  points[3].predicted = 0;
+  std::vector<std::string> skipped;
+  drop_unpredicted(points, skipped);
+  EXPECT_EQ(points.size(), 1u);
+  EXPECT_EQ(skipped.size(), 3u);
+}
+
 TEST(Summary, CountsByHand) {
   std::vector<ValidationPoint> points(4);
   for (std::size_t i = 0; i < 4; ++i)

@@ -1,5 +1,7 @@
 #include "predict/validation/summary.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -27,7 +29,8 @@ ErrorSummary summarize(std::span<const ValidationPoint> points) {
   for (const ValidationPoint& point : points) {
     errors.push_back(std::abs(point.error()));
     summary.bias += point.error();
-    if (point.alpha_beta > 0) summary.alpha_beta_error += std::abs(point.alpha_beta / point.measured - 1);
+    if (point.alpha_beta > 0 && std::isfinite(point.alpha_beta))
+      summary.alpha_beta_error += std::abs(point.alpha_beta / point.measured - 1);
   }
   std::sort(errors.begin(), errors.end());
   const auto count = static_cast<double>(errors.size());
@@ -43,6 +46,16 @@ ErrorSummary summarize(std::span<const ValidationPoint> points) {
 bool counts(const ValidationPoint& point) { return point.quality == Quality::ok; }
 
 bool is_large(const ValidationPoint& point) { return point.bytes >= kLarge; }
+
+void drop_unpredicted(std::vector<ValidationPoint>& points, std::vector<std::string>& skipped) {
+  const auto useless = [](const ValidationPoint& point) {
+    return !(std::isfinite(point.predicted) && point.predicted > 0 && std::isfinite(point.error()));
+  };
+  for (const ValidationPoint& point : points)
+    if (useless(point))
+      skipped.push_back(fmt::format("{} {}: no finite prediction came out", point.id, point.point));
+  std::erase_if(points, useless);
+}
 
 std::vector<ValidationPoint> worst_first(std::vector<ValidationPoint> points) {
   std::stable_sort(points.begin(), points.end(), [](const ValidationPoint& a, const ValidationPoint& b) {

@@ -30,6 +30,9 @@ std::vector<ValidationPoint> points_where(std::span<const ValidationPoint> point
 bool counts(const ValidationPoint&);    // of quality ok
 bool is_large(const ValidationPoint&);  // from 1 MB on
 
+// Takes out the points that no figure came out for (not finite, or not above 0) and notes them in `skipped`.
+void drop_unpredicted(std::vector<ValidationPoint>&, std::vector<std::string>& skipped);
+
 std::vector<ValidationPoint> worst_first(std::vector<ValidationPoint>);
 
 }  // namespace gradwire
