@@ -34,11 +34,12 @@ struct Flags {
   bool json = false, fit = false, all = false;
 };
 
-std::vector<Record> read_all(const std::vector<std::string>& files) {
+std::vector<Record> read_all(const std::vector<std::string>& files, std::vector<std::string>* skipped) {
   std::vector<Record> records;
   for (const std::string& file : files)
-    for (Record& record : read_records(file)) records.push_back(std::move(record));
-  if (records.empty()) throw ConfigError(fmt::format("{}: no records in it", files.front()));
+    for (Record& record : read_records(file, skipped)) records.push_back(std::move(record));
+  if (records.empty() && (skipped == nullptr || skipped->empty()))
+    throw ConfigError(fmt::format("{}: no records in it", files.front()));
   return records;
 }
 
@@ -56,12 +57,14 @@ std::string fitted(std::span<const Record> records) {
 }
 
 int run_validate(const Flags& flags) {
-  const std::vector<Record> records = read_all(flags.files);
-  if (flags.fit) {
-    fmt::print("{}", fitted(records));
+  if (flags.fit) {  // a calibration must not rest on less than what it was given
+    fmt::print("{}", fitted(read_all(flags.files, nullptr)));
     return 0;
   }
-  const Validation validation = validate(records, !flags.markdown.empty() || !flags.json);
+  std::vector<std::string> unknown;
+  const std::vector<Record> records = read_all(flags.files, &unknown);
+  Validation validation = validate(records, !flags.markdown.empty() || !flags.json);
+  validation.skipped.insert(validation.skipped.begin(), unknown.begin(), unknown.end());
   if (!flags.markdown.empty()) write_file(flags.markdown, validation_markdown(validation, records));
   if (flags.json)
     fmt::print("{}\n", validation_json(validation).dump(2));

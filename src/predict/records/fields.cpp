@@ -4,8 +4,6 @@
 
 #include <cmath>
 
-#include "base/error.h"
-
 namespace gradwire {
 namespace {
 
@@ -28,8 +26,16 @@ const nlohmann::json* Fields::find(std::string_view key) const {
   return found == object_->end() || found->is_null() ? nullptr : &*found;
 }
 
+std::string Fields::complaint(std::string_view key, std::string_view wanted) const {
+  return fmt::format("{}: `{}` is {}; it must be {}", where_, key, shown(find(key)), wanted);
+}
+
 void Fields::fail(std::string_view key, std::string_view wanted) const {
-  throw ConfigError(fmt::format("{}: `{}` is {}; it must be {}", where_, key, shown(find(key)), wanted));
+  throw ConfigError(complaint(key, wanted));
+}
+
+void Fields::fail_unknown(std::string_view key, std::string_view known) const {
+  throw UnknownValue(complaint(key, known));
 }
 
 std::optional<std::string> Fields::find_text(std::string_view key) const {

@@ -8,7 +8,15 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
+
 namespace gradwire {
+
+// A value of a closed list that is not in it: the record is well formed, but we don't know what it means.
+class UnknownValue : public ConfigError {
+ public:
+  using ConfigError::ConfigError;
+};
 
 class Fields {
  public:
@@ -28,17 +36,20 @@ class Fields {
   std::vector<std::pair<std::string, std::string>> text_pairs() const;
 
   // A value of a closed list: `meaning` maps its text or gives nothing, `known` lists what would be right.
+  // Throws UnknownValue for another one.
   template <typename Find>
   auto choice(std::string_view key, Find meaning, std::string_view known) const {
     const auto found = meaning(text(key));
-    if (!found) fail(key, known);
+    if (!found) fail_unknown(key, known);
     return *found;
   }
 
   [[noreturn]] void fail(std::string_view key, std::string_view wanted) const;
+  [[noreturn]] void fail_unknown(std::string_view key, std::string_view known) const;
 
  private:
   const nlohmann::json* find(std::string_view key) const;  // null counts as absent
+  std::string complaint(std::string_view key, std::string_view wanted) const;
 
   const nlohmann::json* object_;
   std::string where_;

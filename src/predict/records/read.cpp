@@ -29,6 +29,21 @@ constexpr std::array kTools = {BenchTool::nccl_tests, BenchTool::torch_distribut
 constexpr std::array kLinks = {LinkSetting::normal, LinkSetting::nvlink,     LinkSetting::pcie,
                                LinkSetting::no_p2p, LinkSetting::infiniband, LinkSetting::ethernet};
 
+// The words of a closed list as a find function: the text itself if it is one of them.
+auto one_of(std::set<std::string> words) {
+  return [words = std::move(words)](const std::string& text) {
+    return words.contains(text) ? std::optional(text) : std::nullopt;
+  };
+}
+
+std::string read_distribution(const Fields& fields) {
+  return fields.choice(
+      "distribution",
+      one_of({"ddp", "dataparallel", "horovod", "byteps", "tf-replicated", "mirrored", "megatron-dp", "mxnet",
+              "paddle", "none"}),
+      "ddp, dataparallel, horovod, byteps, tf-replicated, mirrored, megatron-dp, mxnet, paddle or none");
+}
+
 NetworkSpec read_network(const Fields& fields) {
   NetworkSpec network;
   if (fields.find_text("kind"))
@@ -61,11 +76,8 @@ NodeSpec read_node(const Fields& fields, const std::string& where) {
 
 CollectiveRecord read_collective(const Fields& fields) {
   CollectiveRecord record;
-  record.collective = fields.choice(
-      "collective",
-      [](const std::string& text) { return text == "all_reduce" ? std::optional(text) : std::nullopt; },
-      "all_reduce");
-  record.dtype = fields.text("dtype");
+  record.collective = fields.choice("collective", one_of({"all_reduce"}), "all_reduce");
+  record.dtype = fields.choice("dtype", one_of({"float32", "float16", "int8"}), "float32, float16 or int8");
   record.nodes = fields.integer("nodes", 1, kMostGpus);
   record.gpus_per_node = fields.integer("gpus_per_node", 1, 1024);
   if (const auto env = fields.find_object("env"))
@@ -92,21 +104,12 @@ TrainingValue read_value(const Fields& fields) {
   value.anchor = fields.find_flag("anchor").value_or(false);
   value.batch_per_gpu = fields.find_integer("batch_per_gpu", 1, 1 << 30);
   if (const auto network = fields.find_object("network")) value.network = read_network(*network);
-  value.distribution = fields.find_text("distribution");
+  if (fields.find_text("distribution")) value.distribution = read_distribution(fields);
   value.gpu_indices = fields.find_integers("gpu_indices", 0, kMostGpus);
   return value;
 }
 
-// The words of a closed list as a find function: the text itself if it is one of them.
-auto one_of(std::set<std::string> words) {
-  return [words = std::move(words)](const std::string& text) {
-    return words.contains(text) ? std::optional(text) : std::nullopt;
-  };
-}
-
 TrainingRecord read_training(const Fields& fields) {
-  static constexpr auto kDistributions =
-      "ddp, dataparallel, horovod, byteps, tf-replicated, mirrored, megatron-dp, mxnet, paddle or none";
   TrainingRecord record;
   record.model = fields.text("model");
   record.parameters = fields.find_number("parameters", 1, 1e15);
@@ -120,17 +123,28 @@ TrainingRecord read_training(const Fields& fields) {
   record.framework = fields.find_text("framework");
   record.batch_per_gpu = fields.find_integer("batch_per_gpu", 1, 1 << 30);
   record.sequence_length = fields.find_integer("sequence_length", 1, 1 << 30);
-  record.distribution = fields.choice("distribution",
-                                      one_of({"ddp", "dataparallel", "horovod", "byteps", "tf-replicated",
-                                              "mirrored", "megatron-dp", "mxnet", "paddle", "none"}),
-                                      kDistributions);
-  record.sample = fields.text("sample");
-  record.metric = fields.text("metric");
+  record.distribution = read_distribution(fields);
+  record.sample = fields.choice(
+      "sample",
+      one_of({"image", "sequence", "segment", "item", "molecule", "token", "mel-frame", "relative"}),
+      "image, sequence, segment, item, molecule, token, mel-frame or relative");
+  record.metric = fields.choice("metric", one_of({"samples_per_s"}), "samples_per_s");
   record.overlap = fields.find_flag("overlap");
   if (const auto bytes = fields.find_number("bucket_bytes", 1, 1e15))
     record.bucket_bytes = static_cast<Bytes>(*bytes);
   for (const Fields& value : fields.objects("values")) record.values.push_back(read_value(value));
   return record;
+}
+
+std::string read_gpu(const Fields& fields) {
+  const auto id = fields.find_text("gpu");
+  if (!id) return "";
+  try {
+    find_gpu(*id);
+  } catch (const ConfigError& error) {  // which names near ones
+    throw UnknownValue(error.what());
+  }
+  return *id;
 }
 
 Record read_record(const Fields& fields, const std::string& where) {
@@ -150,9 +164,8 @@ Record read_record(const Fields& fields, const std::string& where) {
   if (!machine) fields.fail("machine", "an object");
   record.node = read_node(*machine, where);
   record.node.name = record.platform;
-  record.gpu = fields.find_text("gpu").value_or("");
+  record.gpu = read_gpu(fields);
   record.node.gpu = record.gpu;
-  if (!record.gpu.empty()) find_gpu(record.gpu);  // throws for an unknown one
   if (record.kind == RecordKind::collective) {
     record.collective = read_collective(fields);
     record.node.gpus = record.collective->gpus_per_node;
@@ -162,9 +175,37 @@ Record read_record(const Fields& fields, const std::string& where) {
   return record;
 }
 
+// One line of a file. Nothing: a value in it is not known, and `skipped` says so.
+std::optional<Record> parse_line(const nlohmann::json& json, const std::string& place,
+                                 std::vector<std::string>* skipped) {
+  const Fields fields(json, place);
+  const auto placed = [&](const std::string& what) {
+    return what.starts_with(place) ? what : place + ": " + what;
+  };
+  try {
+    return read_record(fields, place);
+  } catch (const UnknownValue& error) {
+    if (skipped == nullptr) throw ConfigError(placed(error.what()));
+    skipped->push_back(fmt::format("{} ({})", placed(error.what()), fields.text("id")));
+    return std::nullopt;
+  } catch (const ConfigError& error) {
+    throw ConfigError(placed(error.what()));
+  }
+}
+
+nlohmann::json parse_json(std::string_view line, const std::string& place) {
+  try {
+    return nlohmann::json::parse(line);
+  } catch (const nlohmann::json::parse_error& error) {
+    throw ConfigError(
+        fmt::format("{}: not JSON (at byte {}): one whole record a line is expected", place, error.byte));
+  }
+}
+
 }  // namespace
 
-std::vector<Record> parse_records(std::string_view text, std::string_view where) {
+std::vector<Record> parse_records(std::string_view text, std::string_view where,
+                                  std::vector<std::string>* skipped) {
   std::vector<Record> records;
   std::set<std::string> ids;
   int line_number = 0;
@@ -172,24 +213,17 @@ std::vector<Record> parse_records(std::string_view text, std::string_view where)
     ++line_number;
     if (trim(line).empty()) continue;
     const std::string place = fmt::format("{} line {}", where, line_number);
-    try {
-      const auto json = nlohmann::json::parse(line);
-      records.push_back(read_record(Fields(json, place), place));
-    } catch (const nlohmann::json::parse_error& error) {
-      throw ConfigError(
-          fmt::format("{}: not JSON (at byte {}): one whole record a line is expected", place, error.byte));
-    } catch (const ConfigError& error) {
-      const std::string what = error.what();
-      throw ConfigError(what.starts_with(place) ? what : place + ": " + what);
-    }
-    if (!ids.insert(records.back().id).second)
-      throw ConfigError(fmt::format("{}: `id` {} was there before", place, records.back().id));
+    const nlohmann::json json = parse_json(line, place);
+    auto record = parse_line(json, place, skipped);
+    const std::string id = Fields(json, place).text("id");
+    if (!ids.insert(id).second) throw ConfigError(fmt::format("{}: `id` {} was there before", place, id));
+    if (record) records.push_back(*std::move(record));
   }
   return records;
 }
 
-std::vector<Record> read_records(const std::filesystem::path& path) {
-  return parse_records(read_file(path), path.filename().string());
+std::vector<Record> read_records(const std::filesystem::path& path, std::vector<std::string>* skipped) {
+  return parse_records(read_file(path), path.filename().string(), skipped);
 }
 
 // Grace-Blackwell trays are one NVLink domain unless a network is stated.

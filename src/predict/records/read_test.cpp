@@ -65,6 +65,26 @@ TEST(Records, RefuseAnUnknownValueOfAClosedListNamingLineAndField) {
   EXPECT_NE(error_of(with(kCollective, "\"a40\"", "\"a41\"")).find("line 1"), std::string::npos);
 }
 
+TEST(Records, LeaveOutARecordWithAnUnknownValueWhereThatMayBeNoted) {
+  const auto second = [](const std::string& old, const std::string& fresh) {
+    return kTraining + "\n" + with(kCollective, old, fresh);
+  };
+  for (const auto& [old, fresh] :
+       std::vector<std::pair<std::string, std::string>>{{"\"a40\"", "\"a41\""},
+                                                        {"float32", "float64"},
+                                                        {"nvlink-pairs", "nvlink-star"},
+                                                        {"\"ok\"", "\"so\""}}) {
+    std::vector<std::string> skipped;
+    EXPECT_EQ(parse_records(second(old, fresh), "f.jsonl", &skipped).size(), 1u) << fresh;
+    ASSERT_EQ(skipped.size(), 1u);
+    EXPECT_EQ(skipped[0].find("f.jsonl line 2"), 0u) << skipped[0];
+    EXPECT_NE(skipped[0].find("(a)"), std::string::npos) << skipped[0];
+  }
+  std::vector<std::string> skipped;
+  EXPECT_THROW(parse_records(second("\"a40\"", "40"), "f.jsonl", &skipped), ConfigError);
+  EXPECT_THROW(parse_records(second("10.5", "\"ten\""), "f.jsonl", &skipped), ConfigError);
+}
+
 TEST(Records, RefuseWhatIsNotARecordInOneLine) {
   for (const auto& [old, fresh] : std::vector<std::pair<std::string, std::string>>{
            {"\"nodes\":1", "\"nodes\":0"},
