@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "base/text.h"
 #include "cli/validate/print.h"
 #include "predict/validation/remarks.h"
 
@@ -91,9 +92,17 @@ std::string training(const Validation& validation) {
   return text;
 }
 
-constexpr const char* kIntroduction = R"(# How far off predictions are
+std::string not_counted(const Validation& validation) {
+  std::string text;
+  for (const auto& [id, doubt] : validation.doubts)
+    if (doubt.quality == Quality::odd) text += fmt::format("- **{}**: odd. {}\n", id, doubt.reason);
+  for (const std::string& skipped : validation.skipped) text += fmt::format("- Not predicted: {}\n", skipped);
+  return text.empty() ? text : "\n## What does not count\n\n" + text;
+}
 
-Written by `gradwire validate presets/measured/*.jsonl --markdown docs/accuracy.md`; do not edit. For every point
+constexpr std::string_view kIntroduction = R"(# How far off predictions are
+
+Written by `gradwire validate {} --markdown`; do not edit. For every point
 the calibration was fitted again without the platform it is asked about (rows marked *group never seen*:
 without the experiment). For training that is nested: the constants of the step were fitted again to the other platforms' runs,
 with their collectives from the calibration without the platform asked about, so neither its runs nor its sweeps enter.
@@ -102,18 +111,19 @@ measured; a bias above 0 means predicted too slow for all-reduce and too fast fo
 rate alone would say on the same points. Only records of quality `ok` count.
 
 What cross-validation does not cover: the rules' own constants (rates through host memory and of cards without GPUDirect, the
-cost of a root complex, latencies of networks) and the strengths of the fit were chosen with all of these records in sight,
+cost of a root complex, latencies of networks) and the strengths of the fit were chosen with all built-in records in sight,
 after some 80 variants judged by this same figure. A first version, before that, was off by 13.1 % from 1 MB on. Platforms that
 a rule's constant names as its source (see ring.cpp and fabric.cpp: rtx2080ti-pcie, rtx4090-pcie, 8x-a40-nvlink-pairs, aws-p3dn,
-a100-pcie-hdr, moc-h100-roce, azure-nd40rs-v2) are flattered most. Expect 10 to 13 % on machines that are in no record here. Of the step's constants, those that
+a100-pcie-hdr, moc-h100-roce, azure-nd40rs-v2) are flattered most. Expect 10 to 13 % on machines that are in no built-in record. Of the step's constants, those that
 presets/step.yaml calls "not fitted" rest on records named there (RTX 4090, 2080 Ti), which are among those judged.
 
 )";
 
 }  // namespace
 
-std::string validation_markdown(const Validation& validation, std::span<const Record> records) {
-  std::string text = kIntroduction;
+std::string validation_markdown(const Validation& validation, std::span<const Record> records,
+                                const std::vector<std::string>& files) {
+  std::string text = fmt::format(kIntroduction, join(files, " "));
   text += fmt::format("{} records, {} predictions.\n\n", records.size(), validation.points.size());
   const Points points = good(validation.points, "collective");
   if (!points.empty()) {
@@ -122,7 +132,7 @@ std::string validation_markdown(const Validation& validation, std::span<const Re
     text += table("By platform, from 1 MB", side(points, true), &ValidationPoint::platform);
     text += worst_sweeps(points);
   }
-  return text + training(validation);
+  return text + training(validation) + not_counted(validation);
 }
 
 }  // namespace gradwire

@@ -72,6 +72,49 @@ std::string point_line(const ValidationPoint& point) {
                      point.predicted);
 }
 
+std::string points_text(const Validation& validation, int most_points) {
+  std::string text = summaries(validation) + "\n";
+  text += fmt::format("{:>8}  {:<{}} {:>10} {:>10}\n", "error", "record and point", kNameWidth, "measured",
+                      "predicted");
+  int shown = 0;
+  for (const bool good : {true, false})
+    for (const ValidationPoint& point :
+         worst_first(points_where(validation.points, [&](const auto& p) { return counts(p) == good; })))
+      if (++shown <= most_points) text += point_line(point);
+  if (std::ranges::any_of(validation.points, [](const auto& point) { return !counts(point); }))
+    text += "*: of a record of doubtful quality, not counted\n";
+  if (shown > most_points) text += fmt::format("... and {} more: --all shows them\n", shown - most_points);
+  return text;
+}
+
+// Odd records and what is wrong with each.
+std::string odd_lines(const Validation& validation, int most) {
+  std::string text;
+  int odd = 0;
+  for (const auto& [id, doubt] : validation.doubts)
+    if (doubt.quality == Quality::odd && ++odd <= most)
+      text += wrap(fmt::format("odd: {}: {}", id, doubt.reason), kTerminalWidth, "  ") + "\n";
+  if (odd > most) text += fmt::format("... and {} more odd records: --all shows them\n", odd - most);
+  return text;
+}
+
+// Without the dust of changing units: 49999.99999999999 was written 50000.
+double as_written(double value) { return std::stod(fmt::format("{:.15g}", value)); }
+
+nlohmann::json point_json(const ValidationPoint& point) {
+  nlohmann::json json = {{"id", point.id},
+                         {"kind", kind_name(point)},
+                         {"platform", point.platform},
+                         {"quality", to_string(point.quality)},
+                         {"point", point.point},
+                         {"measured", as_written(point.measured)},
+                         {"predicted", point.predicted},
+                         {"error", point.error()},
+                         {"assumed", point.assumed}};
+  if (!point.remark.empty()) json["remark"] = point.remark;
+  return json;
+}
+
 }  // namespace
 
 std::string kind_name(const ValidationPoint& point) {
@@ -83,19 +126,11 @@ std::string validation_text(const Validation& validation, int most_points) {
       "Each point is predicted by a model that never saw its platform. Collectives in\nus, training in "
       "samples/s. "
       "plain: what bytes / link rate alone would say.\n\n";
-  text += summaries(validation) + "\n";
-  text += fmt::format("{:>8}  {:<{}} {:>10} {:>10}\n", "error", "record and point", kNameWidth, "measured",
-                      "predicted");
-  int shown = 0;
-  for (const bool good : {true, false})
-    for (const ValidationPoint& point :
-         worst_first(points_where(validation.points, [&](const auto& p) { return counts(p) == good; })))
-      if (++shown <= most_points) text += point_line(point);
-  if (std::ranges::any_of(validation.points, [](const auto& point) { return !counts(point); }))
-    text += "*: of a record of doubtful quality, not counted\n";
-  if (static_cast<int>(validation.points.size()) > most_points)
-    text += fmt::format("... and {} more: --all shows them\n",
-                        static_cast<int>(validation.points.size()) - most_points);
+  if (validation.points.empty())
+    text = "No record could be predicted.\n";
+  else
+    text += points_text(validation, most_points);
+  text += odd_lines(validation, std::max(1, most_points / 5));
   for (const std::string& skipped : validation.skipped)
     text += wrap("not predicted: " + skipped, kTerminalWidth, "  ") + "\n";
   return text;
@@ -103,15 +138,7 @@ std::string validation_text(const Validation& validation, int most_points) {
 
 nlohmann::json validation_json(const Validation& validation) {
   nlohmann::json records = nlohmann::json::array(), summary = nlohmann::json::object();
-  for (const ValidationPoint& point : worst_first(validation.points))
-    records.push_back({{"id", point.id},
-                       {"kind", kind_name(point)},
-                       {"platform", point.platform},
-                       {"quality", to_string(point.quality)},
-                       {"point", point.point},
-                       {"measured", point.measured},
-                       {"predicted", point.predicted},
-                       {"error", point.error()}});
+  for (const ValidationPoint& point : worst_first(validation.points)) records.push_back(point_json(point));
   const auto add = [&](const std::string& kind, const std::vector<ValidationPoint>& points) {
     const ErrorSummary of = summarize(points);
     const auto figure = [&](double value) { return of.count > 0 ? nlohmann::json(value) : nlohmann::json(); };

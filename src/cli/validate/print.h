@@ -13,6 +13,7 @@ std::string kind_name(const ValidationPoint&);
 
 std::string validation_text(const Validation&, int most_points);
 nlohmann::json validation_json(const Validation&);
-std::string validation_markdown(const Validation&, std::span<const Record>);
+std::string validation_markdown(const Validation&, std::span<const Record>,
+                                const std::vector<std::string>& files);
 
 }  // namespace gradwire

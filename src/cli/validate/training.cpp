@@ -20,6 +20,7 @@ ValidationPoint point_of(const TrainingPrediction& prediction) {
   point.predicted = prediction.predicted;
   point.alpha_beta = prediction.plain;
   point.scope = prediction.scope;
+  point.assumed = prediction.assumed;
   point.pair = prediction.kind == "training_pair";
   return point;
 }

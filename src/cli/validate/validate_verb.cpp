@@ -17,8 +17,9 @@ FILE holds measured records, one JSON object a line, as docs/records.md says:
 all-reduce sweeps and training runs. Every row is predicted without its answer:
 where a platform is among the built-in measurements, the calibration of
 collectives and the constants of the step are both fitted again without it.
-Only records of quality `ok` count in the summary. --markdown writes a report of
-the files given; docs/accuracy.md is that of both files.
+Only records of quality `ok` count in the summary; of `odd` ones it is said what
+is wrong. What can't be predicted is listed with the reason. --markdown writes a
+report of the files given; docs/accuracy.md is that of both files.
 
 Examples:
   gradwire validate presets/measured/collectives.jsonl
@@ -65,7 +66,8 @@ int run_validate(const Flags& flags) {
   const std::vector<Record> records = read_all(flags.files, &unknown);
   Validation validation = validate(records, !flags.markdown.empty() || !flags.json);
   validation.skipped.insert(validation.skipped.begin(), unknown.begin(), unknown.end());
-  if (!flags.markdown.empty()) write_file(flags.markdown, validation_markdown(validation, records));
+  if (!flags.markdown.empty())
+    write_file(flags.markdown, validation_markdown(validation, records, flags.files));
   if (flags.json)
     fmt::print("{}\n", validation_json(validation).dump(2));
   else

@@ -1,7 +1,9 @@
 // Everything `gradwire validate` found, before it is printed.
 #pragma once
 
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "predict/records/record.h"
@@ -9,12 +11,18 @@
 
 namespace gradwire {
 
+struct Doubt {
+  Quality quality = Quality::odd;
+  std::string reason;
+};
+
 struct Validation {
   std::vector<ValidationPoint> points;     // each predicted without its platform
   std::vector<ValidationPoint> own_sweep;  // collectives again, with the other rows of their own sweep given
   std::vector<ValidationPoint>
       by_group;                      // collectives again, leaving out their group instead of their platform
   std::vector<std::string> skipped;  // what could not be predicted, and why
+  std::map<std::string, Doubt> doubts;  // why records do not count, by id
 };
 
 // `thorough` adds own_sweep and by_group, which take some seconds.

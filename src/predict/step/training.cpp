@@ -56,7 +56,8 @@ TrainingCase make_case(const Record& record, const TrainingValue& value, const W
                    {},
                    {},
                    {},
-                   workload.name};
+                   workload.name,
+                   training_assumptions(record, value, workload, setup)};
   one.point = fmt::format("{} gpus {}", value.gpus, to_string(value.link));
   if (value.accumulate > 1) one.point += fmt::format(" accumulate {}", value.accumulate);
   if (value.distribution) one.point += " " + *value.distribution;
@@ -179,7 +180,8 @@ std::vector<TrainingPrediction> predict_training(const TrainingSet& set, const C
   for (const auto& one : set.cases)
     if (one.anchored)
       predictions.push_back({one.id, one.platform, one.point, "training", scope_of(one), one.quality,
-                             one.measured, rate(one, one.problem, constants_of(one)), plain_rate(one), true});
+                             one.measured, rate(one, one.problem, constants_of(one)), plain_rate(one), true,
+                             one.assumed});
   for (const auto& with : set.cases)
     for (const auto& without : set.cases) {
       if (!is_pair(with, without)) continue;
@@ -193,7 +195,8 @@ std::vector<TrainingPrediction> predict_training(const TrainingSet& set, const C
                               rate(with, with.problem, constants_of(with)) /
                                   rate(without, without.problem, constants_of(without)),
                               plain_rate(with) / plain_rate(without),
-                              true};
+                              true,
+                              with.assumed};
       pair.right = right_sign(pair.measured, pair.predicted);
       predictions.push_back(pair);
     }

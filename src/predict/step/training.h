@@ -29,6 +29,7 @@ struct TrainingCase {
   StepProblem problem, plain;  // with the NCCL model's times, and with bytes / link rate
   std::string partner;         // equal for values that differ in their link alone
   std::string model;
+  std::vector<std::string> assumed;  // where the record is silent
 };
 
 struct TrainingSet {
@@ -57,8 +58,9 @@ struct TrainingPrediction {
   std::string scope;  // "cnn", "cnn tf-replicated", "transformer", ...: how summaries count
   Quality quality = Quality::ok;
   double measured = 0, predicted = 0;
-  double plain = 0;   // what bytes / link rate predicts
-  bool right = true;  // of a pair: the effect has the right sign, or is under 5 %
+  double plain = 0;                  // what bytes / link rate predicts
+  bool right = true;                 // of a pair: the effect has the right sign, or is under 5 %
+  std::vector<std::string> assumed;  // where the record is silent
   double error() const { return predicted / measured - 1; }
 };
 

@@ -1,5 +1,7 @@
 #include "predict/step/training_setup.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "base/error.h"
@@ -76,12 +78,14 @@ std::optional<bool> overlap_of(const Record& record, Distribution distribution) 
   return record.training->overlap;
 }
 
+bool batch_counts(const TrainingRecord& training) {
+  return training.sample != "token" && training.sample != "mel-frame" && training.sample != "relative";
+}
+
 // Samples of a micro-batch on one GPU. Where batches are counted in something else, a step of a usual length.
 int batch_of(const TrainingRecord& training, const TrainingValue& value, const TrainingValue* anchor) {
-  const bool counts =
-      training.sample != "token" && training.sample != "mel-frame" && training.sample != "relative";
   const auto batch = value.batch_per_gpu ? value.batch_per_gpu : training.batch_per_gpu;
-  if (counts && batch) return *batch;
+  if (batch_counts(training) && batch) return *batch;
   const auto& reference = anchor ? *anchor : value;
   const double one_gpu = reference.samples_per_s / reference.gpus;
   return std::max(1, static_cast<int>(std::lround(one_gpu * kUsualStep)));
@@ -117,6 +121,25 @@ TrainingSetup training_setup(const Record& record, const TrainingValue& value, c
   setup.options = options_of(record, value, anchor, setup.machine.gpu);
   setup.samples = double(setup.options.batch) * value.accumulate * value.gpus;
   return setup;
+}
+
+std::vector<std::string> training_assumptions(const Record& record, const TrainingValue& value,
+                                              const Workload& workload, const TrainingSetup& setup) {
+  const auto& training = *record.training;
+  auto assumed = setup.machine.notes;
+  if (!training.parameters && !find_model(training.model))
+    assumed.push_back(
+        fmt::format("parameters are not stated: taken as {} million", parameter_count(workload) / 1000000));
+  if (workload.title.find("stand-in") != std::string::npos)
+    assumed.push_back("the model's layers are not known: " + workload.title);
+  if (!batch_counts(training) || !(value.batch_per_gpu || training.batch_per_gpu))
+    assumed.push_back(
+        fmt::format("samples of a step are not stated: taken as {} a GPU", setup.options.batch));
+  if (!training.precision) assumed.emplace_back("precision is not stated: taken as fp32");
+  if (!training.gradient_dtype)
+    assumed.push_back(fmt::format("the type of gradients is not stated: taken as {} bytes each",
+                                  setup.options.gradient_bytes));
+  return assumed;
 }
 
 Workload training_workload(const Record& record) {

@@ -20,4 +20,8 @@ TrainingSetup training_setup(const Record&, const TrainingValue&, const Training
 
 Workload training_workload(const Record&);
 
+// What stands in where the record is silent, a sentence each: of the machine, the model and the run.
+std::vector<std::string> training_assumptions(const Record&, const TrainingValue&, const Workload&,
+                                              const TrainingSetup&);
+
 }  // namespace gradwire

@@ -11,7 +11,10 @@
 namespace gradwire {
 namespace {
 
+using ::testing::Contains;
+using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const Calibration& shipped(const std::string&) { return default_calibration(); }
 
@@ -82,6 +85,19 @@ TEST(Training, AnUnknownGpuWithoutAnAnchorIsLeftOutWithTheReason) {
   const auto set = training_cases(records, shipped);
   EXPECT_TRUE(set.cases.empty());
   EXPECT_THAT(set.left_out.at("t 2 gpus nvlink"), HasSubstr("neither the GPU nor"));
+}
+
+TEST(Training, SaysWhatItAssumedWhereARecordIsSilent) {
+  auto records = one_record(kAnchor + value(2, "default", 15));
+  const auto said = predict(records).at(0).assumed;
+  EXPECT_THAT(said, Each(Not(HasSubstr("parameters"))));
+  records[0].gpu.clear();
+  records[0].training->model = "somebodys-net";
+  records[0].training->parameters.reset();
+  const auto assumed = predict(records).at(0).assumed;
+  EXPECT_THAT(assumed, Contains(HasSubstr("the GPU is not stated")));
+  EXPECT_THAT(assumed, Contains(HasSubstr("parameters are not stated: taken as 1")));
+  EXPECT_THAT(assumed, Contains(HasSubstr("a stand-in scaled from bert-large")));
 }
 
 TEST(Training, ValuesThatNothingCanBeSaidOfAreLeftOutWithTheReason) {

@@ -51,7 +51,8 @@ std::map<std::string, double> group_weights(std::span<const PreparedRecord> all)
 
 PreparedRecord prepare_one(const Record& record) {
   const NcclSettings settings = nccl_settings(record.collective->env);
-  PreparedRecord one{record, nccl_fabric(machine_of(record), settings), {}, {}};
+  const Machine machine = machine_of(record);
+  PreparedRecord one{record, nccl_fabric(machine, settings), {}, {}, machine.notes};
   one.terms = nccl_terms(one.fabric, settings);
   one.classes = nccl_classes(one.fabric);
   return one;
@@ -117,7 +118,9 @@ ValidationPoint predict_point(const PreparedRecord& one, const Calibration& cali
                         predict_row(one, calibration, measured.bytes) * 1e6,
                         alpha_beta_time(one, measured.bytes) * 1e6,
                         one.classes.scope,
-                        false};
+                        false,
+                        one.assumed,
+                        {}};
   return point;
 }
 

@@ -21,9 +21,11 @@ struct ValidationPoint {
   Quality quality = Quality::ok;
   Bytes bytes = 0;  // of a collective
   double measured = 0, predicted = 0;
-  double alpha_beta = 0;  // what bytes / link rate would say; 0: not computed
-  std::string scope;      // class of the machine
-  bool pair = false;      // a ratio of two training values
+  double alpha_beta = 0;             // what bytes / link rate would say; 0: not computed
+  std::string scope;                 // class of the machine
+  bool pair = false;                 // a ratio of two training values
+  std::vector<std::string> assumed;  // where the record is silent
+  std::string remark;                // why the record does not count, where it does not
   double error() const { return predicted / measured - 1; }
 };
 
@@ -33,6 +35,7 @@ struct PreparedRecord {
   NcclFabric fabric;
   NcclTerms terms;
   CalibrationClasses classes;
+  std::vector<std::string> assumed;  // of the machine, where the record is silent
 };
 // Collective records of two GPUs or more; those of one are noted in `skipped` if given. A machine that can't
 // be built throws ConfigError, or is noted there.

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "predict/records/read.h"
+#include "predict/validation/doubts.h"
 #include "predict/validation/summary.h"
 
 namespace gradwire {
@@ -101,6 +102,28 @@ TEST(AllReduceAccuracy, ASweepOfOneGpuIsSkippedWithTheReason) {
   EXPECT_TRUE(prepare(records, &skipped).empty());
   ASSERT_EQ(skipped.size(), 1u);
   EXPECT_NE(skipped[0].find(records[0].id + "): one GPU alone"), std::string::npos) << skipped[0];
+}
+
+TEST(Doubts, OfAnOddRecordAreItsNoteAndWhatArithmeticShows) {
+  Record record;
+  record.id = "a";
+  record.training.emplace();
+  auto& values = record.training->values;
+  values.resize(2);
+  values[0].anchor = true;
+  values[0].samples_per_s = 10;
+  values[1].gpus = 2;
+  values[1].samples_per_s = 23;
+  EXPECT_EQ(doubt_of(record, {}), "") << "it counts";
+  record.quality = Quality::odd;
+  std::vector<ValidationPoint> points(2);
+  points[0].id = "a", points[0].point = "8 bytes", points[0].measured = 20, points[0].predicted = 10;
+  points[1].id = "other", points[1].measured = 1, points[1].predicted = 9;
+  EXPECT_EQ(doubt_of(record, points),
+            "2 GPUs at 115 % of linear; 8 bytes: measured 2 times the predicted time");
+  record.notes = "slow disk";
+  record.training.reset();
+  EXPECT_EQ(doubt_of(record, {}), "slow disk");
 }
 
 TEST(Summary, HoldsNoPointWithoutAFinitePrediction) {
