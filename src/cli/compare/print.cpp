@@ -94,10 +94,9 @@ std::string bars(const Comparison& comparison) {
 
 std::string remedies(const Comparison& comparison) {
   if (comparison.remedies.empty()) return {};
-  auto text = fmt::format("What else would help on {}{}\n", comparison.answer.worse,
-                          comparison.contenders.size() > 1
-                              ? fmt::format(" (the link: {:.2f}x)", comparison.answer.link.speedup)
-                              : "");
+  const bool against = comparison.contenders.size() > 1 && comparison.remedies_on == comparison.answer.worse;
+  auto text = fmt::format("What else would help on {}{}\n", comparison.remedies_on,
+                          against ? fmt::format(" (the link: {:.2f}x)", comparison.answer.link.speedup) : "");
   for (const auto& remedy : comparison.remedies)
     text += fmt::format("  {:25} {:.2f}x  {}\n", remedy.what, remedy.speedup, remedy.note);
   return text + "\n";

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "predict/compare/memory.h"
@@ -14,15 +17,47 @@ constexpr double kMuch = 1.01;  // all-reduce times closer than this are equal
 
 Seconds wire_time(const Contender& contender) { return contender.estimate.communication; }
 
-// The better connected is the one whose all-reduces take less time; the first one asked for on a tie.
-std::pair<std::size_t, std::size_t> extremes(const std::vector<Contender>& contenders) {
-  std::size_t better = 0, worse = contenders.size() - 1;
-  for (std::size_t i = 0; i < contenders.size(); ++i) {
-    if (wire_time(contenders[i]) * kMuch < wire_time(contenders[better])) better = i;
-    if (wire_time(contenders[i]) > wire_time(contenders[worse]) * kMuch) worse = i;
+// First the better connected, whose all-reduces take less time; the first one asked for on a tie.
+struct Pair {
+  std::size_t better = 0, worse = 0;
+};
+
+Pair extremes(const std::vector<Contender>& all, const std::vector<std::size_t>& among) {
+  Pair pair{among.front(), among.back()};
+  for (const auto i : among) {
+    if (wire_time(all[i]) * kMuch < wire_time(all[pair.better])) pair.better = i;
+    if (wire_time(all[i]) > wire_time(all[pair.worse]) * kMuch) pair.worse = i;
   }
-  if (better == worse) better = 0, worse = contenders.size() - 1;
-  return {better, worse};
+  return pair.better == pair.worse ? Pair{among.front(), among.back()} : pair;
+}
+
+// As many GPUs that compute alike.
+bool like_for_like(const Contender& a, const Contender& b, const StepOptions& options) {
+  return a.wires.ranks == b.wires.ranks && (options.anchor || a.machine.gpu.id == b.machine.gpu.id);
+}
+
+// What differs in the links alone says most about links: of such pairs the one furthest apart, else of all.
+Pair choose_pair(const std::vector<Contender>& all, const StepOptions& options) {
+  std::vector<std::size_t> every(all.size());
+  std::iota(every.begin(), every.end(), std::size_t{0});
+  auto chosen = extremes(all, every);
+  double furthest = kMuch;
+  for (const auto& one : all) {
+    std::vector<std::size_t> alike;
+    std::ranges::copy_if(every, std::back_inserter(alike),
+                         [&](std::size_t i) { return like_for_like(one, all[i], options); });
+    const auto pair = extremes(all, alike);
+    if (wire_time(all[pair.worse]) <= furthest * wire_time(all[pair.better])) continue;
+    furthest = wire_time(all[pair.worse]) / wire_time(all[pair.better]);
+    chosen = pair;
+  }
+  if (like_for_like(all[chosen.better], all[chosen.worse], options)) return chosen;
+  const bool same_gpu =
+      options.anchor || all[chosen.better].machine.gpu.id == all[chosen.worse].machine.gpu.id;
+  // Of equal GPUs the question is what more of them give.
+  if (same_gpu && all[chosen.better].wires.ranks < all[chosen.worse].wires.ranks)
+    std::swap(chosen.better, chosen.worse);
+  return chosen;
 }
 
 Bytes typical_bucket(const Workload& workload, const StepOptions& options) {
@@ -81,17 +116,21 @@ Contender with_ideal_wires(const Workload& workload, const Contender& contender,
 Comparison compare(const Workload& workload, const std::vector<Machine>& machines, const StepOptions& options,
                    const StepModel& model) {
   check(!machines.empty(), "compare needs a machine");
-  Comparison result{workload, options, {}, {}, {}, {}, {}};
+  Comparison result;
+  result.workload = workload;
+  result.options = options;
   for (const auto& machine : machines) check_computes(machine, options);
   for (const auto& machine : machines)
     result.contenders.push_back(contend(workload, machine, options, model));
   const auto& all = result.contenders;
-  const auto [better, worse] = extremes(all);
+  const auto [better, worse] = choose_pair(all, options);
   const auto first = all.size() > 1 ? all[better] : with_ideal_wires(workload, all[0], options, model);
   const auto& second = all[worse];
   result.answer = judge(workload, first, second, options, model);
   result.warnings = warnings_of(workload, all, options);
-  result.remedies = find_remedies(workload, second, options, model);
+  const auto& slowed = all.size() > 1 && wire_time(first) > wire_time(second) ? first : second;
+  result.remedies_on = slowed.machine.name;
+  result.remedies = find_remedies(workload, slowed, options, model);
   if (first.wires.ranks > 1 || second.wires.ranks > 1)
     result.turns = find_turns(workload, first, second, options, model);
   return result;

@@ -1,6 +1,7 @@
 // The question Gradwire was made for: what does one machine's wiring do to a training step that another's
-// does not? Estimates the step on each machine, compares the best connected with the worst, says why, what
-// else would help, and where the answer turns. Pure functions of values.
+// does not? Estimates the step on each machine, compares the best connected with the worst (of those that
+// differ in their links alone, if there are such), says why, what else would help, and where the answer turns.
+// Pure functions of values.
 #pragma once
 
 #include <optional>
@@ -32,11 +33,12 @@ struct Effect {
 Verdict verdict_of(const Effect&);
 bool is_certain(const Effect&);  // the range does not contradict the verdict
 
-// Its own factor is throughput of the better connected machine over that of the worse one.
+// Its own factor is throughput of the better connected machine over that of the worse one; where equal GPUs
+// differ in number, of the one with more of them.
 struct Answer : Effect {
   Verdict verdict = Verdict::no_difference;
   bool certain = true;        // the range does not contradict the verdict
-  std::string better, worse;  // the machines compared: better and worse connected
+  std::string better, worse;  // the machines compared: better and worse connected, or more and fewer GPUs
   // That factor is the product of these. The link's is what the worse machine's computing would gain on the
   // better one's wires; the GPU's is what is left, 1 when both compute alike (the same GPU, or a measured
   // step that stands for both).
@@ -47,7 +49,7 @@ struct Answer : Effect {
   std::string sentence;  // the whole answer
 };
 
-// Something else to change on the worse connected machine, and what it would bring there.
+// Something else to change on the machine whose collectives take longer, and what it would bring there.
 struct Remedy {
   std::string what;  // "--accumulate 4"
   double speedup = 1;
@@ -66,6 +68,7 @@ struct Comparison {
   std::vector<Contender> contenders;  // in the order asked for
   Answer answer;
   std::vector<Remedy> remedies;  // best first, only those that matter
+  std::string remedies_on;       // the machine they are for
   std::vector<Turn> turns;
   std::vector<std::string> warnings;  // what can't be run as asked: a model that does not fit
 };

@@ -92,7 +92,48 @@ TEST(Compare, CountsMoreGpusApartFromTheLink) {
   const auto answer = ask("bert-large", 8, {"2*dgx-h100@ndr", "dgx-h100"}).answer;
   EXPECT_DOUBLE_EQ(answer.count, answer.better == "2*dgx-h100@ndr" ? 2 : 0.5);
   EXPECT_NEAR(answer.link.speedup, 1, 0.05);
-  EXPECT_THAT(answer.sentence, HasSubstr("the link alone does not matter"));
+  EXPECT_EQ(answer.better, "2*dgx-h100@ndr");
+  EXPECT_THAT(answer.sentence, HasSubstr("twice the GPUs, of which the link takes next to nothing"));
+}
+
+TEST(Compare, SaysWhatMoreGpusGive) {
+  const auto result = ask("gpt2", 4, {"1x-rtx3090", "2x-rtx3090-pcie"});
+  const auto& answer = result.answer;
+  EXPECT_EQ(answer.better, "2x-rtx3090-pcie");
+  EXPECT_EQ(answer.worse, "1x-rtx3090");
+  EXPECT_GT(answer.speedup, 1);
+  EXPECT_THAT(answer.sentence, HasSubstr("2x-rtx3090-pcie over 1x-rtx3090 gives 1."));
+  EXPECT_THAT(answer.sentence, HasSubstr("): twice the GPUs, of which the link takes"));
+  EXPECT_THAT(answer.sentence, Not(HasSubstr("but")));
+  EXPECT_EQ(result.remedies_on, "2x-rtx3090-pcie") << "there is no link on one GPU to help";
+  EXPECT_FALSE(result.remedies.empty());
+  EXPECT_THAT(ask("gpt2", 4, {"dgx-a100", "3*dgx-a100"}).answer.sentence, HasSubstr("3 times the GPUs"));
+}
+
+TEST(Compare, PrefersMachinesThatDifferInTheirLinksAlone) {
+  const auto answer = ask("gpt2", 4, {"4x-rtx3090-nvlink", "2x-rtx3090-nvlink", "4x-rtx3090-pcie"}).answer;
+  EXPECT_EQ(answer.better, "4x-rtx3090-nvlink");
+  EXPECT_EQ(answer.worse, "4x-rtx3090-pcie");
+}
+
+TEST(Compare, NoAnswerHoldsTwoButs) {
+  for (const auto& on : {std::vector<std::string>{"2x-a100-pcie-nvlink", "2x-v100-sxm-pcie"},
+                         {"1x-a100-pcie", "2x-rtx3090-pcie"},
+                         {"1x-h100-pcie", "4x-v100-sxm-nvlink"}}) {
+    const auto sentence = ask("resnet50", 64, on).answer.sentence;
+    const auto but = sentence.find("but ");
+    EXPECT_TRUE(but == std::string::npos || sentence.find("but ", but + 1) == std::string::npos) << sentence;
+  }
+}
+
+TEST(Compare, TheSameMachineTwiceIsSaidToBeThat) {
+  EXPECT_THAT(ask("gpt2", 4, {"dgx-a100", "dgx-a100"}).answer.sentence, HasSubstr("are the same machine"));
+}
+
+TEST(Compare, AHugeBatchIsNotRefusedForWhatTheSearchWouldTry) {
+  for (const int batch : {1'000'000, 1 << 20})
+    for (const auto& turn : ask("gpt2", batch, {"2x-rtx3090-pcie"}).turns)
+      EXPECT_THAT(turn.what, Not(HasSubstr("from batch")));
 }
 
 TEST(Compare, AMeasuredStepStandsForEveryGpuSoTheLinksAloneAreCompared) {

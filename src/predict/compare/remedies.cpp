@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kWorthwhile = 1.02;  // less drowns in what steps vary by
 constexpr Bytes kMebi = Bytes{1} << 20;
+constexpr int kMostBatch = 1 << 20;  // what --batch takes: advice beyond could not be followed
 
 struct Attempt {
   std::string what, note;
@@ -29,8 +30,9 @@ std::vector<Attempt> attempts(const Workload& workload, const Contender& contend
   };
   const int batch = given.batch > 0 ? given.batch : workload.batch;
   add("--accumulate 4", "4 times the samples between updates", [](auto& o) { o.accumulate *= 4; });
-  add(fmt::format("--batch {}", 2 * batch), "if it fits the GPU's memory",
-      [&](auto& o) { o.batch = 2 * batch; });
+  if (batch <= kMostBatch / 2)
+    add(fmt::format("--batch {}", 2 * batch), "if it fits the GPU's memory",
+        [&](auto& o) { o.batch = 2 * batch; });
   for (const Bytes size : {5, 50, 100})
     add(fmt::format("--bucket-mb {}", size), "same result", [&](auto& o) { o.buckets.rest = size * kMebi; });
   if (given.compression == Compression::none && given.gradient_bytes == 4)
@@ -114,7 +116,9 @@ std::vector<Turn> find_turns(const Workload& workload, const Contender& better, 
   };
   const auto set_batch = [](StepOptions& options, int value) { options.batch = value; };
   const int batch = given.batch > 0 ? given.batch : workload.batch;
-  walk(2 * batch, std::max(4096, 64 * batch), 2, set_batch, "from batch");
+  if (batch <= kMostBatch / 2)
+    walk(2 * batch, std::min(kMostBatch, std::max(4096, 64 * std::min(batch, kMostBatch / 64))), 2, set_batch,
+         "from batch");
   if (batch > 1) walk(batch / 2, 1, 0.5, set_batch, "down to batch");
   walk(
       2 * given.accumulate, 256, 2, [](StepOptions& options, int value) { options.accumulate = value; },

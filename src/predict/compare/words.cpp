@@ -41,12 +41,29 @@ std::string how_much(const Effect& effect) {
   return fmt::format("{:.2f}x ({:.2f} to {:.2f})", effect.speedup, effect.low, effect.high);
 }
 
+bool more_of_the_same(const Answer& answer) { return answer.alike && answer.count != 1; }
+
+// "twice the GPUs, of which the link takes 38 % (27 to 53)"
+std::string count_and_link(const Answer& answer) {
+  const auto percent = [](double share) { return std::lround(100 * share); };
+  const auto& link = answer.link;
+  const auto times = answer.count == 2 ? "twice" : fmt::format("{:.3g} times", answer.count);
+  if (verdict_of(link) == Verdict::helps)
+    return fmt::format("{} the GPUs, and the link adds {} % ({} to {})", times, percent(link.speedup - 1),
+                       percent(link.low - 1), percent(link.high - 1));
+  if (verdict_of(link) == Verdict::no_difference && is_certain(link))
+    return fmt::format("{} the GPUs, of which the link takes next to nothing", times);
+  return fmt::format("{} the GPUs, of which the link takes {} % ({} to {})", times, percent(1 - link.speedup),
+                     percent(1 - link.high), percent(1 - link.low));
+}
+
 // Where several things differ: what each contributes.
 std::string factors(const Answer& answer, const Contender& better, const Contender& worse) {
+  if (more_of_the_same(answer)) return count_and_link(answer) + ": ";
   std::string text;
   if (answer.count != 1)
     text +=
-        fmt::format("{} instead of {} GPUs {:.2f}x, ", better.wires.ranks, worse.wires.ranks, answer.count);
+        fmt::format("GPUs {:.2f}x ({} instead of {}), ", answer.count, better.wires.ranks, worse.wires.ranks);
   if (!answer.alike)
     text += fmt::format("GPU {:.2f}x ({} against {}), ", answer.gpu.speedup, better.machine.gpu.name,
                         worse.machine.gpu.name);
@@ -57,9 +74,11 @@ std::string factors(const Answer& answer, const Contender& better, const Contend
 // How the reason is joined to the answer.
 std::string link_clause(const Answer& answer) {
   if (answer.alike && answer.count == 1) return answer.certain ? ", because" : ";";
+  if (more_of_the_same(answer)) return ":";
   if (!is_certain(answer.link)) return "; whether the link alone helps can't be told:";
   const auto verdict = verdict_of(answer.link);
-  return fmt::format("{} the link alone {}:", verdict == answer.verdict ? ", and" : ", but",
+  const auto* joined = !answer.certain ? ";" : verdict == answer.verdict ? ", and" : ", but";
+  return fmt::format("{} the link alone {}:", joined,
                      verdict == Verdict::helps   ? "helps"
                      : verdict == Verdict::hurts ? "hurts"
                                                  : "does not matter");
@@ -91,13 +110,17 @@ std::string reason_of(const Answer& answer, const Contender& better, const Rewir
 }
 
 std::string sentence_of(const Workload& workload, const Answer& answer) {
+  if (answer.better == answer.worse)
+    return fmt::format("It does not matter for {}: {} and {} are the same machine.", workload.name,
+                       answer.better, answer.worse);
   const auto* word = !answer.certain                    ? "Can't tell"
                      : answer.verdict == Verdict::helps ? "Yes"
                      : answer.verdict == Verdict::hurts ? "No"
                                                         : "It does not matter";
-  const auto gives = answer.certain ? how_much(answer)
-                                    : fmt::format("{:.2f}x, but anything from {:.2f} to {:.2f} is possible",
-                                                  answer.speedup, answer.low, answer.high);
+  const bool plain = answer.certain || more_of_the_same(answer);
+  const auto gives = plain ? how_much(answer)
+                           : fmt::format("{:.2f}x, but anything from {:.2f} to {:.2f} is possible",
+                                         answer.speedup, answer.low, answer.high);
   return fmt::format("{} for {}: {} over {} gives {}{} {}.", word, workload.name, answer.better, answer.worse,
                      gives, link_clause(answer), answer.reason);
 }
