@@ -35,6 +35,24 @@ void for_each(const XMLElement& parent, const char* name, Visit visit) {
     visit(*child);
 }
 
+// In words: tinyxml2 has names for programs.
+std::string_view what_is_wrong(tinyxml2::XMLError error) {
+  switch (error) {
+    case tinyxml2::XML_ERROR_EMPTY_DOCUMENT:
+      return "the file is empty";
+    case tinyxml2::XML_ERROR_MISMATCHED_ELEMENT:
+      return "a tag is closed that is not the one that is open";
+    case tinyxml2::XML_ERROR_PARSING_ATTRIBUTE:
+      return "an attribute is not written as name=\"value\"";
+    case tinyxml2::XML_ERROR_PARSING_COMMENT:
+      return "a comment does not end";
+    case tinyxml2::XML_ELEMENT_DEPTH_EXCEEDED:
+      return "tags are nested too deeply";
+    default:
+      return "a tag does not end; is the file cut off?";
+  }
+}
+
 class Reader {
  public:
   explicit Reader(const std::string& where) : where_(where) {}
@@ -43,7 +61,7 @@ class Reader {
     tinyxml2::XMLDocument document;
     if (document.Parse(text.data(), text.size()) != tinyxml2::XML_SUCCESS)
       throw ConfigError(fmt::format("{} line {}: this is not whole XML: {}", where_, document.ErrorLineNum(),
-                                    document.ErrorName()));
+                                    what_is_wrong(document.ErrorID())));
     const XMLElement* root = document.FirstChildElement("system");
     if (root == nullptr)
       throw ConfigError(fmt::format("{}: there is no <system>: this is not NCCL's topology file", where_));

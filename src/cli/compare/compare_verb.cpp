@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cli/compare/print.h"
+#include "cli/compare/short_names.h"
 #include "cli/compare/step_flags.h"
 #include "predict/step/from_timeline.h"
 #include "predict/workload/catalog.h"
@@ -66,18 +67,23 @@ Question question_of(const Flags& flags) {
   return {std::move(recorded.workload), options, on_cpu ? cpu_warning(flags.model) : ""};
 }
 
-std::vector<Machine> machines_of(const Flags& flags) {
+// Programs get the names as they gave them; people get files without their folders.
+std::vector<Machine> machines_of(const Flags& flags, const StepOptions& options) {
   std::vector<Machine> machines;
   for (const auto& name : flags.on) {
     machines.push_back(find_machine(name));
     machines.back().name = name;
+    check_computes(machines.back(), options);
   }
+  if (flags.json) return machines;
+  const auto shorter = without_folders(flags.on);
+  for (std::size_t i = 0; i < machines.size(); ++i) machines[i].name = shorter[i];
   return machines;
 }
 
 int run_compare(const Flags& flags) {
   const auto question = question_of(flags);
-  const auto machines = machines_of(flags);
+  const auto machines = machines_of(flags, question.options);
   const StepModel model;
   auto comparison = compare(question.workload, machines, question.options, model);
   if (!question.warning.empty()) comparison.warnings.insert(comparison.warnings.begin(), question.warning);

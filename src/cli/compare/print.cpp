@@ -19,7 +19,7 @@ std::string milliseconds(Seconds time) {
 }
 
 std::string rate(double value) {
-  return value < 100 ? fmt::format("{:.1f}", value) : fmt::format("{:.0f}", value);
+  return fmt::format("{:.{}f}", value, value < 0.995 ? 2 : value < 99.95 ? 1 : 0);
 }
 
 std::size_t name_width(const Comparison& comparison) {
@@ -106,12 +106,28 @@ std::string turns(const Comparison& comparison) {
   if (comparison.turns.empty()) return {};
   std::string text = "Where the answer turns\n";
   for (const auto& turn : comparison.turns)
-    text += fmt::format("  {} it {} ({:.2f}x)\n", turn.what,
+    text += fmt::format("  {} it {} ({:.2f}x{})\n", turn.what,
                         turn.verdict == Verdict::helps   ? "helps"
                         : turn.verdict == Verdict::hurts ? "hurts"
                                                          : "does not matter",
-                        turn.speedup);
+                        turn.speedup, turn.fits ? "" : "; does not fit the GPU's memory");
   return text + "\n";
+}
+
+// PyTorch may compute fp32 in TF32 where a GPU has it: say which is meant.
+std::string precision_of(const Comparison& comparison) {
+  const auto has_tf32 = [](const Contender& contender) { return contender.machine.gpu.tf32_flops > 0; };
+  const bool either = std::ranges::any_of(comparison.contenders, has_tf32);
+  const std::string name(to_string(comparison.options.precision));
+  return comparison.options.precision == Precision::fp32 && either ? name + " (without TF32)" : name;
+}
+
+std::string through_host_text(const Comparison& comparison) {
+  const auto is_it = [](const Contender& contender) { return contender.wires.through_host; };
+  if (comparison.options.backend != "nccl" || std::ranges::none_of(comparison.contenders, is_it)) return {};
+  return " Through host memory overlap is taken to hide nothing, which rests on two RTX 4090 "
+         "(docs/predict.md); the range covers that it hides as over direct links. The rate of host memory "
+         "differs between hosts from 3.1 to 5 GB/s.";
 }
 
 std::string certainty(const Comparison& comparison) {
@@ -134,7 +150,7 @@ std::string certainty(const Comparison& comparison) {
   std::vector<std::string> plain;
   for (const auto& contender : comparison.contenders)
     plain.push_back(fmt::format("{} for {}", milliseconds(contender.plain_step), contender.machine.name));
-  return wrap(text + join(plain, ", ") + ".", kWidth) + "\n";
+  return wrap(text + join(plain, ", ") + "." + through_host_text(comparison), kWidth) + "\n";
 }
 
 }  // namespace
@@ -147,7 +163,7 @@ std::string comparison_text(const Comparison& comparison) {
   const auto& options = comparison.options;
   const auto how = fmt::format(
       "{}, batch {} a GPU{}, {}, {} of gradients a step", comparison.workload.title, options.batch,
-      options.accumulate > 1 ? fmt::format(" x {}", options.accumulate) : "", to_string(options.precision),
+      options.accumulate > 1 ? fmt::format(" x {}", options.accumulate) : "", precision_of(comparison),
       format_bytes(comparison.contenders.front().estimate.gradient_bytes));
   return wrap(comparison.answer.sentence, kWidth) + "\n" + warnings + "\n" + wrap(how, kWidth) + "\n" +
          table(comparison) + "\n" + bars(comparison) + "\n" + remedies(comparison) + turns(comparison) +

@@ -72,12 +72,16 @@ json comparison_json(const Comparison& comparison) {
   for (const auto& remedy : comparison.remedies)
     remedies.push_back({{"what", remedy.what}, {"speedup", remedy.speedup}, {"note", remedy.note}});
   for (const auto& turn : comparison.turns)
-    turns.push_back({{"what", turn.what}, {"verdict", to_string(turn.verdict)}, {"speedup", turn.speedup}});
+    turns.push_back({{"what", turn.what},
+                     {"verdict", to_string(turn.verdict)},
+                     {"speedup", turn.speedup},
+                     {"fits", turn.fits}});
   return {{"model", comparison.workload.name},
           {"batch", comparison.options.batch},
           {"answer", answer_json(comparison.answer)},
           {"machines", machines},
           {"remedies", remedies},
+          {"remedies_on", comparison.remedies_on},
           {"turns", turns},
           {"warnings", comparison.warnings}};
 }
@@ -92,6 +96,7 @@ json sweep_json(const std::vector<SweepCurve>& curves, const SweepSpec& spec) {
       points.push_back(one);
     }
     all.push_back({{"on", curve.on}, {"points", points}});
+    if (!curve.note.empty()) all.back()["note"] = curve.note;
   }
   return {{"axis", to_string(spec.axis)}, {"curves", all}};
 }

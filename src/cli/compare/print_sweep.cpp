@@ -57,10 +57,14 @@ std::string sweep_text(const std::vector<SweepCurve>& curves, const SweepSpec& s
     series.push_back(one);
   }
   ChartOptions options;
-  options.title = fmt::format("{}: {}/s over {}", workload.name, plural(workload.sample), unit_of(spec.axis));
+  options.title = fmt::format("{}: {}/s over {} (both axes logarithmic)", workload.name,
+                              plural(workload.sample), unit_of(spec.axis));
   options.format_x = format_value;
   options.format_y = format_value;
-  return draw_chart(series, options) + "\n" + sweep_table(curves, spec);
+  auto text = draw_chart(series, options) + "\n" + sweep_table(curves, spec);
+  for (const auto& curve : curves)
+    if (!curve.note.empty()) text += wrap("-: " + curve.note, kTerminalWidth, "   ") + "\n";
+  return text;
 }
 
 }  // namespace gradwire

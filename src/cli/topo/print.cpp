@@ -106,6 +106,10 @@ std::string joined_by(const Machine& machine) {
   return (nvlink ? "NVLink, " : "") + pcie + host;
 }
 
+std::string origin(const Machine& machine) {
+  return machine.source.starts_with("described") ? machine.source : "from " + machine.source;
+}
+
 std::string heading(const Machine& machine) {
   const auto gpus = machine.topology.find_devices(DeviceKind::gpu, 0).size();
   const std::string what =
@@ -113,7 +117,7 @@ std::string heading(const Machine& machine) {
   std::string text = fmt::format("{}: {}{}", machine.name,
                                  machine.nodes > 1 ? fmt::format("{} nodes of ", machine.nodes) : "", what);
   text = wrapped(text, 2);
-  if (machine.source != "preset " + machine.name) text += wrapped("  from " + machine.source, 4);
+  if (machine.source != "preset " + machine.name) text += wrapped("  " + origin(machine), 4);
   return text;
 }
 

@@ -1,8 +1,13 @@
 #include "cli/topo/print.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "base/files.h"
 #include "base/text.h"
 #include "cli/list/hardware.h"
 #include "report/wrap.h"
@@ -62,6 +67,26 @@ TEST(TopoText, every_preset_and_every_list_fits_80_columns) {
   expect_to_fit(links_text(), "links");
   expect_to_fit(networks_text(), "networks");
   expect_to_fit(machines_text(), "machines");
+}
+
+TEST(TopoText, many_cards_under_one_switch_fit_80_columns) {
+  const TempDir directory;
+  const auto file = (directory.path() / "many.txt").string();
+  std::vector<std::string> names = {"GPU0"};
+  for (int i = 0; i < 12; ++i) names.push_back(fmt::format("mlx5_{}", i));
+  std::string text = "\t" + join(names, "\t") + "\tCPU Affinity\n";
+  for (const auto& row : names) {
+    text += row;
+    for (const auto& column : names) text += row == column ? "\t X " : "\tPIX";
+    text += row == "GPU0" ? "\t0-15\n" : "\t\n";
+  }
+  write_file(file, text);
+  expect_to_fit(machine_text(find_machine(file + ":a100-sxm-80")), "many cards");
+}
+
+TEST(TopoText, says_that_a_name_describes_a_machine) {
+  const auto text = machine_text(find_machine("4x-rtx4090-pcie-pxb"));
+  EXPECT_THAT(text, HasSubstr("\n  described by its name\n"));
 }
 
 TEST(TopoJson, paths_and_rates_are_there_for_every_pair) {

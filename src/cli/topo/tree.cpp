@@ -37,8 +37,8 @@ class Tree {
   }
 
  private:
-  void line(const std::string& prefix, const std::string& content) {
-    text_ += "  " + prefix + content + "\n";
+  void line(const std::string& prefix, const std::string& content, const std::string& rest = "") {
+    text_ += wrap("  " + prefix + content, kTerminalWidth, "  " + rest) + "\n";
   }
 
   std::string processor(DeviceId cpu) const {
@@ -122,8 +122,9 @@ class Tree {
       while (text.empty() && i + 1 < links.size() && alike(group[0], topology_.link(links[i + 1])))
         group.push_back(topology_.link(links[++i]));
       const bool last = i + 1 == links.size();
-      line(prefix + (last ? "└─ " : "├─ "), text + described(group));
-      if (!is_endpoint(group[0])) children(group[0].to, prefix + (last ? "   " : "│  "));
+      const auto below_it = prefix + (last ? "   " : "│  ");
+      line(prefix + (last ? "└─ " : "├─ "), text + described(group), below_it);
+      if (!is_endpoint(group[0])) children(group[0].to, below_it);
     }
   }
 

@@ -26,14 +26,28 @@ double link_error(const Contender& a, const Contender& b) {
 // less, where it takes less they matter more. Gives what the speedup is multiplied by.
 double change_if_computing_takes(double times, const Contender& better, const Contender& worse) {
   const auto& parts = better.estimate.parts;
-  const auto more = (times - 1) * (parts.forward + parts.backward + parts.optimizer);
+  const auto backward = parts.backward - better.estimate.slowdown;  // that is the link's
+  const auto more = (times - 1) * (parts.forward + backward + parts.optimizer);
   return (1 + more / worse.estimate.step) / (1 + more / better.estimate.step);
 }
 
 double each(const Contender& contender) { return contender.estimate.samples_per_s / contender.wires.ranks; }
 
-// Both with the same computing.
-Effect link_effect(const Contender& better, const Contender& worse) {
+// What a step would gain if collectives through host memory hid as those over direct links do: that they hide
+// nothing rests on one pair of GPUs (presets/step.yaml).
+double gain_if_host_hides(const Workload& workload, const Contender& contender, const StepOptions& options,
+                          StepModel model) {
+  if (!contender.wires.through_host || options.backend != "nccl") return 1;
+  const auto step = [&] {
+    return estimate_step(workload, contender.machine.gpu, contender.wires, options, model).step;
+  };
+  const auto before = step();
+  model.constants.slowdown_host = model.constants.slowdown_direct;
+  return before / step();
+}
+
+// Both with the same computing; `hiding` is what the factor is multiplied by if host memory hides.
+Effect link_effect(const Contender& better, const Contender& worse, double hiding) {
   const double speedup = each(better) / each(worse), error = link_error(better, worse);
   Effect effect{speedup, speedup, speedup};
   const double unsure = better.estimate.computing_error;
@@ -43,8 +57,8 @@ Effect link_effect(const Contender& better, const Contender& worse) {
       effect.low = std::min(effect.low, other);
       effect.high = std::max(effect.high, other);
     }
-  effect.low /= 1 + error;
-  effect.high *= 1 + error;
+  effect.low *= std::min(1.0, hiding) / (1 + error);
+  effect.high *= std::max(1.0, hiding) * (1 + error);
   return effect;
 }
 
@@ -90,7 +104,8 @@ Answer judge(const Workload& workload, const Contender& better, const Contender&
   rewired.estimate = answer.alike ? better.estimate
                                   : estimate_step(workload, worse.machine.gpu, better.wires, options, model);
   answer.count = double(better.wires.ranks) / worse.wires.ranks;
-  answer.link = link_effect(rewired, worse);
+  const auto gain = [&](const Contender& one) { return gain_if_host_hides(workload, one, options, model); };
+  answer.link = link_effect(rewired, worse, same_way(rewired, worse) ? 1 : gain(rewired) / gain(worse));
   if (!answer.alike) answer.gpu = gpu_effect(better, rewired, model);
   static_cast<Effect&>(answer) = product(answer.count, answer.gpu, answer.link);
   answer.verdict = verdict_of(answer);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "predict/compare/memory.h"
 
 namespace gradwire {
@@ -65,6 +66,24 @@ Bytes typical_bucket(const Workload& workload, const StepOptions& options) {
   return std::min(bytes, options.buckets.rest);
 }
 
+double flops_of(const Gpu& gpu, Precision precision) {
+  return precision == Precision::bf16   ? gpu.bf16_flops
+         : precision == Precision::fp16 ? gpu.fp16_flops
+         : precision == Precision::tf32 ? gpu.tf32_flops
+                                        : gpu.fp32_flops;
+}
+
+// A step measured on it shows that it can, somehow.
+void check_precision(const Machine& machine, const StepOptions& options) {
+  if (options.anchor || flops_of(machine.gpu, options.precision) > 0) return;
+  std::vector<std::string> has;
+  for (const auto other : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
+    if (flops_of(machine.gpu, other) > 0) has.emplace_back(to_string(other));
+  throw ConfigError(fmt::format("--precision {}: {} of {} does not have it; it has {}",
+                                to_string(options.precision), machine.gpu.name, machine.name,
+                                join(has, ", ")));
+}
+
 std::vector<std::string> warnings_of(const Workload& workload, const std::vector<Contender>& contenders,
                                      const StepOptions& options) {
   std::vector<std::string> warnings;
@@ -119,7 +138,10 @@ Comparison compare(const Workload& workload, const std::vector<Machine>& machine
   Comparison result;
   result.workload = workload;
   result.options = options;
-  for (const auto& machine : machines) check_computes(machine, options);
+  for (const auto& machine : machines) {
+    check_computes(machine, options);
+    check_precision(machine, options);
+  }
   for (const auto& machine : machines)
     result.contenders.push_back(contend(workload, machine, options, model));
   const auto& all = result.contenders;

@@ -60,6 +60,7 @@ struct Turn {
   std::string what;  // "from batch 16"
   Verdict verdict;
   double speedup = 1;
+  bool fits = true;  // the memory of both machines' GPUs
 };
 
 struct Comparison {

@@ -264,6 +264,52 @@ TEST(Sweep, MoreBandwidthNeverHurts) {
   }
 }
 
+TEST(Compare, RefusesAPrecisionThatTheGpuDoesNotHave) {
+  EXPECT_THAT([] { ask("gpt2", 4, {"2x-titan-rtx-pcie"}, Precision::bf16); },
+              ThrowsMessage<ConfigError>(HasSubstr("--precision bf16: ")));
+  EXPECT_THAT([] { ask("gpt2", 4, {"dgx-1"}, Precision::tf32); },
+              ThrowsMessage<ConfigError>(HasSubstr("does not have it; it has fp32, fp16")));
+}
+
+TEST(Compare, OffersTf32WhereTheGpuHasIt) {
+  EXPECT_THAT(remedies_of(ask("gpt2", 4, {"dgx-a100"})), Contains("--precision tf32"));
+  EXPECT_THAT(remedies_of(ask("gpt2", 4, {"2x-titan-rtx-pcie"})), Not(Contains("--precision tf32")));
+  EXPECT_THAT(remedies_of(ask("gpt2", 4, {"dgx-a100"}, Precision::bf16)), Not(Contains("--precision tf32")));
+}
+
+// Only the low end: over direct links more hides than through host memory.
+TEST(Compare, TheRangeCoversThatHostMemoryHidesToo) {
+  const auto gpt2 = build_model("gpt2");
+  const std::vector machines = {find_machine("2x-rtx3090-nvlink"), find_machine("2x-rtx3090-pcie")};
+  StepOptions options;
+  options.batch = 8;
+  options.overlap = true;
+  options.anchor = Anchor{.step = 0.4, .batch = 8};
+  StepModel hides;
+  hides.constants.slowdown_host = hides.constants.slowdown_direct;
+  const auto answer = compare(gpt2, machines, options).answer;
+  const auto if_it_hides = compare(gpt2, machines, options, hides).answer;
+  EXPECT_LT(if_it_hides.speedup, answer.speedup);
+  EXPECT_LT(answer.low, if_it_hides.speedup);
+}
+
+TEST(Compare, MarksWhatDoesNotFitTheGpu) {
+  const auto result = ask("gpt2", 4, {"2x-rtx3090-nvlink", "2*1x-rtx3090@10gbe"});
+  ASSERT_FALSE(result.turns.empty());
+  EXPECT_EQ(result.turns[0].what, "from batch 128");
+  EXPECT_FALSE(result.turns[0].fits);
+  EXPECT_THAT(remedies_of(ask("gpt2", 16, {"2x-rtx3090-pcie"})), Not(Contains("--batch 32")));
+}
+
+TEST(Sweep, SaysWhyAMachineCannotBeSoLarge) {
+  const auto model = build_model("resnet50");
+  const std::vector machines = {find_machine("2x-rtx3090-pcie")};
+  EXPECT_THAT(sweep(model, machines, {}, parse_sweep("gpus=1..8")).at(0).note, HasSubstr("has 2 GPUs;"));
+  EXPECT_EQ(sweep(model, machines, {}, parse_sweep("gpus=1..2")).at(0).note, "");
+  EXPECT_THAT([&] { sweep(model, machines, {}, parse_sweep("gpus=4..8")); },
+              ThrowsMessage<ConfigError>(HasSubstr("2x-rtx3090-pcie has 2 GPUs;")));
+}
+
 TEST(Sweep, LeavesOutWhatAMachineCannotBe) {
   const auto curves =
       sweep(build_model("resnet50"), {find_machine("dgx-a100")}, {}, parse_sweep("gpus=4,8,12,16"));

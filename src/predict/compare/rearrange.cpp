@@ -9,6 +9,8 @@ namespace {
 
 constexpr int kMostInABox = 8;  // GPUs that one node of PCIe cards holds
 
+std::string leaves_idle(int gpus) { return fmt::format("leaves {} GPU{} idle", gpus, gpus == 1 ? "" : "s"); }
+
 class Rearrangements {
  public:
   explicit Rearrangements(const Machine& machine) : machine_(machine) {}
@@ -24,7 +26,7 @@ class Rearrangements {
   void fewer_nodes() {
     if (machine_.nodes == 1) return;
     auto node = machine_.node;
-    add("one node alone", fmt::format("leaves {} idle", machine_.nodes - 1), node, 1);
+    add("one node alone", leaves_idle(machine_.gpus_per_node() * (machine_.nodes - 1)), node, 1);
     const int all = node.gpus * machine_.nodes;
     const bool cards = !node.matrix && !machine_.gpu.nvswitch && node.intra != Intra::nvlink_mesh;
     if (!cards || all > kMostInABox) return;

@@ -5,6 +5,7 @@
 
 #include "predict/backends/own.h"
 #include "predict/compare/compare.h"
+#include "predict/compare/memory.h"
 #include "predict/compare/rearrange.h"
 
 // Other things to change, found by trying each; and where the answer turns, found by walking there.
@@ -20,6 +21,11 @@ struct Attempt {
   StepOptions options;
 };
 
+bool fits(const Workload& workload, const Machine& machine, StepOptions options, int batch) {
+  options.batch = batch;
+  return !find_memory_problem(workload, machine, options);
+}
+
 std::vector<Attempt> attempts(const Workload& workload, const Contender& contender,
                               const StepOptions& given) {
   std::vector<Attempt> all;
@@ -30,7 +36,7 @@ std::vector<Attempt> attempts(const Workload& workload, const Contender& contend
   };
   const int batch = given.batch > 0 ? given.batch : workload.batch;
   add("--accumulate 4", "4 times the samples between updates", [](auto& o) { o.accumulate *= 4; });
-  if (batch <= kMostBatch / 2)
+  if (batch <= kMostBatch / 2 && fits(workload, contender.machine, given, 2 * batch))
     add(fmt::format("--batch {}", 2 * batch), "if it fits the GPU's memory",
         [&](auto& o) { o.batch = 2 * batch; });
   for (const Bytes size : {5, 50, 100})
@@ -41,13 +47,17 @@ std::vector<Attempt> attempts(const Workload& workload, const Contender& contend
   if (given.compression == Compression::none)
     add("--compress powersgd", "lossy: rank-1 gradients",
         [](auto& o) { o.compression = Compression::powersgd; });
-  const auto faster = contender.machine.gpu.bf16_flops > 0 ? Precision::bf16 : Precision::fp16;
-  const auto before = peak_of(contender.machine.gpu, given.precision).flops;
-  if (peak_of(contender.machine.gpu, faster).flops > 1.5 * before)
-    add(fmt::format("--precision {}", to_string(faster)), "computing; gradients as before", [&](auto& o) {
+  const auto& gpu = contender.machine.gpu;
+  const auto compute_in = [&](Precision faster, double at_least, std::string note) {
+    if (peak_of(gpu, faster).flops <= at_least * peak_of(gpu, given.precision).flops) return;
+    add(fmt::format("--precision {}", to_string(faster)), std::move(note), [&](auto& o) {
       o.precision = faster;
       if (o.anchor && !o.anchor->precision) o.anchor->precision = given.precision;
     });
+  };
+  compute_in(gpu.bf16_flops > 0 ? Precision::bf16 : Precision::fp16, 1.5, "computing; gradients as before");
+  if (given.precision == Precision::fp32 && gpu.tf32_flops > 0)
+    compute_in(Precision::tf32, 1, "matrix products rounded to TF32");
   if (given.overlap == false) add("overlap", "DDP instead", [](auto& o) { o.overlap = true; });
   return all;
 }
@@ -110,7 +120,9 @@ std::vector<Turn> find_turns(const Workload& workload, const Contender& better, 
       set(options, static_cast<int>(value));
       const auto answer = answer_with(options);
       if (answer.verdict == now) continue;
-      turns.push_back({fmt::format("{} {}", what, static_cast<int>(value)), answer.verdict, answer.speedup});
+      turns.push_back({fmt::format("{} {}", what, static_cast<int>(value)), answer.verdict, answer.speedup,
+                       fits(workload, better.machine, options, options.batch) &&
+                           fits(workload, worse.machine, options, options.batch)});
       return;
     }
   };

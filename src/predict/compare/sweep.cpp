@@ -47,6 +47,25 @@ std::optional<Machine> resized(const Machine& machine, int gpus) {
   return larger;
 }
 
+std::string why_not(const Machine& machine) {
+  const int node = machine.gpus_per_node();
+  const auto* s = node == 1 ? "" : "s";
+  if (machine.network || machine.node.network)
+    return fmt::format("{} grows by whole nodes of {} GPU{}", machine.name, node, s);
+  return fmt::format("{0} has {1} GPU{2}; for more, name a network between several, as in 2*{0}@100gbe",
+                     machine.name, node, s);
+}
+
+void check_any(const std::vector<SweepCurve>& curves, const SweepSpec& spec) {
+  std::vector<std::string> notes;
+  for (const auto& curve : curves) {
+    if (!curve.points.empty()) return;
+    notes.push_back(curve.note);
+  }
+  throw ConfigError(fmt::format("--sweep {}: no machine here can have any of these: {}", to_string(spec.axis),
+                                join(notes, "; ")));
+}
+
 Contender on_link(const Workload& workload, const Machine& machine, const StepOptions& options, double gbps,
                   const StepModel& model) {
   Contender contender{machine, {}, {}, 0};
@@ -88,12 +107,14 @@ std::vector<SweepCurve> sweep(const Workload& workload, const std::vector<Machin
                               const StepOptions& options, const SweepSpec& spec, const StepModel& model) {
   std::vector<SweepCurve> curves;
   for (const auto& machine : machines) {
-    SweepCurve curve{machine.name, {}};
+    SweepCurve curve{machine.name, {}, {}};
     for (const double value : spec.values)
       if (const auto estimate = at(workload, machine, options, spec.axis, value, model))
         curve.points.push_back({value, *estimate});
+    if (curve.points.size() < spec.values.size()) curve.note = why_not(machine);
     curves.push_back(curve);
   }
+  check_any(curves, spec);
   return curves;
 }
 

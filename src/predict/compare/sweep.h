@@ -28,8 +28,10 @@ struct SweepPoint {
 struct SweepCurve {
   std::string on;
   std::vector<SweepPoint> points;  // values that a machine can't have are left out
+  std::string note;                // and why: "dgx-a100 has 8 GPUs; ..."; empty: none are
 };
 
+// Throws ConfigError when no machine can have any of the values.
 // Of each machine; with Axis::link, of each machine with all its links replaced by one of that bus bandwidth.
 std::vector<SweepCurve> sweep(const Workload&, const std::vector<Machine>&, const StepOptions&,
                               const SweepSpec&, const StepModel& = {});

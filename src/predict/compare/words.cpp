@@ -105,6 +105,9 @@ std::string reason_of(const Answer& answer, const Contender& better, const Rewir
                       cost(slow));
   if (fast.estimate.communication == 0) return text;
   if (same_way(fast, slow)) return text + " on both";
+  if (way(fast) == way(slow))
+    return text + fmt::format(" on {}, {} and {} on {}", slow.machine.name,
+                              milliseconds(fast.estimate.communication), cost(fast), better.machine.name);
   return text +
          fmt::format(", {} {} and {}", way(fast), milliseconds(fast.estimate.communication), cost(fast));
 }
