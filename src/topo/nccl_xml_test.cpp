@@ -110,8 +110,8 @@ TEST(NcclXml, a_file_makes_a_cluster) {
 }
 
 TEST(NcclXml, what_is_wrong_is_named_with_its_line) {
-  EXPECT_THAT(error_of("<system>"), HasSubstr("not whole XML: a tag does not end"));
-  EXPECT_THAT(error_of("<system><cpu></system>"), HasSubstr("a tag is closed that is not the one"));
+  EXPECT_THAT(error_of("<system>"), HasSubstr("not whole XML: a tag is not closed"));
+  EXPECT_THAT(error_of("<system><cpu></system>"), HasSubstr("a tag is not closed"));
   EXPECT_THAT(error_of("<other/>"), HasSubstr("no <system>"));
   EXPECT_THAT(error_of("<system/>"), HasSubstr("no <cpu>"));
   EXPECT_THAT(error_of("<system><cpu/></system>"), HasSubstr("no <gpu>"));

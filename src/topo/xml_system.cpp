@@ -41,7 +41,7 @@ std::string_view what_is_wrong(tinyxml2::XMLError error) {
     case tinyxml2::XML_ERROR_EMPTY_DOCUMENT:
       return "the file is empty";
     case tinyxml2::XML_ERROR_MISMATCHED_ELEMENT:
-      return "a tag is closed that is not the one that is open";
+      return "a tag is not closed, or not by its own name; is the file cut off?";
     case tinyxml2::XML_ERROR_PARSING_ATTRIBUTE:
       return "an attribute is not written as name=\"value\"";
     case tinyxml2::XML_ERROR_PARSING_COMMENT:

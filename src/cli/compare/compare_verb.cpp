@@ -18,8 +18,9 @@ namespace {
 constexpr const char* kExample = R"(
 MODEL is a built-in one (gradwire list models), a YAML file as
 presets/models/example.yaml, or a trace that `gradwire train` wrote. The answer
-compares the best connected machine with the worst; with one --on it says what a
-link without limits would change there. --sweep draws the answer along an axis.
+compares the best connected machine with the worst, of those with equal GPUs if
+there are such; with one --on it says what a link without limits would change
+there. --sweep draws the answer along an axis.
 
 Examples:
   gradwire compare gpt2 --on 2x-titan-rtx-nvlink --on 2x-titan-rtx-pcie

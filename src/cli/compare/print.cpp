@@ -126,8 +126,8 @@ std::string through_host_text(const Comparison& comparison) {
   const auto is_it = [](const Contender& contender) { return contender.wires.through_host; };
   if (comparison.options.backend != "nccl" || std::ranges::none_of(comparison.contenders, is_it)) return {};
   return " Through host memory overlap is taken to hide nothing, which rests on two RTX 4090 "
-         "(docs/predict.md); the range covers that it hides as over direct links. The rate of host memory "
-         "differs between hosts from 3.1 to 5 GB/s.";
+         "(docs/predict.md); a range with such a machine covers that it hides as over direct links. The rate "
+         "of host memory differs between hosts from 3.1 to 5 GB/s.";
 }
 
 std::string certainty(const Comparison& comparison) {
