@@ -22,7 +22,7 @@ struct LaunchOptions {
   std::string interface = {};           // where the ranks listen
   int max_restarts = 0;
   std::optional<int> final_code = {};  // an exit code of ranks after which a restart would be in vain
-  Seconds timeout = 300;  // of the ranks' waits, and for the other nodes to come
+  Seconds timeout = 300;               // of the ranks' waits, and for the other nodes to come
   GroupOptions group = {};
   std::string name = "gradwire run";  // who speaks on stderr
   std::string sole_program = {};  // what to call the only program where it starts the ranks itself: "mpirun"
