@@ -70,7 +70,11 @@ std::optional<int> ChildProcess::find_stop() {
 
 std::optional<siginfo_t> ChildProcess::find_change(int how) const {
   siginfo_t change{};
-  if (::waitid(P_PID, static_cast<id_t>(pid_), &change, how | WNOHANG) != 0) throw_system_error("waitid");
+  if (::waitid(P_PID, static_cast<id_t>(pid_), &change, how | WNOHANG) != 0) {
+    // To who does not ask for ends, a child that has just ended is none.
+    if (errno == ECHILD && (how & WEXITED) == 0) return std::nullopt;
+    throw_system_error("waitid");
+  }
   return change.si_pid == 0 ? std::nullopt : std::optional(change);
 }
 
