@@ -7,10 +7,8 @@
 
 #include "base/error.h"
 #include "cli/compare/print.h"
+#include "cli/compare/question.h"
 #include "cli/compare/short_names.h"
-#include "cli/compare/step_flags.h"
-#include "predict/step/from_timeline.h"
-#include "predict/workload/catalog.h"
 
 namespace gradwire {
 namespace {
@@ -38,36 +36,6 @@ struct Flags {
   bool json = false;
 };
 
-struct Question {
-  Workload workload;
-  StepOptions options;
-  std::string warning;  // of what it rests on; empty: none
-};
-
-std::string cpu_warning(const std::string& file) {
-  return fmt::format(
-      "the computing in {} is a CPU's: a GPU is done sooner, and communication costs it more than is shown "
-      "here; give a model's name or a trace of a GPU, or --step-ms of one",
-      file);
-}
-
-bool is_trace(const std::string& name) { return name.size() > 5 && name.substr(name.size() - 5) == ".json"; }
-
-Question question_of(const Flags& flags) {
-  if (!is_trace(flags.model)) {
-    auto workload = load_model(flags.model, sequence_of(flags.step));
-    const auto options = step_options(flags.step, workload);
-    return {std::move(workload), options, {}};
-  }
-  if (sequence_of(flags.step)) throw ConfigError("--sequence: a trace holds its own sequences; leave it out");
-  const auto timeline = read_timeline(flags.model);
-  auto recorded = model_of(timeline, flags.model);
-  auto options = step_options(flags.step, recorded.workload);
-  const bool on_cpu = computed_on_cpu(timeline) && !options.anchor;
-  if (!options.anchor) options.anchor = recorded.anchor;
-  return {std::move(recorded.workload), options, on_cpu ? cpu_warning(flags.model) : ""};
-}
-
 // Programs get the names as they gave them; people get files without their folders.
 std::vector<Machine> machines_of(const Flags& flags, const StepOptions& options) {
   std::vector<Machine> machines;
@@ -83,7 +51,7 @@ std::vector<Machine> machines_of(const Flags& flags, const StepOptions& options)
 }
 
 int run_compare(const Flags& flags) {
-  const auto question = question_of(flags);
+  const auto question = question_of(flags.model, flags.step);
   const auto machines = machines_of(flags, question.options);
   const StepModel model;
   auto comparison = compare(question.workload, machines, question.options, model);

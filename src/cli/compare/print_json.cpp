@@ -1,19 +1,11 @@
 #include "cli/compare/print.h"
 
+#include "cli/breakdown_json.h"
+
 namespace gradwire {
 namespace {
 
 using nlohmann::json;
-
-json parts_json(const Breakdown& parts) {
-  return {{"data", parts.data * 1e3},
-          {"forward", parts.forward * 1e3},
-          {"backward", parts.backward * 1e3},
-          {"comm_overlapped", parts.comm_overlapped * 1e3},
-          {"comm_exposed", parts.comm_exposed * 1e3},
-          {"optimizer", parts.optimizer * 1e3},
-          {"other", parts.other * 1e3}};
-}
 
 json estimate_json(const StepEstimate& estimate) {
   return {{"step_ms", estimate.step * 1e3},
@@ -26,7 +18,7 @@ json estimate_json(const StepEstimate& estimate) {
           {"gpus", estimate.ranks},
           {"gradient_bytes", estimate.gradient_bytes},
           {"relative_error", estimate.relative_error},
-          {"breakdown_ms", parts_json(estimate.parts)}};
+          {"breakdown_ms", breakdown_json(estimate.parts)}};
 }
 
 json machine_json(const Contender& contender) {

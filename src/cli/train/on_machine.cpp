@@ -6,14 +6,13 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/breakdown_json.h"
 #include "cli/compare/print.h"
-#include "cli/topo/table.h"
+#include "cli/compare/question.h"
 #include "predict/compare/memory.h"
-#include "predict/step/from_timeline.h"
 #include "predict/step/measured.h"
 #include "predict/step/on_machine.h"
 #include "predict/step/recorded.h"
-#include "predict/workload/catalog.h"
 #include "report/step_chart.h"
 #include "report/wrap.h"
 
@@ -30,7 +29,6 @@ struct Telling {
 
 nlohmann::json result_json(const TrainOnOptions& options, const StepEstimate& estimate,
                            const Telling& telling) {
-  const auto& parts = estimate.parts;
   nlohmann::json json = {{"model", options.model},
                          {"on", options.on},
                          {"ranks", estimate.ranks},
@@ -41,14 +39,7 @@ nlohmann::json result_json(const TrainOnOptions& options, const StepEstimate& es
                          {"loss_last", nullptr},
                          {"scaling", estimate.scaling},
                          {"relative_error", estimate.relative_error},
-                         {"breakdown_ms",
-                          {{"data", parts.data * 1e3},
-                           {"forward", parts.forward * 1e3},
-                           {"backward", parts.backward * 1e3},
-                           {"comm_overlapped", parts.comm_overlapped * 1e3},
-                           {"comm_exposed", parts.comm_exposed * 1e3},
-                           {"optimizer", parts.optimizer * 1e3},
-                           {"other", parts.other * 1e3}}}};
+                         {"breakdown_ms", breakdown_json(estimate.parts)}};
   if (!options.trace.empty()) json["trace"] = options.trace;
   json["warnings"] = nlohmann::json::array();
   if (!telling.problem.empty()) json["warnings"].push_back(telling.problem);
@@ -57,9 +48,10 @@ nlohmann::json result_json(const TrainOnOptions& options, const StepEstimate& es
 
 std::string machine_title(const TrainOnOptions& options, const Workload& workload,
                           const StepEstimate& estimate) {
-  return fmt::format("{} on {} GPUs of {}, simulated: {:.1f} ms a step, {:.1f} {}/s, scaling {:.0f} %",
-                     workload.name, estimate.ranks, options.on, estimate.step * 1e3, estimate.samples_per_s,
-                     plural(workload.sample), 100 * estimate.scaling);
+  return fmt::format("{} on {} GPU{} of {}, simulated: {:.1f} ms a step, {:.1f} {}/s, scaling {:.0f} %",
+                     workload.name, estimate.ranks, estimate.ranks == 1 ? "" : "s", options.on,
+                     estimate.step * 1e3, estimate.samples_per_s, plural(workload.sample),
+                     100 * estimate.scaling);
 }
 
 std::string result_text(const TrainOnOptions& options, const StepEstimate& estimate, const Telling& telling) {
@@ -85,19 +77,6 @@ int tell(const TrainOnOptions& options, const StepEstimate& estimate, const Tell
   return 0;
 }
 
-// A model by name or file, or what a trace recorded.
-std::pair<Workload, StepOptions> model_and_options(const TrainOnOptions& options) {
-  if (!options.model.ends_with(".json")) {
-    auto workload = load_model(options.model, sequence_of(options.step));
-    auto step = step_options(options.step, workload);
-    return {std::move(workload), std::move(step)};
-  }
-  auto recorded = model_of(read_timeline(options.model), options.model);
-  auto step = step_options(options.step, recorded.workload);
-  if (!step.anchor) step.anchor = recorded.anchor;
-  return {std::move(recorded.workload), std::move(step)};
-}
-
 // What ranks computed that waited for each other is not what they would compute undisturbed.
 std::string disturbance(const RecordedStep& recorded, const std::string& file) {
   const auto communication = recorded.parts.comm_overlapped + recorded.parts.comm_exposed;
@@ -109,7 +88,7 @@ std::string disturbance(const RecordedStep& recorded, const std::string& file) {
 
 // What one step computes and what its wires take, both as measured.
 int train_on_measured_wires(const TrainOnOptions& options) {
-  if (!options.model.ends_with(".json"))
+  if (!is_trace(options.model))
     throw ConfigError(
         fmt::format("--on {0}: measured wires need a measured step: write `gradwire train {1} --backend none "
                     "--trace step.json`, "
@@ -133,13 +112,13 @@ int train_on_machine(const TrainOnOptions& options) {
   if (!options.backend.empty())
     throw ConfigError(fmt::format("--backend {} has no meaning with --on {}: a machine's model is NCCL's",
                                   options.backend, options.on));
-  const auto [workload, step] = model_and_options(options);
+  const auto question = question_of(options.model, options.step);
   Machine machine = find_machine(options.on);
   if (options.ranks) machine = with_gpus(std::move(machine), *options.ranks);
-  const auto estimate = estimate_step(workload, machine, step);
+  const auto estimate = estimate_step(question.workload, machine, question.options);
+  const auto problem = find_memory_problem(question.workload, machine, question.options);
   return tell(options, estimate,
-              {machine_title(options, workload, estimate),
-               find_memory_problem(workload, machine, step).value_or("")});
+              {machine_title(options, question.workload, estimate), problem.value_or(question.warning)});
 }
 
 }  // namespace gradwire

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/breakdown_json.h"
 #include "report/step_chart.h"
 #include "report/wrap.h"
 
@@ -9,16 +10,6 @@ namespace gradwire {
 namespace {
 
 double ms(Seconds time) { return time * 1e3; }
-
-nlohmann::json parts_json(const Breakdown& step) {
-  return {{"data", ms(step.data)},
-          {"forward", ms(step.forward)},
-          {"backward", ms(step.backward)},
-          {"comm_overlapped", ms(step.comm_overlapped)},
-          {"comm_exposed", ms(step.comm_exposed)},
-          {"optimizer", ms(step.optimizer)},
-          {"other", ms(step.other)}};
-}
 
 std::string learnt(const TrainResult& result) {
   std::string text = fmt::format("loss {:.4f} -> {:.4f} in {} steps", result.losses.front(),
@@ -84,7 +75,7 @@ nlohmann::json train_json(const TrainOptions& options, const TrainResult& result
                          {"loss_first", result.losses.front()},
                          {"loss_last", result.losses.back()},
                          {"losses", result.losses},
-                         {"breakdown_ms", parts_json(result.step)},
+                         {"breakdown_ms", breakdown_json(result.step)},
                          {"comm_hidden_share", result.step.hidden_share()}};
   if (result.accuracy) json["accuracy"] = *result.accuracy;
   if (result.test_loss) json["test_loss"] = *result.test_loss;

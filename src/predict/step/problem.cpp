@@ -90,12 +90,6 @@ LayerTimes anchored_times(const Workload& workload, const Gpu& gpu, const StepOp
   return times;
 }
 
-// A measured step says how long computing takes. The GPU then only divides it among the layers and prices
-// copies of the gradient, where one of the middle of presets/gpus.yaml stands in for one that is not known.
-Gpu computing_gpu(const Gpu& gpu, const StepOptions& options) {
-  return gpu.fp32_flops == 0 && options.anchor ? find_gpu("v100-pcie") : gpu;
-}
-
 Bytes buffer_bytes(const Workload& workload) {
   Bytes sum = 0;  // running mean and variance, fp32
   for (const auto& layer : workload.layers)
@@ -121,10 +115,13 @@ void add_costs(StepProblem& problem, const Workload& workload, const Gpu& gpu, c
 
 }  // namespace
 
-StepProblem make_problem(const Workload& workload, const Gpu& given_gpu, const Wires& wires,
+StepProblem make_problem(const Workload& workload, const Gpu& gpu, const Wires& wires,
                          const StepOptions& given, const StepConstants& constants, const Roofline& roofline) {
   check_options(given);
-  const Gpu gpu = computing_gpu(given_gpu, given);
+  // A measured step says how long computing takes. The GPU then only divides it among the layers and prices
+  // copies of the gradient, where one of the middle of presets/gpus.yaml stands in for one that is not known.
+  if (gpu.fp32_flops == 0 && given.anchor)
+    return make_problem(workload, find_gpu("v100-pcie"), wires, given, constants, roofline);
   StepProblem problem;
   auto& options = problem.options = given;
   if (options.batch == 0) options.batch = workload.batch;

@@ -148,8 +148,8 @@ Solution solve_lanes(const StepProblem& problem, const StepConstants& constants,
   solution.other += spread(problem, constants, computing_of(problem));
   if (problem.options.distribution == Distribution::none) return solution;
   // A GPU shares its SMs and memory with NCCL's kernels: all of backward is slowed by its share.
-  const auto first = run_lane(problem, constants, solution.backward, kIgnore);
-  if (!problem.on_processor) solution.backward += slowdown(problem, constants) * first.under;
+  if (!problem.on_processor)
+    solution.backward += slowdown(problem, constants) * run_lane(problem, constants, alone, kIgnore).under;
   solution.lane = run_lane(problem, constants, solution.backward, visit);
   solution.backward = solution.lane.ended;
   solution.slowdown = solution.backward - alone;
