@@ -1,4 +1,6 @@
 // `gradwire run` as a user runs it: the program itself, started, listened to and signalled from outside.
+#include <fmt/ranges.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "net/rendezvous_slurm.h"
+#include "support/error_of.h"
 
 namespace gradwire {
 namespace {
@@ -12,13 +13,8 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-std::string error_of(const Environment& environment) {
-  try {
-    read_placement(environment);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+std::string environment_error(const Environment& environment) {
+  return error_of([&] { read_placement(environment); });
 }
 
 // The variables of torchrun, to which a test adds or from which it takes.
@@ -97,7 +93,7 @@ TEST(ReadPlacement, gives_two_jobs_of_a_host_different_ports_and_one_job_the_sam
 TEST(ReadPlacement, asks_for_the_master_when_open_mpi_spans_hosts) {
   auto environment = open_mpi();
   environment["OMPI_COMM_WORLD_SIZE"] = "4";
-  EXPECT_THAT(error_of(environment), HasSubstr("mpirun -x MASTER_ADDR=node1"));
+  EXPECT_THAT(environment_error(environment), HasSubstr("mpirun -x MASTER_ADDR=node1"));
   environment["MASTER_ADDR"] = "node1";
   EXPECT_EQ(read_placement(environment).store->host, "node1");
 }
@@ -139,8 +135,9 @@ TEST(ReadPlacement, treats_an_empty_variable_as_unset) {
 }
 
 TEST(ReadPlacement, says_how_to_start_when_nothing_is_set) {
-  EXPECT_THAT(error_of({}), AllOf(HasSubstr("RANK is not set"), HasSubstr("gradwire run -n 2 -- PROGRAM")));
-  EXPECT_THAT(error_of({{"WORLD_SIZE", "4"}}), HasSubstr("WORLD_SIZE=4"));
+  EXPECT_THAT(environment_error({}),
+              AllOf(HasSubstr("RANK is not set"), HasSubstr("gradwire run -n 2 -- PROGRAM")));
+  EXPECT_THAT(environment_error({{"WORLD_SIZE", "4"}}), HasSubstr("WORLD_SIZE=4"));
 }
 
 struct Mistake {
@@ -160,7 +157,7 @@ TEST_P(Mistakes, are_named_with_their_value_and_what_would_be_right) {
     environment.erase(GetParam().name);
   else
     environment[GetParam().name] = GetParam().value;
-  for (const auto& word : GetParam().words) EXPECT_THAT(error_of(environment), HasSubstr(word));
+  for (const auto& word : GetParam().words) EXPECT_THAT(environment_error(environment), HasSubstr(word));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -180,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ReadPlacement, notices_a_rank_left_over_in_the_shell) {
   auto environment = open_mpi();
   environment.insert({{"RANK", "0"}, {"WORLD_SIZE", "2"}});
-  EXPECT_THAT(error_of(environment), HasSubstr("RANK=0 contradicts OMPI_COMM_WORLD_RANK=1"));
+  EXPECT_THAT(environment_error(environment), HasSubstr("RANK=0 contradicts OMPI_COMM_WORLD_RANK=1"));
   environment["GRADWIRE_STORE"] = "127.0.0.1:4000";
   EXPECT_EQ(read_placement(environment).rank, 0) << "our launcher may itself be started by mpirun";
 }

@@ -52,7 +52,7 @@ void shake_hands(int socket, const TcpStore::Options& options, Deadline deadline
   Claim claim{make_nonce(), {}, options.who};
   claim.proof = client_proof(options.secret, server, claim.nonce, claim.who);
   send_frame(socket, claim.encode());
-  const auto verdict = Verdict::decode(receive_frame(socket, deadline));
+  const auto verdict = ProofVerdict::decode(receive_frame(socket, deadline));
   if (!verdict.proof)
     throw ConfigError(fmt::format(
         "the store at {} refused this client: {}; GRADWIRE_SECRET must be the same for all ranks of a job",

@@ -103,7 +103,7 @@ TEST_F(Strangers, cannot_throw_the_servers_words_back_at_it) {
   const auto nonce = Greeting::decode(*greeting).nonce;
   say(socket, frame(Claim{nonce, nonce, {1, "job"}}.encode()));
   const auto words = read_until_closed(socket);
-  EXPECT_FALSE(Verdict::decode(std::string_view(words).substr(4)).proof);
+  EXPECT_FALSE(ProofVerdict::decode(std::string_view(words).substr(4)).proof);
 }
 
 TEST_F(Strangers, that_say_nothing_or_half_a_frame_are_closed_in_the_end) {

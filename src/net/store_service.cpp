@@ -116,7 +116,7 @@ void StoreService::receive(Connection& connection, const std::string& message) {
   const auto claim = Claim::decode(message);
   judge(connection, claim);
   if (connection.member) std::erase(strangers_, connection.id);
-  Verdict verdict;
+  ProofVerdict verdict;
   if (connection.member)
     verdict.proof = server_proof(secret_, connection.nonce, claim.nonce);
   else

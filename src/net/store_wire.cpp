@@ -121,16 +121,16 @@ Claim Claim::decode(std::string_view message) {
   return claim;
 }
 
-std::string Verdict::encode() const {
+std::string ProofVerdict::encode() const {
   std::string out(1, proof ? '\1' : '\0');
   if (proof) put_bytes(out, *proof);
   put_text(out, reason);
   return out;
 }
 
-Verdict Verdict::decode(std::string_view message) {
+ProofVerdict ProofVerdict::decode(std::string_view message) {
   Parser parser(message);
-  Verdict verdict;
+  ProofVerdict verdict;
   if (parser.integer<std::uint8_t>() != 0) verdict.proof = parser.bytes();
   verdict.reason = parser.text();
   parser.end();

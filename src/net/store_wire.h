@@ -4,7 +4,7 @@
 //
 //   server   Greeting   what this is, and a nonce
 //   client   Claim      its own nonce, who it is, and its proof that it knows the secret
-//   server   Verdict    its own proof that it knows the secret, or a refusal in words
+//   server   ProofVerdict    its own proof that it knows the secret, or a refusal in words
 //
 // The secret itself never travels, both proofs cover both nonces, and the two have different labels, so that
 // none can be replayed or thrown back. After that come requests and replies, matched by number, replies in
@@ -68,11 +68,11 @@ struct Claim {
   static Claim decode(std::string_view);
 };
 
-struct Verdict {
+struct ProofVerdict {
   std::optional<Proof> proof;  // none: refused
   std::string reason;
   std::string encode() const;
-  static Verdict decode(std::string_view);
+  static ProofVerdict decode(std::string_view);
 };
 
 Proof client_proof(std::string_view secret, const Nonce& server, const Nonce& client, const Introduction&);

@@ -40,8 +40,8 @@ TEST(StoreWire, messages_survive_the_journey) {
   EXPECT_EQ(same_claim.who.rank, -1);
   EXPECT_EQ(same_claim.who.space, "space");
 
-  EXPECT_FALSE(Verdict::decode(Verdict{{}, "no"}.encode()).proof);
-  EXPECT_EQ(Verdict::decode(Verdict{{}, "no"}.encode()).reason, "no");
+  EXPECT_FALSE(ProofVerdict::decode(ProofVerdict{{}, "no"}.encode()).proof);
+  EXPECT_EQ(ProofVerdict::decode(ProofVerdict{{}, "no"}.encode()).reason, "no");
   EXPECT_EQ(Reply::decode(Reply{3, false, "why"}.encode()).value, "why");
 }
 

@@ -19,7 +19,7 @@ std::string_view take_last_word(std::string_view& name) {
   return word;
 }
 
-std::optional<int> take_count(std::string_view& name) {
+std::optional<int> take_gpus(std::string_view& name) {
   const auto mark = name.find("x-");
   if (mark == std::string_view::npos) return std::nullopt;
   const auto count = find_integer<int>(name.substr(0, mark));
@@ -73,7 +73,7 @@ PcieLayout layout_of(std::string_view word, int gpus) {
 
 std::optional<NodeSpec> find_box(std::string_view name) {
   std::string_view rest = name;
-  const auto count = take_count(rest);
+  const auto count = take_gpus(rest);
   if (!count) return std::nullopt;
   NodeSpec node;
   node.name = std::string(name);

@@ -39,7 +39,7 @@ bool cards_at_switch(const YamlMap& entry) {
   return at == "switch";
 }
 
-NetworkSpec read_network(const YamlMap& entry) {
+NetworkSpec take_network(const YamlMap& entry) {
   entry.only({"id", "kind", "gbit", "cards", "gpudirect", "latency_us", "rails", "cards_at"});
   NetworkSpec network;
   if (const auto id = entry.find_text("id")) network = find_network(*id);
@@ -76,7 +76,7 @@ void read_cpu(const YamlMap& entry, NodeSpec& node) {
   node.cpu = find_processor(*cpu).maker;
 }
 
-void read_gpu(const YamlMap& entry, const std::vector<Gpu>& own, NodeSpec& node) {
+void take_gpu(const YamlMap& entry, const std::vector<Gpu>& own, NodeSpec& node) {
   node.gpu = entry.find_text("gpu").value_or("");
   const auto found = std::find_if(own.begin(), own.end(), [&](const Gpu& gpu) { return gpu.id == node.gpu; });
   if (found != own.end()) node.gpu_facts = *found;
@@ -84,7 +84,7 @@ void read_gpu(const YamlMap& entry, const std::vector<Gpu>& own, NodeSpec& node)
   if (entry.has("gpus")) node.gpus = *entry.find_integer("gpus", {1, 1024});
 }
 
-void read_links(const YamlMap& entry, NodeSpec& node) {
+void take_links(const YamlMap& entry, NodeSpec& node) {
   if (const auto intra = entry.find_text("intra")) {
     node.intra = find_intra(*intra);
     if (!node.intra) entry.fail("intra", "nvswitch, nvlink-mesh, nvlink-pairs or pcie");
@@ -122,13 +122,13 @@ MachinePreset read_machine(const YamlMap& entry, const std::vector<Gpu>& own_gpu
     node.matrix = parse_matrix(entry.lines("matrix"), entry.place());
     node.gpus = node.matrix->gpus;
   }
-  read_gpu(entry, own_gpus, node);
-  read_links(entry, node);
+  take_gpu(entry, own_gpus, node);
+  take_links(entry, node);
   read_cpu(entry, node);
   node.gpu_indices = entry.integers("gpu_indices", kCount);
   if (!node.gpu_indices.empty() && !entry.has("gpus")) node.gpus = static_cast<int>(node.gpu_indices.size());
   if (const auto network = entry.find_map("network")) {
-    node.network = read_network(*network);
+    node.network = take_network(*network);
     if (!node.pcie && network->has("cards_at")) node.pcie = PcieLayout{};
     if (node.pcie) node.pcie->nics_at_switch = cards_at_switch(*network);
   }

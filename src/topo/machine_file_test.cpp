@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "support/error_of.h"
 
 namespace gradwire {
 namespace {
@@ -26,13 +27,8 @@ network: {kind: ethernet, gbit: 10, cards: 1}
 source: looked inside
 )";
 
-std::string error_of(const std::string& yaml) {
-  try {
-    parse_machines(yaml, "box.yaml");
-    return "";
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
+std::string yaml_error(const std::string& yaml) {
+  return error_of([&] { parse_machines(yaml, "box.yaml"); });
 }
 
 TEST(MachineFile, a_users_file_works_wherever_a_machine_is_asked_for) {
@@ -67,37 +63,38 @@ TEST(MachineFile, a_matrix_may_stand_in_the_file_as_text_or_as_lines) {
 }
 
 TEST(MachineFile, what_is_wrong_is_named_with_its_line_and_what_would_be_right) {
-  EXPECT_THAT(error_of("id: x\ngpu: rtx3090\ngpus: four\n"),
+  EXPECT_THAT(yaml_error("id: x\ngpu: rtx3090\ngpus: four\n"),
               AllOf(HasSubstr("box.yaml line 3"), HasSubstr("gpus is 'four'"),
                     HasSubstr("a whole number from 1 to 1024")));
-  EXPECT_THAT(error_of("id: x\ngpuz: 4\n"),
+  EXPECT_THAT(yaml_error("id: x\ngpuz: 4\n"),
               AllOf(HasSubstr("line 2"), HasSubstr("no 'gpuz' here"), HasSubstr("gpus")));
-  EXPECT_THAT(error_of("id: x\nid: y\n"), HasSubstr("'id' is there twice"));
-  EXPECT_THAT(error_of("gpu: a40\n"), HasSubstr("'id' is missing"));
-  EXPECT_THAT(error_of("id: x\nintra: magic\n"), HasSubstr("nvswitch, nvlink-mesh, nvlink-pairs or pcie"));
-  EXPECT_THAT(error_of("id: x\np2p: 3\n"), HasSubstr("true or false"));
-  EXPECT_THAT(error_of("id: x\npcie: [1, 2]\n"),
+  EXPECT_THAT(yaml_error("id: x\nid: y\n"), HasSubstr("'id' is there twice"));
+  EXPECT_THAT(yaml_error("gpu: a40\n"), HasSubstr("'id' is missing"));
+  EXPECT_THAT(yaml_error("id: x\nintra: magic\n"), HasSubstr("nvswitch, nvlink-mesh, nvlink-pairs or pcie"));
+  EXPECT_THAT(yaml_error("id: x\np2p: 3\n"), HasSubstr("true or false"));
+  EXPECT_THAT(yaml_error("id: x\npcie: [1, 2]\n"),
               HasSubstr("a map of 'key: value' is needed, this is a list"));
-  EXPECT_THAT(error_of("id: x\nnetwork: {kind: pigeon}\n"), HasSubstr("infiniband, roce"));
-  EXPECT_THAT(error_of("id: x\nnvlinks: [[0, 1]]\n"), HasSubstr("[gpu, gpu, links]"));
-  EXPECT_THAT(error_of("id: x\ncpu: z80\n"), HasSubstr("'z80' is not a processor"));
-  EXPECT_THAT(error_of("id: x\npcie_gen: 1e99\n"), HasSubstr("from 1 to 6"));
-  EXPECT_THAT(error_of("id: x\ngpus: 99999999999999999999\n"), HasSubstr("from 1 to 1024"));
-  EXPECT_THAT(error_of("machines: []\n"), HasSubstr("there is no machine"));
-  EXPECT_THAT(error_of("id: [unclosed\n"), HasSubstr("not YAML"));
-  EXPECT_THAT(error_of("just a sentence"), HasSubstr("a map"));
-  EXPECT_THAT(error_of(""), HasSubstr("a map"));
+  EXPECT_THAT(yaml_error("id: x\nnetwork: {kind: pigeon}\n"), HasSubstr("infiniband, roce"));
+  EXPECT_THAT(yaml_error("id: x\nnvlinks: [[0, 1]]\n"), HasSubstr("[gpu, gpu, links]"));
+  EXPECT_THAT(yaml_error("id: x\ncpu: z80\n"), HasSubstr("'z80' is not a processor"));
+  EXPECT_THAT(yaml_error("id: x\npcie_gen: 1e99\n"), HasSubstr("from 1 to 6"));
+  EXPECT_THAT(yaml_error("id: x\ngpus: 99999999999999999999\n"), HasSubstr("from 1 to 1024"));
+  EXPECT_THAT(yaml_error("machines: []\n"), HasSubstr("there is no machine"));
+  EXPECT_THAT(yaml_error("id: [unclosed\n"), HasSubstr("not YAML"));
+  EXPECT_THAT(yaml_error("just a sentence"), HasSubstr("a map"));
+  EXPECT_THAT(yaml_error(""), HasSubstr("a map"));
 }
 
 TEST(MachineFile, what_can_not_be_assumed_is_named_when_it_is_missing) {
-  EXPECT_THAT(error_of("id: x\ngpus: 4\n"), HasSubstr("'gpu' is missing: an id of gradwire list gpus"));
-  EXPECT_THAT(error_of("id: x\ngpu: a40\n"), HasSubstr("'gpus' is missing: a whole number"));
-  EXPECT_THAT(error_of("id: x\ngpu: a40\ngpus: 4\n"), HasSubstr("'intra' is missing: nvswitch"));
-  EXPECT_EQ(error_of("id: x\ngpu: a40\ngpus: 1\n"), "");
+  EXPECT_THAT(yaml_error("id: x\ngpus: 4\n"), HasSubstr("'gpu' is missing: an id of gradwire list gpus"));
+  EXPECT_THAT(yaml_error("id: x\ngpu: a40\n"), HasSubstr("'gpus' is missing: a whole number"));
+  EXPECT_THAT(yaml_error("id: x\ngpu: a40\ngpus: 4\n"), HasSubstr("'intra' is missing: nvswitch"));
+  EXPECT_EQ(yaml_error("id: x\ngpu: a40\ngpus: 1\n"), "");
 }
 
 TEST(MachineFile, a_misspelt_key_is_answered_with_the_right_one) {
-  EXPECT_THAT(error_of("id: x\ngpu: a40\ninrta: pcie\n"), HasSubstr("no 'inrta' here (did you mean intra?)"));
+  EXPECT_THAT(yaml_error("id: x\ngpu: a40\ninrta: pcie\n"),
+              HasSubstr("no 'inrta' here (did you mean intra?)"));
 }
 
 TEST(MachineFile, every_prefix_of_a_file_is_read_or_refused_but_never_breaks) {
@@ -112,7 +109,7 @@ TEST(MachineFile, every_prefix_of_a_file_is_read_or_refused_but_never_breaks) {
 }
 
 TEST(MachineFile, deep_nesting_is_refused) {
-  EXPECT_THAT(error_of("id: " + std::string(20000, '[')), HasSubstr("not YAML"));
+  EXPECT_THAT(yaml_error("id: " + std::string(20000, '[')), HasSubstr("not YAML"));
 }
 
 }  // namespace

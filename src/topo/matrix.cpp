@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::size_t kMostColumns = 256;
 
-class Reader {
+class MatrixReader {
  public:
-  Reader(std::string_view text, std::string_view where) : text_(without_escapes(text)), where_(where) {}
+  MatrixReader(std::string_view text, std::string_view where) : text_(without_escapes(text)), where_(where) {}
 
   TopoMatrix read() {
     for (const auto line : split(text_, '\n')) read_line(matrix_words(line));
@@ -171,7 +171,9 @@ class Reader {
 
 }  // namespace
 
-TopoMatrix parse_matrix(std::string_view text, std::string_view where) { return Reader(text, where).read(); }
+TopoMatrix parse_matrix(std::string_view text, std::string_view where) {
+  return MatrixReader(text, where).read();
+}
 
 TopoMatrix parse_matrix(const std::vector<std::string>& lines, std::string_view where) {
   return parse_matrix(join(lines, "\n"), where);

@@ -16,7 +16,7 @@ struct Nvlinks {
   bool all_pairs = true;  // every two GPUs have some
 };
 
-Nvlinks nvlinks_of(const TopoMatrix& matrix) {
+Nvlinks summary_of_nvlinks(const TopoMatrix& matrix) {
   Nvlinks result;
   for (std::size_t i = 0; i < static_cast<std::size_t>(matrix.gpus); ++i)
     for (std::size_t j = 0; j < i; ++j) {
@@ -34,7 +34,7 @@ Nvlinks nvlinks_of(const TopoMatrix& matrix) {
 }  // namespace
 
 std::string guess_gpu(const TopoMatrix& matrix) {
-  const Nvlinks nvlinks = nvlinks_of(matrix);
+  const Nvlinks nvlinks = summary_of_nvlinks(matrix);
   if (nvlinks.counts.empty()) return "";
   const int most = *nvlinks.counts.rbegin();
   if (nvlinks.counts.size() > 1 && most <= 2) return "v100-sxm";  // hybrid cube mesh

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "support/error_of.h"
 #include "topo/machine.h"
 #include "topo/matrix_file.h"
 
@@ -22,13 +23,8 @@ constexpr const char* kTabs =
     "\nLegend:\n\n  X    = Self\n  SYS  = Connection traversing PCIe\n"
     "\nNIC Legend:\n\n  NIC0: mlx5_0\n";
 
-std::string error_of(const std::string& text) {
-  try {
-    parse_matrix(text, "box.txt");
-    return "";
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
+std::string matrix_error(const std::string& text) {
+  return error_of([&] { parse_matrix(text, "box.txt"); });
 }
 
 TEST(Matrix, tabs_escape_codes_affinity_and_legends_are_read) {
@@ -88,20 +84,21 @@ TEST(Matrix, columns_that_lost_their_blank_are_read) {
 }
 
 TEST(Matrix, a_missing_row_is_named) {
-  EXPECT_THAT(error_of("      GPU0 GPU1 GPU2\nGPU0   X   PIX  SYS\nGPU2  SYS  SYS   X\n"),
+  EXPECT_THAT(matrix_error("      GPU0 GPU1 GPU2\nGPU0   X   PIX  SYS\nGPU2  SYS  SYS   X\n"),
               AllOf(HasSubstr("box.txt"), HasSubstr("no row for GPU1")));
-  EXPECT_THAT(error_of("      GPU0 GPU1 NIC0 NIC1\nGPU0   X   PIX  SYS  SYS\nGPU1  PIX   X   SYS  SYS\nNIC0  "
-                       "SYS  SYS   X   PIX\n"),
-              HasSubstr("no row for NIC1"));
+  EXPECT_THAT(
+      matrix_error("      GPU0 GPU1 NIC0 NIC1\nGPU0   X   PIX  SYS  SYS\nGPU1  PIX   X   SYS  SYS\nNIC0  "
+                   "SYS  SYS   X   PIX\n"),
+      HasSubstr("no row for NIC1"));
 }
 
 TEST(Matrix, a_matrix_cut_in_half_says_where) {
   const std::string whole =
       "      GPU0 GPU1 GPU2\nGPU0   X   PIX  SYS\nGPU1  PIX   X   SYS\nGPU2  SYS  SYS   X\n";
-  EXPECT_EQ(error_of(whole), "");
-  EXPECT_THAT(error_of(whole.substr(0, whole.find("SYS\nGPU2"))),
+  EXPECT_EQ(matrix_error(whole), "");
+  EXPECT_THAT(matrix_error(whole.substr(0, whole.find("SYS\nGPU2"))),
               HasSubstr("the row of GPU1 ends before column GPU2: 2 of 3"));
-  EXPECT_THAT(error_of("      GPU0 GPU1\n"), HasSubstr("no row for GPU0, GPU1"));
+  EXPECT_THAT(matrix_error("      GPU0 GPU1\n"), HasSubstr("no row for GPU0, GPU1"));
 }
 
 TEST(Matrix, a_text_that_breaks_off_in_a_card_s_row_is_completed_and_says_so) {
@@ -119,14 +116,15 @@ TEST(Matrix, a_text_that_breaks_off_in_a_card_s_row_is_completed_and_says_so) {
 }
 
 TEST(Matrix, other_reports_are_refused_by_name) {
-  EXPECT_THAT(error_of("      GPU0 GPU1\nGPU0   X   OK\nGPU1  OK    X\n"), HasSubstr("topo -p2p"));
-  EXPECT_THAT(error_of("      GPU0 GPU1\nGPU0   0   72\nGPU1  72    0\n"), HasSubstr("rocm-smi"));
-  EXPECT_THAT(error_of("hello\n"), HasSubstr("there is no matrix"));
-  EXPECT_THAT(error_of(""), HasSubstr("there is no matrix"));
-  EXPECT_THAT(error_of("      GPU0 GPU1\nGPU0   X   FOO\nGPU1  FOO   X\n"), HasSubstr("GPU0-GPU1 is 'FOO'"));
-  EXPECT_THAT(error_of("      GPU0 GPU1\nGPU0  PIX   X\nGPU1   X   PIX\n"),
+  EXPECT_THAT(matrix_error("      GPU0 GPU1\nGPU0   X   OK\nGPU1  OK    X\n"), HasSubstr("topo -p2p"));
+  EXPECT_THAT(matrix_error("      GPU0 GPU1\nGPU0   0   72\nGPU1  72    0\n"), HasSubstr("rocm-smi"));
+  EXPECT_THAT(matrix_error("hello\n"), HasSubstr("there is no matrix"));
+  EXPECT_THAT(matrix_error(""), HasSubstr("there is no matrix"));
+  EXPECT_THAT(matrix_error("      GPU0 GPU1\nGPU0   X   FOO\nGPU1  FOO   X\n"),
+              HasSubstr("GPU0-GPU1 is 'FOO'"));
+  EXPECT_THAT(matrix_error("      GPU0 GPU1\nGPU0  PIX   X\nGPU1   X   PIX\n"),
               HasSubstr("only a device with itself is X"));
-  EXPECT_THAT(error_of("      GPU0 GPU1\nGPU0   X   PIX\nGPU0   X   PIX\n"), HasSubstr("twice"));
+  EXPECT_THAT(matrix_error("      GPU0 GPU1\nGPU0   X   PIX\nGPU0   X   PIX\n"), HasSubstr("twice"));
 }
 
 TEST(Matrix, a_report_that_contradicts_itself_is_read_and_says_so) {

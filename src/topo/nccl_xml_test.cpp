@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "support/error_of.h"
 
 namespace gradwire {
 namespace {
@@ -15,7 +16,7 @@ using ::testing::HasSubstr;
 
 // Two sockets; two GPUs and a card under a switch at the first, one GPU at the second; a bridge between the
 // first two.
-constexpr const char* kBox = R"(<system version="1">
+constexpr const char* kBoxXml = R"(<system version="1">
   <cpu numaid="0" affinity="0000ffff" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="106">
     <pci busid="0000:16:00.0" class="0x060400" link_speed="16.0 GT/s PCIe" link_width="16">
       <pci busid="0000:17:00.0" class="0x030200" link_speed="16.0 GT/s PCIe" link_width="16">
@@ -41,13 +42,8 @@ constexpr const char* kBox = R"(<system version="1">
 </system>
 )";
 
-std::string error_of(const std::string& text) {
-  try {
-    machine_from_xml(text, "topo.xml", {});
-    return "";
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
+std::string xml_error(const std::string& text) {
+  return error_of([&] { machine_from_xml(text, "topo.xml", {}); });
 }
 
 std::string replaced(std::string text, const std::string& what, const std::string& with) {
@@ -55,7 +51,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 }
 
 TEST(NcclXml, gpus_links_switches_and_cards_are_read) {
-  const Machine machine = machine_from_xml(kBox, "topo.xml", {});
+  const Machine machine = machine_from_xml(kBoxXml, "topo.xml", {});
   ASSERT_EQ(machine.gpus.size(), 3U);
   const auto cell = [&](std::size_t a, std::size_t b) {
     return matrix_cell(machine.topology, machine.gpus[a], machine.gpus[b]);
@@ -72,11 +68,11 @@ TEST(NcclXml, gpus_links_switches_and_cards_are_read) {
 }
 
 TEST(NcclXml, the_gpu_is_told_from_its_capability_unless_it_is_said) {
-  EXPECT_EQ(machine_from_xml(kBox, "x", {}).gpu.id, "a6000");
-  EXPECT_THAT(machine_from_xml(kBox, "x", {}).notes, Contains(HasSubstr("sm 86 is taken as a6000")));
+  EXPECT_EQ(machine_from_xml(kBoxXml, "x", {}).gpu.id, "a6000");
+  EXPECT_THAT(machine_from_xml(kBoxXml, "x", {}).notes, Contains(HasSubstr("sm 86 is taken as a6000")));
   XmlOptions options;
   options.gpu = "rtx3090";
-  const Machine machine = machine_from_xml(kBox, "x", options);
+  const Machine machine = machine_from_xml(kBoxXml, "x", options);
   EXPECT_EQ(machine.gpu.id, "rtx3090");
   EXPECT_FALSE(machine.p2p);
 }
@@ -103,43 +99,43 @@ TEST(NcclXml, links_to_a_switch_join_all_gpus_that_have_them) {
 TEST(NcclXml, a_file_makes_a_cluster) {
   const TempDir directory;
   const std::string path = (directory.path() / "topo.xml").string();
-  write_file(path, kBox);
+  write_file(path, kBoxXml);
   const Machine machine = find_machine("2*" + path + "@hdr");
   EXPECT_EQ(machine.gpus.size(), 6U);
   EXPECT_EQ(classify(machine.topology, machine.gpus[0], machine.gpus[3]), PathClass::net);
 }
 
 TEST(NcclXml, what_is_wrong_is_named_with_its_line) {
-  EXPECT_THAT(error_of("<system>"), HasSubstr("not whole XML: a tag is not closed"));
-  EXPECT_THAT(error_of("<system><cpu></system>"), HasSubstr("a tag is not closed"));
-  EXPECT_THAT(error_of("<other/>"), HasSubstr("no <system>"));
-  EXPECT_THAT(error_of("<system/>"), HasSubstr("no <cpu>"));
-  EXPECT_THAT(error_of("<system><cpu/></system>"), HasSubstr("no <gpu>"));
-  EXPECT_THAT(error_of(replaced(kBox, "link_width=\"8\"", "link_width=\"800\"")),
+  EXPECT_THAT(xml_error("<system>"), HasSubstr("not whole XML: a tag is not closed"));
+  EXPECT_THAT(xml_error("<system><cpu></system>"), HasSubstr("a tag is not closed"));
+  EXPECT_THAT(xml_error("<other/>"), HasSubstr("no <system>"));
+  EXPECT_THAT(xml_error("<system/>"), HasSubstr("no <cpu>"));
+  EXPECT_THAT(xml_error("<system><cpu/></system>"), HasSubstr("no <gpu>"));
+  EXPECT_THAT(xml_error(replaced(kBoxXml, "link_width=\"8\"", "link_width=\"800\"")),
               AllOf(HasSubstr("topo.xml line 9"), HasSubstr("link_width is '800'")));
-  EXPECT_THAT(error_of(replaced(kBox, "16.0 GT/s PCIe", "17 furlongs")),
+  EXPECT_THAT(xml_error(replaced(kBoxXml, "16.0 GT/s PCIe", "17 furlongs")),
               HasSubstr("link_speed is '17 furlongs'"));
-  EXPECT_THAT(error_of(replaced(kBox, "sm=\"86\"", "sm=\"many\"")), HasSubstr("sm is 'many'"));
-  EXPECT_THAT(error_of(replaced(kBox, "0000:b1:00.0", "0000:17:00.0")),
+  EXPECT_THAT(xml_error(replaced(kBoxXml, "sm=\"86\"", "sm=\"many\"")), HasSubstr("sm is 'many'"));
+  EXPECT_THAT(xml_error(replaced(kBoxXml, "0000:b1:00.0", "0000:17:00.0")),
               HasSubstr("busid 0000:17:00.0 is there twice"));
-  EXPECT_THAT(error_of(replaced(kBox, "count=\"4\"", "count=\"-4\"")), HasSubstr("count is '-4'"));
+  EXPECT_THAT(xml_error(replaced(kBoxXml, "count=\"4\"", "count=\"-4\"")), HasSubstr("count is '-4'"));
 }
 
 TEST(NcclXml, what_the_file_does_not_say_of_the_network_is_noted) {
-  EXPECT_THAT(machine_from_xml(kBox, "x", {}).notes,
+  EXPECT_THAT(machine_from_xml(kBoxXml, "x", {}).notes,
               Contains(HasSubstr("the kind of network is not stated")));
 }
 
 TEST(NcclXml, links_that_lead_out_of_the_file_are_noted) {
   const Machine machine =
-      machine_from_xml(replaced(kBox, "target=\"0000:18:00.0\"", "target=\"0000:ff:00.0\""), "x", {});
+      machine_from_xml(replaced(kBoxXml, "target=\"0000:18:00.0\"", "target=\"0000:ff:00.0\""), "x", {});
   EXPECT_THAT(machine.notes, Contains(HasSubstr("NVLinks of GPU0 lead to 0000:ff:00.0")));
 }
 
 TEST(NcclXml, every_prefix_of_a_file_is_read_or_refused_but_never_breaks) {
-  const std::string whole = kBox;
+  const std::string whole = kBoxXml;
   for (std::size_t size = 0; size < whole.size(); ++size)
-    EXPECT_TRUE(size + 1 == whole.size() || !error_of(whole.substr(0, size)).empty()) << size;
+    EXPECT_TRUE(size + 1 == whole.size() || !xml_error(whole.substr(0, size)).empty()) << size;
 }
 
 }  // namespace

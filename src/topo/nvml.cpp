@@ -12,7 +12,7 @@ namespace gradwire {
 namespace {
 
 // The part of NVML's interface used here, declared as its manual documents it.
-using Device = struct DeviceTag*;
+using NvmlDevice = struct DeviceTag*;
 struct PciInfo {
   char legacy_bus_id[16];
   unsigned domain, bus, device, device_id, subsystem_id;
@@ -20,7 +20,7 @@ struct PciInfo {
 };
 constexpr int kSuccess = 0;
 constexpr int kRemoteIsSwitch = 2;
-constexpr unsigned kMostLinks = 18, kMostGpus = 256;
+constexpr unsigned kMostNvmlLinks = 18, kMostDevices = 256;
 
 class Library {
  public:
@@ -54,9 +54,9 @@ std::string address_of(const PciInfo& info) {
   return fmt::format("{:04x}:{:02x}:{:02x}.0", info.domain, info.bus, info.device);
 }
 
-std::vector<NvmlLink> read_links(const Library& nvml, Device device) {
+std::vector<NvmlLink> links_of(const Library& nvml, NvmlDevice device) {
   std::vector<NvmlLink> links;
-  for (unsigned link = 0; link < kMostLinks; ++link) {
+  for (unsigned link = 0; link < kMostNvmlLinks; ++link) {
     unsigned active = 0;
     PciInfo remote{};
     int type = 0;
@@ -68,7 +68,7 @@ std::vector<NvmlLink> read_links(const Library& nvml, Device device) {
   return links;
 }
 
-NvmlGpu read_gpu(const Library& nvml, Device device) {
+NvmlGpu gpu_of(const Library& nvml, NvmlDevice device) {
   NvmlGpu gpu;
   std::array<char, 96> name{};
   if (nvml.call("nvmlDeviceGetName", device, name.data(), static_cast<unsigned>(name.size() - 1)) == kSuccess)
@@ -80,7 +80,7 @@ NvmlGpu read_gpu(const Library& nvml, Device device) {
     gpu.pcie_gen = static_cast<int>(value);
   if (nvml.call("nvmlDeviceGetMaxPcieLinkWidth", device, &value) == kSuccess)
     gpu.pcie_width = static_cast<int>(value);
-  gpu.links = read_links(nvml, device);
+  gpu.links = links_of(nvml, device);
   return gpu;
 }
 
@@ -97,10 +97,10 @@ std::optional<NvmlReport> read_nvml(const std::string& library) {
   unsigned count = 0;
   if (const int code = nvml.call("nvmlDeviceGetCount_v2", &count); code != kSuccess)
     report.error = nvml.error_text(code);
-  for (unsigned i = 0; i < std::min(count, kMostGpus); ++i) {
-    Device device = nullptr;
+  for (unsigned i = 0; i < std::min(count, kMostDevices); ++i) {
+    NvmlDevice device = nullptr;
     if (nvml.call("nvmlDeviceGetHandleByIndex_v2", i, &device) == kSuccess)
-      report.gpus.push_back(read_gpu(nvml, device));
+      report.gpus.push_back(gpu_of(nvml, device));
   }
   nvml.call("nvmlShutdown");
   return report;

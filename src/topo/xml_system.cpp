@@ -53,9 +53,9 @@ std::string_view what_is_wrong(tinyxml2::XMLError error) {
   }
 }
 
-class Reader {
+class SystemReader {
  public:
-  explicit Reader(const std::string& where) : where_(where) {}
+  explicit SystemReader(const std::string& where) : where_(where) {}
 
   XmlSystem read(std::string_view text) const {
     tinyxml2::XMLDocument document;
@@ -152,7 +152,7 @@ class Reader {
 }  // namespace
 
 XmlSystem parse_xml_system(std::string_view text, const std::string& where) {
-  return Reader(where).read(text);
+  return SystemReader(where).read(text);
 }
 
 }  // namespace gradwire

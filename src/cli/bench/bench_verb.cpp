@@ -18,7 +18,7 @@
 namespace gradwire {
 namespace {
 
-constexpr const char* kExample = R"(
+constexpr const char* kBenchExample = R"(
 Contestants are sampled in turn, round by round, so that what disturbs the
 machine meets all of them; time is the median of the rounds, min the fastest.
 Backends:
@@ -52,7 +52,7 @@ Examples:
 
 constexpr const char* kPricedSizes = "8:1G:4";  // what nccl-tests is usually asked for
 
-struct Flags {
+struct BenchFlags {
   std::string collective, backends = "shm,tcp", sizes = "4,1K,64K,1M,16M", dtype = "f32", reduction = "sum";
   std::string versus, against, interface, sample_time = "10ms", timeout = "60s";
   int ranks = 2, rounds = 7, calls = 0;
@@ -66,7 +66,7 @@ const std::vector<std::string> kPeers = {
     "mpi",          "mpi:malloc", "mpi:nocma",  "mpi:segring",           "mpich",
     "mpich:malloc", "gloo",       "gloo:bcube", "gloo:halving_doubling", "gloo:ring_chunked"};
 
-std::vector<std::string> contestant_names(const Flags& flags) {
+std::vector<std::string> contestant_names(const BenchFlags& flags) {
   std::vector<std::string> names;
   for (const auto part : split(flags.backends, ',')) {
     if (part == "peers")
@@ -90,7 +90,7 @@ std::vector<Bytes> whole_sizes(const std::string& text, DType type) {
   return sizes;
 }
 
-BenchOptions bench_options(const Flags& flags) {
+BenchOptions bench_options(const BenchFlags& flags) {
   if (flags.ranks < 1 || flags.rounds < 1) throw ConfigError("-n and --rounds must be at least 1");
   return {.collective = parse_collective(flags.collective),
           .dtype = parse_dtype(flags.dtype),
@@ -103,7 +103,7 @@ BenchOptions bench_options(const Flags& flags) {
 }
 
 // Peers that are not installed are left out and said; a backend the user named must be there.
-std::vector<std::unique_ptr<Contestant>> start_contestants(const Flags& flags) {
+std::vector<std::unique_ptr<Contestant>> start_contestants(const BenchFlags& flags) {
   const ContestantOptions options{
       .ranks = flags.ranks, .timeout = parse_seconds(flags.timeout), .interface = flags.interface};
   const bool all_peers = flags.backends.find("peers") != std::string::npos;
@@ -120,7 +120,7 @@ std::vector<std::unique_ptr<Contestant>> start_contestants(const Flags& flags) {
   return contestants;
 }
 
-int run_priced(const Flags& flags) {
+int run_priced(const BenchFlags& flags) {
   PriceOptions options{
       .on = flags.on, .collective = parse_collective(flags.collective), .sizes = {}, .costs = flags.costs};
   if (flags.ranks_given) options.ranks = flags.ranks;
@@ -131,7 +131,7 @@ int run_priced(const Flags& flags) {
   return price_bench(options);
 }
 
-int report(const Flags& flags, const BenchOptions& options,
+int report(const BenchFlags& flags, const BenchOptions& options,
            const std::vector<std::unique_ptr<Contestant>>& contestants) {
   ProgressBar bar(!flags.json);
   const Measurement measurement =
@@ -151,7 +151,7 @@ int report(const Flags& flags, const BenchOptions& options,
 }
 
 // One of the ranks that something else started.
-int run_in_job(const Flags& flags) {
+int run_in_job(const BenchFlags& flags) {
   if (flags.ranks_given)
     throw ConfigError(
         fmt::format("-n {}: this is a rank of a job already, which says how many there are", flags.ranks));
@@ -168,7 +168,7 @@ int run_in_job(const Flags& flags) {
   return code;
 }
 
-int run_bench(const Flags& flags) {
+int run_bench(const BenchFlags& flags) {
   if (!flags.on.empty()) return run_priced(flags);
   if (is_one_of_several(process_environment())) return run_in_job(flags);
   return report(flags, bench_options(flags), start_contestants(flags));
@@ -185,7 +185,7 @@ void add_rank_verb(CLI::App& app, int& exit_code) {
 
 void add_bench_verb(CLI::App& app, int& exit_code) {
   auto* verb = app.add_subcommand("bench", "measure collectives on this machine, backends side by side");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<BenchFlags>();
   verb->add_option("collective", flags->collective,
                    "all_reduce, reduce_scatter, all_gather, broadcast, reduce, all_to_all or barrier")
       ->required();
@@ -210,7 +210,7 @@ void add_bench_verb(CLI::App& app, int& exit_code) {
   verb->add_option("--against", flags->against, "with --versus: only these others count, as in gloo");
   verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
   verb->add_flag("--no-plot", flags->no_plot, "leave out the plot");
-  verb->footer(kExample);
+  verb->footer(kBenchExample);
   verb->add_option("--on", flags->on,
                    "price it on this machine instead of running: see gradwire topo --help");
   verb->add_option("--costs", flags->costs,

@@ -9,8 +9,6 @@
 namespace gradwire {
 namespace {
 
-constexpr double kGiga = 1e9;
-
 std::string short_time(Seconds time) {
   const double us = time * 1e6;
   return us < 100   ? fmt::format("{:.2f}", us)

@@ -8,7 +8,7 @@
 namespace gradwire {
 namespace {
 
-constexpr Seconds kLongestRun = 24 * 3600;
+constexpr Seconds kLongestWait = 24 * 3600;
 
 // As mpirun does by default. Not for libraries with threads of their own, which need the other cores.
 void bind_where_it_helps(const World& world, const std::string& contestant) {
@@ -19,7 +19,7 @@ void bind_where_it_helps(const World& world, const std::string& contestant) {
 
 // False when told to stop.
 bool obey(const World& world, Sampler& sampler, int number) {
-  const std::string order = world.store->get(order_key(number), Deadline::after(kLongestRun));
+  const std::string order = world.store->get(order_key(number), Deadline::after(kLongestWait));
   if (order == "stop") return false;
   const SampleResult result = sampler.take(nlohmann::json::parse(order).get<SampleRequest>());
   world.store->set(answer_key(number, sampler.rank()), nlohmann::json(result).dump());

@@ -13,7 +13,7 @@
 namespace gradwire {
 namespace {
 
-constexpr const char* kExample = R"(
+constexpr const char* kCompareExample = R"(
 MODEL is a built-in one (gradwire list models), a YAML file as
 presets/models/example.yaml, or a trace that `gradwire train` wrote. The answer
 compares the best connected machine with the worst, of those with equal GPUs if
@@ -29,7 +29,7 @@ Examples:
   gradwire compare vgg16 --on 4x-rtx3090-pcie --sweep link=1..200
 )";
 
-struct Flags {
+struct CompareFlags {
   std::string model, sweep;
   std::vector<std::string> on;
   StepFlags step;
@@ -37,7 +37,7 @@ struct Flags {
 };
 
 // Programs get the names as they gave them; people get files without their folders.
-std::vector<Machine> machines_of(const Flags& flags, const StepOptions& options) {
+std::vector<Machine> machines_of(const CompareFlags& flags, const StepOptions& options) {
   std::vector<Machine> machines;
   for (const auto& name : flags.on) {
     machines.push_back(find_machine(name));
@@ -50,7 +50,7 @@ std::vector<Machine> machines_of(const Flags& flags, const StepOptions& options)
   return machines;
 }
 
-int run_compare(const Flags& flags) {
+int run_compare(const CompareFlags& flags) {
   const auto question = question_of(flags.model, flags.step);
   const auto machines = machines_of(flags, question.options);
   const StepModel model;
@@ -77,7 +77,7 @@ int run_compare(const Flags& flags) {
 
 void add_compare_verb(CLI::App& app, int& exit_code) {
   auto* verb = app.add_subcommand("compare", "the answer: what a machine's links do to a training step");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CompareFlags>();
   verb->add_option("model", flags->model, "a model, a YAML file, or a trace (.json)")->required();
   verb->add_option("--on", flags->on, "a machine: a preset, a file, N*MACHINE@NETWORK; several times")
       ->required()
@@ -88,7 +88,7 @@ void add_compare_verb(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   verb->add_option("--sweep", flags->sweep, "gpus=1..64, batch=8,32,128 or link=1..400 (GB/s)");
   verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
-  verb->footer(kExample);
+  verb->footer(kCompareExample);
   verb->callback([flags, &exit_code] { exit_code = run_compare(*flags); });
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/topo/print.h"
 #include "cli/topo/table.h"
 #include "report/wrap.h"
 #include "topo/machine.h"
@@ -19,13 +20,6 @@ std::string nvlink_of(const Gpu& gpu) {
   if (gpu.nvlink_links == 0) return "-";
   return fmt::format("{} x{} {:.4g}", gpu.nvlink_gen, gpu.nvlink_links,
                      gpu.nvlink_links * gpu.nvlink_bytes_per_s_per_link / 1e9);
-}
-
-nlohmann::json rate_json(const Rate& rate) {
-  return {{"gb_per_s", rate.bytes_per_s / 1e9},
-          {"nominal_gb_per_s", rate.nominal_bytes_per_s / 1e9},
-          {"nccl_gb_per_s", rate.nccl_bytes_per_s / 1e9},
-          {"latency_us", rate.latency * 1e6}};
 }
 
 std::string short_kind(NetworkKind kind) {

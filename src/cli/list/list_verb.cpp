@@ -29,13 +29,13 @@ constexpr Listing kListings[] = {
     {"models", "models for compare MODEL and train MODEL --on MACHINE", models_text, models_json},
 };
 
-constexpr const char* kExample = R"(
+constexpr const char* kListExample = R"(
 Examples:
   gradwire list machines
   gradwire list gpus --json
 )";
 
-struct Flags {
+struct ListFlags {
   std::string what;
   bool json = false;
 };
@@ -60,7 +60,7 @@ const Listing& find_listing(std::string_view what) {
                                 did_you_mean(what, names())));
 }
 
-void print_list(const Flags& flags) {
+void print_list(const ListFlags& flags) {
   if (flags.what.empty() && flags.json) return fmt::print("{}\n", nlohmann::json{{"lists", names()}}.dump(2));
   if (flags.what.empty()) return fmt::print("{}", contents());
   const Listing& listing = find_listing(flags.what);
@@ -71,11 +71,11 @@ void print_list(const Flags& flags) {
 }  // namespace
 
 void add_list_verb(CLI::App& app, int& exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ListFlags>();
   CLI::App* verb = app.add_subcommand("list", "lists what is built in: " + join(names(), ", "));
   verb->add_option("what", flags->what, join(names(), ", ") + "; without: what there is");
   verb->add_flag("--json", flags->json, "one JSON object and nothing else");
-  verb->footer(kExample);
+  verb->footer(kListExample);
   verb->callback([flags, &exit_code] {
     print_list(*flags);
     exit_code = 0;

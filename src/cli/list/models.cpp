@@ -15,7 +15,7 @@ std::string gigaflops(double flops) {
   return fmt::format(fmt::runtime(flops < 1e12 ? "{:.3g}" : "{:.0f}"), flops / 1e9);
 }
 
-std::string row(const ModelEntry& entry) {
+std::string model_row(const ModelEntry& entry) {
   const auto parameters = fmt::format("{:.1f} M", static_cast<double>(entry.parameters) / 1e6);
   return wrapped(fmt::format("{:22}{:>11}{:>6}{:>8}  {}", entry.name, parameters, entry.batch,
                              gigaflops(forward_flops(build_model(entry.name))), entry.title),
@@ -26,7 +26,7 @@ std::string row(const ModelEntry& entry) {
 
 std::string models_text() {
   auto text = fmt::format("{:22}{:>11}{:>6}{:>8}  what it is\n", "model", "parameters", "batch", "GFLOP");
-  for (const auto& entry : all_models()) text += row(entry);
+  for (const auto& entry : all_models()) text += model_row(entry);
   return text + "\n" +
          wrapped(
              "batch: per GPU, when you say none. GFLOP: of one sample, forward. A model of your own: write "

@@ -5,13 +5,6 @@
 namespace gradwire {
 namespace {
 
-nlohmann::json rate_json(const Rate& rate) {
-  return {{"gb_per_s", rate.bytes_per_s / 1e9},
-          {"nominal_gb_per_s", rate.nominal_bytes_per_s / 1e9},
-          {"nccl_gb_per_s", rate.nccl_bytes_per_s / 1e9},
-          {"latency_us", rate.latency * 1e6}};
-}
-
 nlohmann::json devices_json(const Topology& topology) {
   auto list = nlohmann::json::array();
   for (const Device& device : topology.devices())
@@ -63,6 +56,13 @@ nlohmann::json network_json(const NetworkSpec& network) {
 }
 
 }  // namespace
+
+nlohmann::json rate_json(const Rate& rate) {
+  return {{"gb_per_s", rate.bytes_per_s / 1e9},
+          {"nominal_gb_per_s", rate.nominal_bytes_per_s / 1e9},
+          {"nccl_gb_per_s", rate.nccl_bytes_per_s / 1e9},
+          {"latency_us", rate.latency * 1e6}};
+}
 
 nlohmann::json machine_json(const Machine& machine) {
   const Endpoints endpoints = endpoints_of(machine);

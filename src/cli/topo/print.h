@@ -10,5 +10,6 @@ namespace gradwire {
 
 std::string machine_text(const Machine&);  // heading, matrix, picture, GB/s, what was assumed; 80 columns
 nlohmann::json machine_json(const Machine&);
+nlohmann::json rate_json(const Rate&);
 
 }  // namespace gradwire

@@ -9,7 +9,7 @@
 namespace gradwire {
 namespace {
 
-using Row = std::vector<std::string>;
+using TextRow = std::vector<std::string>;
 
 std::string padded(const std::string& cell, std::size_t width, bool flush_left) {
   const std::size_t used = display_width(cell);
@@ -21,9 +21,9 @@ void cut_trailing_blanks(std::string& line) {
   while (!line.empty() && line.back() == ' ') line.pop_back();
 }
 
-std::vector<std::size_t> widths_of(const std::vector<Row>& rows) {
+std::vector<std::size_t> widths_of(const std::vector<TextRow>& rows) {
   std::vector<std::size_t> widths;
-  for (const Row& row : rows) {
+  for (const TextRow& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
   }
@@ -32,10 +32,10 @@ std::vector<std::size_t> widths_of(const std::vector<Row>& rows) {
 
 }  // namespace
 
-std::string aligned(const std::vector<Row>& rows, std::size_t left) {
+std::string aligned(const std::vector<TextRow>& rows, std::size_t left) {
   const std::vector<std::size_t> widths = widths_of(rows);
   std::string text;
-  for (const Row& row : rows) {
+  for (const TextRow& row : rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
       if (i > 0) line += "  ";
@@ -57,7 +57,7 @@ GridWidths grid_widths(const Grid& grid) {
   GridWidths widths;
   for (const std::string& name : grid.rows) widths.head = std::max(widths.head, name.size());
   for (const std::string& name : grid.columns) widths.column = std::max(widths.column, name.size());
-  for (const Row& row : grid.cells)
+  for (const TextRow& row : grid.cells)
     for (const std::string& cell : row) widths.column = std::max(widths.column, display_width(cell));
   return widths;
 }

@@ -10,7 +10,7 @@
 namespace gradwire {
 namespace {
 
-constexpr const char* kExample = R"(
+constexpr const char* kTopoExample = R"(
 MACHINE is
   NAME                  a preset: dgx-a100, 2x-titan-rtx-pcie
                         (see gradwire list machines)
@@ -28,7 +28,7 @@ Examples:
   nvidia-smi topo -m > box.txt; gradwire topo --on box.txt:rtx4090
 )";
 
-struct Flags {
+struct TopoFlags {
   std::string on = "this";
   bool json = false;
 };
@@ -36,13 +36,13 @@ struct Flags {
 }  // namespace
 
 void add_topo_verb(CLI::App& app, int& exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<TopoFlags>();
   CLI::App* verb =
       app.add_subcommand("topo", "shows devices, links and the path between every pair, with GB/s");
   verb->add_option("--on,machine", flags->on, "the machine to show, with or without --on")
       ->type_name("MACHINE");
   verb->add_flag("--json", flags->json, "one JSON object and nothing else");
-  verb->footer(kExample);
+  verb->footer(kTopoExample);
   verb->callback([flags, &exit_code] {
     const Machine machine = find_machine(flags->on);
     if (flags->json)

@@ -29,21 +29,21 @@ struct Telling {
 
 nlohmann::json result_json(const TrainOnOptions& options, const StepEstimate& estimate,
                            const Telling& telling) {
-  nlohmann::json json = {{"model", options.model},
-                         {"on", options.on},
-                         {"ranks", estimate.ranks},
-                         {"batch", estimate.batch},
-                         {"samples_per_s", estimate.samples_per_s},
-                         {"step_ms", estimate.step * 1e3},
-                         {"loss_first", nullptr},
-                         {"loss_last", nullptr},
-                         {"scaling", estimate.scaling},
-                         {"relative_error", estimate.relative_error},
-                         {"breakdown_ms", breakdown_json(estimate.parts)}};
-  if (!options.trace.empty()) json["trace"] = options.trace;
-  json["warnings"] = nlohmann::json::array();
-  if (!telling.problem.empty()) json["warnings"].push_back(telling.problem);
-  return json;
+  nlohmann::json result = {{"model", options.model},
+                           {"on", options.on},
+                           {"ranks", estimate.ranks},
+                           {"batch", estimate.batch},
+                           {"samples_per_s", estimate.samples_per_s},
+                           {"step_ms", estimate.step * 1e3},
+                           {"loss_first", nullptr},
+                           {"loss_last", nullptr},
+                           {"scaling", estimate.scaling},
+                           {"relative_error", estimate.relative_error},
+                           {"breakdown_ms", breakdown_json(estimate.parts)}};
+  if (!options.trace.empty()) result["trace"] = options.trace;
+  result["warnings"] = nlohmann::json::array();
+  if (!telling.problem.empty()) result["warnings"].push_back(telling.problem);
+  return result;
 }
 
 std::string machine_title(const TrainOnOptions& options, const Workload& workload,

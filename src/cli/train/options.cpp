@@ -46,7 +46,7 @@ void check_wires(const TrainOptions& options) {
         "--checkpoint with --backend none: ranks that train apart have no common model to keep");
 }
 
-void check_numbers(const TrainOptions& options) {
+void check_training_numbers(const TrainOptions& options) {
   check_range("--batch", options.batch, 1, 1 << 20);
   check_range("--accumulate", options.accumulate, 1, 1 << 20);
   check_range("--steps", options.steps, 1, 1e9);
@@ -83,7 +83,7 @@ TrainOptions complete(TrainOptions options) {
     if (options.sequence == 0) options.sequence = std::min(128, model.shape.context);
     check_range("--sequence", options.sequence, 1, model.shape.context);
   }
-  check_numbers(options);
+  check_training_numbers(options);
   check_choice("--data", options.data, {"real", "generated"});
   check_choice("--precision", options.precision, {"f32", "f64", "bf16"});
   check_choice("--compress", options.compress, {"none", "fp16", "bf16", "powersgd"});

@@ -19,7 +19,7 @@
 namespace gradwire {
 namespace {
 
-constexpr const char* kExample = R"(
+constexpr const char* kTrainExample = R"(
 Trains with DistributedDataParallel and says where a median step's time went.
 Images are digits in the system's fonts, tested on fonts that were not learnt;
 text is the licences every Debian has, byte by byte (or --text FILE); resnets
@@ -31,7 +31,7 @@ Other nodes join with --nnodes, --node-rank and --master, as under
 Models:
 )";
 
-constexpr const char* kExamples = R"(
+constexpr const char* kTrainExamples = R"(
 Examples:
   gradwire train mlp -n 2
   gradwire train gpt-tiny -n 2 --steps 200 --trace step.json
@@ -47,7 +47,7 @@ train apart, and what collectives take there.
   gradwire train apart.json --on wires.json
 )";
 
-struct Flags {
+struct TrainFlags {
   LaunchFlags launch;
   TrainOptions train;
   std::string on;
@@ -97,7 +97,7 @@ std::string find_trainer() {
 }
 
 // What is said alike of a real run and of a model of one.
-int simulate(const Flags& flags) {
+int simulate(const TrainFlags& flags) {
   TrainOnOptions options;
   const TrainOptions& train = flags.train;
   options.model = train.model;
@@ -117,7 +117,7 @@ int simulate(const Flags& flags) {
   return train_on_machine(options);
 }
 
-int run_train(const Flags& flags) {
+int run_train(const TrainFlags& flags) {
   if (!flags.on.empty()) return simulate(flags);
   const TrainOptions train = complete(flags.train);
   LaunchOptions options = launch_options(flags.launch);
@@ -183,7 +183,7 @@ void add_file_flags(CLI::App& verb, TrainOptions& train) {
 void add_train_verb(CLI::App& app, int& exit_code) {
   auto* verb =
       app.add_subcommand("train", "train a built-in model on several ranks, and say where the time went");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<TrainFlags>();
   flags->launch.ranks = 2;
   verb->add_option("model", flags->train.model, "one of those below; with --on any of gradwire list models")
       ->required();
@@ -195,7 +195,7 @@ void add_train_verb(CLI::App& app, int& exit_code) {
   add_training_flags(*verb, flags->train);
   add_communication_flags(*verb, flags->train);
   add_file_flags(*verb, flags->train);
-  verb->footer(kExample + model_list() + kExamples);
+  verb->footer(kTrainExample + model_list() + kTrainExamples);
   verb->callback([verb, flags, &exit_code] {
     flags->ranks_given = verb->count("--ranks") > 0;
     if (!flags->on.empty())

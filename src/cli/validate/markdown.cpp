@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "cli/validate/print.h"
 #include "predict/validation/remarks.h"
 
@@ -12,14 +13,13 @@ namespace {
 
 constexpr int kWorstSweeps = 15;
 
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-
 std::string row(const std::string& name, const std::vector<ValidationPoint>& points) {
   const ErrorSummary of = summarize(points);
   if (of.count == 0) return "";
-  return fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", name, of.count, percent(of.mean_abs_error),
-                     percent(of.median_abs_error), percent(of.p90_abs_error), percent(of.bias),
-                     of.alpha_beta_error > 0 ? percent(of.alpha_beta_error) : "-");
+  return fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", name, of.count,
+                     format_percent(of.mean_abs_error), format_percent(of.median_abs_error),
+                     format_percent(of.p90_abs_error), format_percent(of.bias),
+                     of.alpha_beta_error > 0 ? format_percent(of.alpha_beta_error) : "-");
 }
 
 constexpr const char* kHead =
@@ -73,8 +73,8 @@ std::string worst_sweeps(const Points& points) {
   std::string text = "\n### The worst sweeps, one by one\n\n";
   for (std::size_t i = 0; i < errors.size() && i < kWorstSweeps; ++i) {
     const auto& [error, id] = errors[i];
-    text += fmt::format("- **{}**: {} off on average, {} {}. {}\n", id, percent(error),
-                        percent(std::abs(of[id].bias)), of[id].bias < 0 ? "too fast" : "too slow",
+    text += fmt::format("- **{}**: {} off on average, {} {}. {}\n", id, format_percent(error),
+                        format_percent(std::abs(of[id].bias)), of[id].bias < 0 ? "too fast" : "too slow",
                         find_remark(id).value_or("No cause known."));
   }
   return text;

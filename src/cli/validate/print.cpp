@@ -12,15 +12,13 @@
 namespace gradwire {
 namespace {
 
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-
 std::string summary_line(const std::string& name, const ErrorSummary& summary) {
   if (summary.count == 0)
     return fmt::format("{:<34} {:>5} {:>7} {:>7} {:>7} {:>7} {:>7}\n", name, 0, "-", "-", "-", "-", "-");
   return fmt::format("{:<34} {:>5} {:>7} {:>7} {:>7} {:>7} {:>7}\n", name, summary.count,
-                     percent(summary.mean_abs_error), percent(summary.median_abs_error),
-                     percent(summary.p90_abs_error), percent(summary.bias),
-                     summary.alpha_beta_error > 0 ? percent(summary.alpha_beta_error) : "-");
+                     format_percent(summary.mean_abs_error), format_percent(summary.median_abs_error),
+                     format_percent(summary.p90_abs_error), format_percent(summary.bias),
+                     summary.alpha_beta_error > 0 ? format_percent(summary.alpha_beta_error) : "-");
 }
 
 std::set<std::string> kinds_of(const Validation& validation) {

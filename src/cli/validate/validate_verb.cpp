@@ -12,7 +12,7 @@
 namespace gradwire {
 namespace {
 
-constexpr const char* kExample = R"(
+constexpr const char* kValidateExample = R"(
 FILE holds measured records, one JSON object a line, as docs/records.md says:
 all-reduce sweeps and training runs. Every row is predicted without its answer:
 where a platform is among the built-in measurements, the calibration of
@@ -29,7 +29,7 @@ Examples:
 
 constexpr int kShownPoints = 30;
 
-struct Flags {
+struct ValidateFlags {
   std::vector<std::string> files;
   std::string markdown;
   bool json = false, fit = false, all = false;
@@ -57,7 +57,7 @@ std::string fitted(std::span<const Record> records) {
          calibration_yaml(calibrate(all));
 }
 
-int run_validate(const Flags& flags) {
+int run_validate(const ValidateFlags& flags) {
   if (flags.fit) {  // a calibration must not rest on less than what it was given
     fmt::print("{}", fitted(read_all(flags.files, nullptr)));
     return 0;
@@ -79,13 +79,13 @@ int run_validate(const Flags& flags) {
 
 void add_validate_verb(CLI::App& app, int& exit_code) {
   auto* verb = app.add_subcommand("validate", "predictions against measured records, with the error of each");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ValidateFlags>();
   verb->add_option("files", flags->files, "measured records, JSON lines")->required();
   verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
   verb->add_flag("--all", flags->all, "show every point, not the worst alone");
   verb->add_option("--markdown", flags->markdown, "also write the report here");
   verb->add_flag("--fit", flags->fit, "print a calibration fitted to these records instead");
-  verb->footer(kExample);
+  verb->footer(kValidateExample);
   verb->callback([flags, &exit_code] { exit_code = run_validate(*flags); });
 }
 
