@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "net/address_socket.h"
+#include "net/address/socket.h"
 #include "support/session.h"
 
 namespace gradwire {

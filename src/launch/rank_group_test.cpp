@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "net/address_socket.h"
+#include "net/address/socket.h"
 #include "support/has_ended.h"
 
 namespace gradwire {

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/files.h"
-#include "net/address_socket.h"
+#include "net/address/socket.h"
 #include "support/has_ended.h"
 
 namespace gradwire {

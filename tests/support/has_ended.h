@@ -7,7 +7,7 @@
 
 #include "base/deadline.h"
 #include "base/fd.h"
-#include "net/address_socket.h"
+#include "net/address/socket.h"
 
 namespace gradwire {
 

@@ -13,7 +13,7 @@
 #include "cli/bench/rank.h"
 #include "cli/progress.h"
 #include "cli/usage.h"
-#include "net/rendezvous.h"
+#include "net/rendezvous/rendezvous.h"
 
 namespace gradwire {
 namespace {

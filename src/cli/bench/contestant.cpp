@@ -12,10 +12,10 @@
 #include "cli/bench/sampler.h"
 #include "comm/make.h"
 #include "launch/rank_group.h"
-#include "net/address_socket.h"
-#include "net/rendezvous_environment.h"
-#include "net/store_server.h"
-#include "net/store_tcp.h"
+#include "net/address/socket.h"
+#include "net/rendezvous/environment.h"
+#include "net/store/server.h"
+#include "net/store/tcp.h"
 
 namespace gradwire {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/error.h"
-#include "net/store_memory.h"
+#include "net/store/memory.h"
 
 namespace gradwire {
 namespace {

@@ -15,7 +15,7 @@
 #include "cli/train/restart.h"
 #include "cli/train/result.h"
 #include "cli/train/trainer.h"
-#include "net/rendezvous.h"
+#include "net/rendezvous/rendezvous.h"
 
 namespace gradwire {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "net/address_interface.h"
+#include "net/address/interface.h"
 #include "net/exchange.h"
 
 namespace gradwire {
