@@ -55,9 +55,14 @@ function(gradwire_test name)
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests) # "support/...", which needs no linking
   target_link_libraries(${name} PRIVATE ${arg_USES} gradwire_flags GTest::gtest GTest::gmock GTest::gtest_main)
+  string(REPLACE ";" "\\;" labels "${arg_LABELS}") # a list in a list
   gtest_discover_tests(${name} TEST_PREFIX "${name}: " DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+    PROPERTIES LABELS "${labels}" TIMEOUT ${arg_TIMEOUT})
+  if("train" IN_LIST arg_LABELS)
+    add_dependencies(train_tests ${name})
+  endif()
 endfunction()
+add_custom_target(train_tests) # what has the label `train`: DistributedDataParallel and all that trains
 
 # gradwire_benchmark(NAME SOURCES ... USES ...): a Google Benchmark program, built with the tests, run by hand.
 function(gradwire_benchmark name)

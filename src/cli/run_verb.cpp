@@ -1,8 +1,8 @@
-#include "cli/run_verb.h"
-
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/launch_flags.h"
+#include "cli/verbs.h"
 #include "launch/launcher.h"
 
 namespace gradwire {
