@@ -68,10 +68,11 @@ std::string plain_number(double value) { return fmt::format("{:.3g}", value); }
 std::string bar_text(const StackedBars& chart, const std::vector<double>& values, double cells_per_unit) {
   std::string text;
   double sum = 0;
-  for (long drawn = 0; const double value : values) {
-    const auto& mark = chart.parts[static_cast<std::size_t>(&value - values.data())].mark;
-    sum += value;
-    for (const long end = std::lround(sum * cells_per_unit); drawn < end; ++drawn) text += mark;
+  long drawn = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    sum += values[i];
+    for (const long end = std::lround(sum * cells_per_unit); drawn < end; ++drawn)
+      text += chart.parts[i].mark;
   }
   return text;
 }
