@@ -69,7 +69,7 @@ void step(BucketLedger& ledger, Oracle& oracle, int parameter, Gradient what) {
   oracle.noted[static_cast<std::size_t>(parameter)] = true;
   for (int bucket = 0; bucket < ledger.buckets(); ++bucket) after += oracle.complete(bucket);
   ASSERT_EQ(completed.has_value(), after == before + 1);
-  if (completed) ASSERT_TRUE(oracle.complete(*completed));
+  ASSERT_TRUE(!completed || oracle.complete(*completed));
   while (const auto bucket = ledger.take_next()) {
     ASSERT_EQ(*bucket, oracle.left) << "buckets leave in their order, each once";
     ASSERT_TRUE(oracle.complete(*bucket));
