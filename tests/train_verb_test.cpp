@@ -68,7 +68,7 @@ TEST(TrainVerb, writes_a_trace_of_every_rank_step_and_bucket) {
   auto run = gradwire_train(
       {"mlp", "-n", "2", "--steps", "4", "--batch", "4", "--bucket-mb", "5", "--trace", file.string()});
   EXPECT_EQ(run.finish(), 0) << run.text();
-  EXPECT_THAT(run.text(), AllOf(HasSubstr("10.03 M parameters"), HasSubstr("loss "), HasSubstr("B backward"),
+  EXPECT_THAT(run.text(), AllOf(HasSubstr("10.03 M parameters"), HasSubstr("loss "), HasSubstr("B  backward"),
                                 HasSubstr("perfetto")));
   const Timeline timeline = read_timeline(file);
   EXPECT_EQ(timeline.ranks, 2);
