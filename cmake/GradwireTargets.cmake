@@ -18,7 +18,9 @@ target_compile_options(gradwire_flags INTERFACE
   # g++ 12 takes assignments of literals to std::string for overlapping copies (GCC bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   # It warns of types local to a file that a class holds, unless that file is the one it was called with.
-  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${GRADWIRE_UNITY}>>:-Wno-subobject-linkage>)
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${GRADWIRE_UNITY}>>:-Wno-subobject-linkage>
+  # And clang of names that are local to another file.
+  $<$<AND:$<CXX_COMPILER_ID:Clang>,$<BOOL:${GRADWIRE_UNITY}>>:-Wno-shadow>)
 if(GRADWIRE_SANITIZE)
   target_compile_options(gradwire_flags INTERFACE -fsanitize=${GRADWIRE_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)
