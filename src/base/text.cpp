@@ -28,4 +28,29 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
   return all;
 }
 
+namespace {
+
+// Bytes of the character that begins here; 0: it is none. Control characters of C1 count as none.
+std::size_t character_at(std::string_view text, std::size_t at) {
+  const auto first = static_cast<unsigned char>(text[at]);
+  if (first < 0x80) return first >= ' ' && first != 0x7f ? 1 : 0;
+  const std::size_t size = first >= 0xf0 && first < 0xf5 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;
+  if (size == 0 || first >= 0xf5 || at + size > text.size()) return 0;
+  for (std::size_t i = 1; i < size; ++i)
+    if ((static_cast<unsigned char>(text[at + i]) & 0xc0) != 0x80) return 0;
+  return first == 0xc2 && static_cast<unsigned char>(text[at + 1]) < 0xa0 ? 0 : size;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string safe;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t size = character_at(text, at);
+    safe += size == 0 ? std::string_view("?") : text.substr(at, size);
+    at += size == 0 ? 1 : size;
+  }
+  return safe;
+}
+
 }  // namespace gradwire

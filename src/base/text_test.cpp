@@ -41,5 +41,11 @@ TEST(FindInteger, refuses_what_the_type_cannot_hold) {
   EXPECT_EQ(find_integer<std::uint16_t>("-1"), std::nullopt);
 }
 
+TEST(Text, lets_nothing_raw_through_to_a_terminal) {
+  EXPECT_EQ(printable("plain \xc3\xa4 \xe2\x82\xac"), "plain \xc3\xa4 \xe2\x82\xac");
+  EXPECT_EQ(printable("a\x1b[31mb\n\x7f"), "a?[31mb??");
+  EXPECT_EQ(printable("\xc2\x9b \xff \xe2\x82"), "?? ? ??");  // C1's CSI, no UTF-8, cut off
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -1,0 +1,27 @@
+// The table that nccl-tests prints: bus bandwidth by size. Pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+
+namespace gradwire {
+
+struct NcclTestRow {
+  Bytes bytes = 0;
+  double time_us = 0, busbw_gbps = 0;  // out of place
+  int line = 0;
+};
+
+struct NcclTestTable {
+  std::string file;
+  int ranks = 0;    // lines "#  Rank  0 ..."; 0: not shown
+  std::string gpu;  // as those lines name it
+  std::vector<NcclTestRow> rows;
+};
+
+NcclTestTable parse_nccl_tests(std::string_view text, const std::string& name);
+
+}  // namespace gradwire

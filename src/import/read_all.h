@@ -1,0 +1,37 @@
+// Any mix of files in any order, and folders of them, read into what they are. Traces are read side by side,
+// one thread a processor. Values out.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "import/file_kind.h"
+#include "import/profile.h"
+#include "trace/timeline.h"
+
+namespace gradwire {
+
+struct NamedTimeline {
+  std::string file;
+  Timeline timeline;
+};
+
+struct ReadFile {
+  std::string file;
+  FileKind kind = FileKind::unknown;
+  std::string problem;  // why it could not be used; empty: it was
+};
+
+struct Gathered {
+  std::vector<ReadFile> files;  // all that were looked at
+  std::vector<Profile> profiles;
+  std::vector<NamedTimeline> timelines;
+  std::vector<std::string> machines;  // files that describe one: nvidia-smi topo -m, NCCL's XML
+};
+
+// A file that can't be used has its reason in `files`; one that does not exist throws ConfigError. In a folder,
+// and in folders in it, files of no known kind are passed over.
+Gathered read_all(const std::vector<std::string>& paths);
+
+}  // namespace gradwire
