@@ -14,6 +14,7 @@
 #include "cli/bench/bench_verb.h"
 #include "cli/compare/compare_verb.h"
 #include "cli/explain/analyze_verb.h"
+#include "cli/explain/doctor_verb.h"
 #include "cli/help.h"
 #include "cli/list/list_verb.h"
 #include "cli/run_verb.h"
@@ -32,6 +33,7 @@ constexpr const char* kExamples = R"(Each verb has --help with examples. Two to 
 void add_verbs(CLI::App& app, int& exit_code) {
   gradwire::add_compare_verb(app, exit_code);
   gradwire::add_analyze_verb(app, exit_code);
+  gradwire::add_doctor_verb(app, exit_code);
   gradwire::add_train_verb(app, exit_code);
   gradwire::add_bench_verb(app, exit_code);
   gradwire::add_run_verb(app, exit_code);

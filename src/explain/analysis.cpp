@@ -29,7 +29,8 @@ std::vector<int> numbered_ranks(const std::vector<Profile>& profiles, std::vecto
     while (!taken.insert(next).second) ++next;
     rank = next;
   }
-  if (unsaid && profiles.size() > 1) notes.push_back("not every trace says its rank: those are numbered in the order given");
+  if (unsaid && profiles.size() > 1)
+    notes.push_back("not every trace says its rank: those are numbered in the order given");
   if (twice) notes.push_back("several traces say they are the same rank: the later ones are numbered anew");
   return ranks;
 }
@@ -82,7 +83,8 @@ void note_what_is_missing(RunAnalysis& analysis, const std::vector<Profile>& pro
                    : "waiting is counted among these alone"));
   for (const AnalyzedRank& rank : analysis.ranks)
     if (rank.steps_from != "ProfilerStep" && rank.steps_from != "recorded") {
-      analysis.notes.push_back(fmt::format("no ProfilerStep in the trace: steps are taken from {}", rank.steps_from));
+      analysis.notes.push_back(
+          fmt::format("no ProfilerStep in the trace: steps are taken from {}", rank.steps_from));
       break;
     }
 }

@@ -26,7 +26,7 @@ struct RunAnalysis {
   std::vector<CollectiveRow> collectives;
   BottleneckVerdict verdict;
   std::optional<int> world;
-  std::string gpu;                 // as the trace names it; empty: not said
+  std::string gpu;  // as the trace names it; empty: not said
   Reach reach = Reach::unknown;
   std::vector<std::string> notes;  // what is missing or was assumed, for people
 };
@@ -37,7 +37,8 @@ RunAnalysis analyze_profiles(const std::vector<Profile>&, const Machine* machine
 
 // What both have in common: `spans` of each of analysis.ranks, in their order, are matched and summed up, and
 // the verdict is given. Ranks are sorted.
-void finish_analysis(RunAnalysis& analysis, std::vector<std::vector<CollectiveSpan>>& spans, const Machine* machine);
+void finish_analysis(RunAnalysis& analysis, std::vector<std::vector<CollectiveSpan>>& spans,
+                     const Machine* machine);
 
 // The same of a run that Gradwire recorded itself.
 RunAnalysis analyze_timeline(const Timeline&, const std::string& file, const Machine* machine = nullptr);

@@ -72,7 +72,8 @@ TEST(RankSteps, end_a_step_where_the_gpu_is_done_with_it) {
 TEST(RankSteps, fall_back_to_the_optimizer_or_the_whole_trace) {
   SampleTrace optimizer;
   for (int i = 0; i < 3; ++i)
-    optimizer.kernel(i * 100.0 + 10, 50).host("user_annotation", "Optimizer.step#Adam.step", i * 100.0 + 80, 20);
+    optimizer.kernel(i * 100.0 + 10, 50)
+        .host("user_annotation", "Optimizer.step#Adam.step", i * 100.0 + 80, 20);
   EXPECT_EQ(rank_steps(optimizer.profile()).steps.size(), 3u);
   EXPECT_EQ(rank_steps(optimizer.profile()).steps_from, "Optimizer.step");
   EXPECT_EQ(rank_steps(SampleTrace().kernel(0, 5).kernel(10, 5).profile()).steps_from, "the whole trace");
@@ -100,7 +101,8 @@ TEST(Analysis, says_what_one_rank_of_many_can_not_tell) {
 }
 
 TEST(Analysis, numbers_ranks_that_do_not_say_theirs) {
-  const auto analysis = analyze_profiles({SampleTrace().kernel(0, 1).profile(), SampleTrace().kernel(0, 1).profile()});
+  const auto analysis =
+      analyze_profiles({SampleTrace().kernel(0, 1).profile(), SampleTrace().kernel(0, 1).profile()});
   EXPECT_EQ(analysis.ranks[0].summary.rank, 0);
   EXPECT_EQ(analysis.ranks[1].summary.rank, 1);
   EXPECT_THROW(analyze_profiles({}), ConfigError);
@@ -120,7 +122,8 @@ TEST(Verdict, is_communication_between_nodes_where_there_are_more_ranks_than_gpu
 
 TEST(Verdict, is_input_where_the_loop_waits_for_a_batch) {
   SampleTrace trace;
-  trace.step(0, 0, 10000).host("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 6000);
+  trace.step(0, 0, 10000)
+      .host("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 6000);
   trace.kernel(6100, 3800);
   const auto analysis = analyze_profiles({trace.profile()});
   EXPECT_EQ(analysis.verdict.bottleneck, Bottleneck::input);
@@ -129,7 +132,9 @@ TEST(Verdict, is_input_where_the_loop_waits_for_a_batch) {
 
 TEST(Verdict, is_input_too_where_the_processor_runs_nothing_for_milliseconds) {
   SampleTrace trace;
-  trace.step(0, 0, 30000).kernel(10, 5000).kernel(25000, 4000);  // launches at 5 and 24995 us, nothing between
+  trace.step(0, 0, 30000)
+      .kernel(10, 5000)
+      .kernel(25000, 4000);  // launches at 5 and 24995 us, nothing between
   EXPECT_EQ(analyze_profiles({trace.profile()}).verdict.bottleneck, Bottleneck::input);
 }
 
@@ -141,7 +146,8 @@ TEST(Verdict, is_launch_where_small_kernels_leave_gaps) {
 }
 
 TEST(Verdict, is_compute_where_the_gpu_is_busy) {
-  EXPECT_EQ(analyze_profiles({SampleTrace().step(0, 0, 1000).kernel(10, 950).profile()}).verdict.bottleneck, Bottleneck::compute);
+  EXPECT_EQ(analyze_profiles({SampleTrace().step(0, 0, 1000).kernel(10, 950).profile()}).verdict.bottleneck,
+            Bottleneck::compute);
 }
 
 TEST(Verdict, names_the_straggler_and_what_it_does_longer) {
@@ -188,8 +194,14 @@ TEST(Analysis, takes_a_run_that_gradwire_recorded) {
   for (int step = 0; step < 3; ++step) {
     const double begin = step * 0.010;
     timeline.spans.push_back({.step = step, .kind = SpanKind::forward, .begin = begin, .end = begin + 0.004});
-    timeline.spans.push_back({.step = step, .kind = SpanKind::backward, .begin = begin + 0.004, .end = begin + 0.008});
-    timeline.spans.push_back({.step = step, .kind = SpanKind::bucket, .begin = begin + 0.007, .end = begin + 0.010, .bucket = 0, .bytes = 1000});
+    timeline.spans.push_back(
+        {.step = step, .kind = SpanKind::backward, .begin = begin + 0.004, .end = begin + 0.008});
+    timeline.spans.push_back({.step = step,
+                              .kind = SpanKind::bucket,
+                              .begin = begin + 0.007,
+                              .end = begin + 0.010,
+                              .bucket = 0,
+                              .bytes = 1000});
   }
   const auto analysis = analyze_timeline(timeline, "t.json");
   EXPECT_EQ(analysis.ranks.at(0).steps, 2);

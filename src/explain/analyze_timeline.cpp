@@ -12,7 +12,8 @@ Nanoseconds in_nanoseconds(Seconds time) { return static_cast<Nanoseconds>(time 
 
 std::map<Rank, std::vector<RankStep>> steps_by_rank(const Timeline& timeline) {
   std::map<Rank, std::vector<RankStep>> ranks;
-  for (const StepParts& step : step_parts(timeline)) ranks[step.rank].push_back({step.step, {}, {.parts = step.parts}});
+  for (const StepParts& step : step_parts(timeline))
+    ranks[step.rank].push_back({step.step, {}, {.parts = step.parts}});
   return ranks;
 }
 
@@ -38,7 +39,8 @@ std::vector<CollectiveSpan> bucket_spans(const Timeline& timeline, Rank rank, in
   Intervals computing, waiting;
   for (const Span& span : timeline.spans)
     if (span.rank == rank && span.kind != SpanKind::bucket)
-      (is_compute(span.kind) ? computing : waiting).push_back({in_nanoseconds(span.begin), in_nanoseconds(span.end)});
+      (is_compute(span.kind) ? computing : waiting)
+          .push_back({in_nanoseconds(span.begin), in_nanoseconds(span.end)});
   computing = without(united(std::move(computing)), united(std::move(waiting)));
   std::vector<CollectiveSpan> spans;
   for (const Span& span : timeline.spans)

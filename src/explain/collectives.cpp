@@ -10,14 +10,10 @@ namespace gradwire {
 namespace {
 
 int step_at(const RankSteps& steps, Nanoseconds moment) {
-  const auto after = std::upper_bound(steps.steps.begin(), steps.steps.end(), moment,
-                                      [](Nanoseconds value, const RankStep& step) { return value < step.window.begin; });
+  const auto after =
+      std::upper_bound(steps.steps.begin(), steps.steps.end(), moment,
+                       [](Nanoseconds value, const RankStep& step) { return value < step.window.begin; });
   return after == steps.steps.begin() ? -1 : std::prev(after)->number;
-}
-
-bool is_collective(const Profile& profile, const RankSteps& steps, const Activity& activity) {
-  if (steps.on_gpu) return activity.kind == ActivityKind::communication;
-  return activity.kind == ActivityKind::annotation && is_backend_span(profile.name_of(activity));
 }
 
 CollectiveSpan span_of(const Profile& profile, const RankSteps& steps, const Activity& activity) {
@@ -64,8 +60,8 @@ std::map<CountKey, int> call_counts(const std::map<MatchKey, CollectiveSpan*>& o
 }
 
 void tell_wait_from_transfer(const std::vector<CollectiveSpan*>& call) {
-  CollectiveSpan* const last =
-      *std::min_element(call.begin(), call.end(), [](auto a, auto b) { return a->duration() < b->duration(); });
+  CollectiveSpan* const last = *std::min_element(
+      call.begin(), call.end(), [](auto a, auto b) { return a->duration() < b->duration(); });
   for (CollectiveSpan* span : call) {
     span->transfer = last->duration();
     last->caused += span->wait();
@@ -107,6 +103,11 @@ CollectiveRow row_of(const CollectiveSpan& like, const RowSamples& samples, doub
 
 }  // namespace
 
+bool is_collective(const Profile& profile, const RankSteps& steps, const Activity& activity) {
+  if (steps.on_gpu) return activity.kind == ActivityKind::communication;
+  return activity.kind == ActivityKind::annotation && is_backend_span(profile.name_of(activity));
+}
+
 std::vector<CollectiveSpan> collective_spans(const Profile& profile, const RankSteps& steps) {
   std::vector<CollectiveSpan> spans;
   for (const Activity& activity : profile.activities)
@@ -127,17 +128,20 @@ void match_collectives(std::vector<std::vector<CollectiveSpan>>& ranks) {
   for (const auto& [key, spans] : calls) {
     const auto& agreed = counts[{std::get<0>(key), std::get<1>(key), std::get<2>(key)}];
     const bool numbered = std::get<2>(key) == -2;
-    if (spans.size() < 2 || (!numbered && std::adjacent_find(agreed.begin(), agreed.end(), std::not_equal_to<>()) != agreed.end()))
+    if (spans.size() < 2 || (!numbered && std::adjacent_find(agreed.begin(), agreed.end(),
+                                                             std::not_equal_to<>()) != agreed.end()))
       continue;
     tell_wait_from_transfer(spans);
   }
 }
 
-std::vector<CollectiveRow> collective_rows(const std::vector<std::vector<CollectiveSpan>>& ranks, double steps) {
+std::vector<CollectiveRow> collective_rows(const std::vector<std::vector<CollectiveSpan>>& ranks,
+                                           double steps) {
   std::map<std::tuple<std::string, std::string, Bytes>, std::pair<CollectiveSpan, RowSamples>> groups;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank)
     for (const CollectiveSpan& span : ranks[rank]) {
-      auto& [like, samples] = groups.try_emplace({span.group, span.collective, span.bytes}, span, RowSamples{}).first->second;
+      auto& [like, samples] =
+          groups.try_emplace({span.group, span.collective, span.bytes}, span, RowSamples{}).first->second;
       samples.times.push_back(static_cast<double>(span.duration()) * 1e-9);
       if (span.transfer) samples.transfers.push_back(static_cast<double>(*span.transfer) * 1e-9);
       samples.wait += static_cast<double>(span.wait()) * 1e-9;

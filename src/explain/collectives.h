@@ -29,6 +29,8 @@ struct CollectiveSpan {
   Nanoseconds wait() const { return transfer ? duration() - *transfer : 0; }
 };
 
+// On a GPU the kernels that communicate, without one the spans of a backend.
+bool is_collective(const Profile&, const RankSteps&, const Activity&);
 std::vector<CollectiveSpan> collective_spans(const Profile&, const RankSteps&);
 
 // Fills in transfer where at least two ranks have the call. One vector a rank.
@@ -38,17 +40,18 @@ struct CollectiveRow {
   std::string collective, group;
   Bytes bytes = 0;
   int ranks = 0;
-  int count = 0;          // on the rank that has most
-  Seconds time = 0;       // median over calls and ranks, waiting included
-  Seconds transfer = 0;   // median of the shortest over ranks; equals time where no ranks could be matched
-  Seconds wait = 0;       // mean over calls and ranks
-  Seconds exposed = 0;    // mean over ranks, of all calls of a step
-  bool matched = false;   // transfer and wait are known apart
+  int count = 0;         // on the rank that has most
+  Seconds time = 0;      // median over calls and ranks, waiting included
+  Seconds transfer = 0;  // median of the shortest over ranks; equals time where no ranks could be matched
+  Seconds wait = 0;      // mean over calls and ranks
+  Seconds exposed = 0;   // mean over ranks, of all calls of a step
+  bool matched = false;  // transfer and wait are known apart
   double algbw_gbps = 0, busbw_gbps = 0;  // of the transfer; 0: bytes are not known
   std::optional<double> expected_busbw_gbps;
 };
 
 // By what takes most time first. `steps` of a rank are what `exposed` is divided by.
-std::vector<CollectiveRow> collective_rows(const std::vector<std::vector<CollectiveSpan>>& ranks, double steps);
+std::vector<CollectiveRow> collective_rows(const std::vector<std::vector<CollectiveSpan>>& ranks,
+                                           double steps);
 
 }  // namespace gradwire

@@ -6,7 +6,8 @@
 namespace gradwire {
 namespace {
 
-std::optional<AllReduceEstimate> find_estimate(const NcclModel& model, std::string_view collective, Bytes bytes) {
+std::optional<AllReduceEstimate> find_estimate(const NcclModel& model, std::string_view collective,
+                                               Bytes bytes) {
   if (collective == "all_reduce") return model.all_reduce(bytes);
   if (collective == "reduce_scatter") return model.reduce_scatter(bytes);
   if (collective == "all_gather") return model.all_gather(bytes);
@@ -16,7 +17,8 @@ std::optional<AllReduceEstimate> find_estimate(const NcclModel& model, std::stri
 
 }  // namespace
 
-std::optional<ExpectedRate> find_expected_rate(const Machine& machine, std::string_view collective, Bytes bytes, int ranks) {
+std::optional<ExpectedRate> find_expected_rate(const Machine& machine, std::string_view collective,
+                                               Bytes bytes, int ranks) {
   const int there = static_cast<int>(machine.gpus.size());
   if (bytes == 0 || ranks < 2 || ranks > there) return std::nullopt;
   try {

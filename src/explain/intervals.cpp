@@ -67,8 +67,9 @@ Nanoseconds length(const Intervals& set) {
 }
 
 bool contains(const Intervals& set, Nanoseconds moment) {
-  const auto after = std::upper_bound(set.begin(), set.end(), moment,
-                                      [](Nanoseconds value, const Interval& one) { return value < one.begin; });
+  const auto after =
+      std::upper_bound(set.begin(), set.end(), moment,
+                       [](Nanoseconds value, const Interval& one) { return value < one.begin; });
   return after != set.begin() && moment < std::prev(after)->end;
 }
 

@@ -14,7 +14,8 @@ TEST(Intervals, have_in_common_what_both_hold) {
 }
 
 TEST(Intervals, without_others_are_what_is_left) {
-  EXPECT_EQ(without({{0, 10}, {20, 30}}, {{-5, 1}, {3, 4}, {8, 22}, {29, 40}}), (Intervals{{1, 3}, {4, 8}, {22, 29}}));
+  EXPECT_EQ(without({{0, 10}, {20, 30}}, {{-5, 1}, {3, 4}, {8, 22}, {29, 40}}),
+            (Intervals{{1, 3}, {4, 8}, {22, 29}}));
   EXPECT_EQ(without({{0, 10}}, {}), (Intervals{{0, 10}}));
 }
 

@@ -87,7 +87,8 @@ std::optional<std::int32_t> busiest_lane(const Profile& profile) {
   std::map<std::int32_t, Nanoseconds> busy;
   for (const Activity& activity : profile.activities)
     if (activity.kind == ActivityKind::cpu_op) busy[activity.lane] += activity.end - activity.begin;
-  const auto most = std::max_element(busy.begin(), busy.end(), [](auto& a, auto& b) { return a.second < b.second; });
+  const auto most =
+      std::max_element(busy.begin(), busy.end(), [](auto& a, auto& b) { return a.second < b.second; });
   return most == busy.end() ? std::nullopt : std::optional(most->first);
 }
 

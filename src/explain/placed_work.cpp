@@ -32,8 +32,9 @@ class Placer {
 
   // The step whose window on the processor holds a moment, or the one before it; -1 before all.
   int step_of(Nanoseconds moment) const {
-    const auto after = std::upper_bound(marks_.steps.begin(), marks_.steps.end(), moment,
-                                        [](Nanoseconds value, const HostStep& step) { return value < step.window.begin; });
+    const auto after =
+        std::upper_bound(marks_.steps.begin(), marks_.steps.end(), moment,
+                         [](Nanoseconds value, const HostStep& step) { return value < step.window.begin; });
     return static_cast<int>(after - marks_.steps.begin()) - 1;
   }
 
@@ -103,7 +104,8 @@ PlacedWork place_gpu_work(const Profile& profile, const Landmarks& marks) {
     else if (activity.kind == ActivityKind::copy)
       work.copies.push_back(span);
     else
-      set_of(work, launch == nullptr ? placer.part_of(activity.begin) : placer.part_of(launch->lane, launch->begin))
+      set_of(work,
+             launch == nullptr ? placer.part_of(activity.begin) : placer.part_of(launch->lane, launch->begin))
           .push_back(span);
   }
   work.quiet = long_pauses(std::move(busy));

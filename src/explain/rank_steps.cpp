@@ -49,7 +49,8 @@ StepShares share_gpu_step(const PlacedWork& work, const Intervals& computing, co
 
 // Operators that make the next batch are its input, not computing.
 void leave_out_input(PlacedWork& work, const Intervals& input) {
-  for (Intervals* set : {&work.optimizer, &work.backward, &work.forward, &work.other}) *set = without(*set, input);
+  for (Intervals* set : {&work.optimizer, &work.backward, &work.forward, &work.other})
+    *set = without(*set, input);
 }
 
 StepShares share_host_step(const PlacedWork& work, const Intervals& computing, const Intervals& input,
@@ -103,8 +104,8 @@ void add_shares(StepShares& sum, const StepShares& one) {
 
 void divide_shares(StepShares& sum, double by) {
   for (Seconds* part : {&sum.parts.data, &sum.parts.forward, &sum.parts.backward, &sum.parts.comm_overlapped,
-                        &sum.parts.comm_exposed, &sum.parts.optimizer, &sum.parts.other, &sum.copies, &sum.idle,
-                        &sum.idle_sync, &sum.idle_quiet})
+                        &sum.parts.comm_exposed, &sum.parts.optimizer, &sum.parts.other, &sum.copies,
+                        &sum.idle, &sum.idle_sync, &sum.idle_quiet})
     *part /= by;
 }
 
@@ -122,7 +123,8 @@ GpuTotals gpu_totals(const Profile& profile) {
   GpuTotals totals;
   for (const Activity& activity : profile.activities) {
     if (!on_gpu(activity.kind)) continue;
-    const bool talks = activity.kind == ActivityKind::communication, copy = activity.kind == ActivityKind::copy;
+    const bool talks = activity.kind == ActivityKind::communication,
+               copy = activity.kind == ActivityKind::copy;
     (talks ? comm : copy ? copies : compute).push_back({activity.begin, activity.end});
     totals.collectives += talks;
     totals.kernels += !talks && !copy;
@@ -155,9 +157,9 @@ RankSteps rank_steps(const Profile& profile) {
   for (const HostStep& step : marks.steps) windows.push_back(step.window);
   if (result.on_gpu) windows = gpu_windows(marks, work.step_ends);
   for (std::size_t i = 0; i < windows.size(); ++i)
-    result.steps.push_back(
-        {marks.steps[i].number, windows[i],
-         (result.on_gpu ? share_gpu_step : share_host_step)(work, result.computing, marks.input, windows[i])});
+    result.steps.push_back({marks.steps[i].number, windows[i],
+                            (result.on_gpu ? share_gpu_step : share_host_step)(work, result.computing,
+                                                                               marks.input, windows[i])});
   result.mean = mean_of(result.steps);
   return result;
 }

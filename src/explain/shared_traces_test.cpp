@@ -21,13 +21,15 @@ namespace fs = std::filesystem;
 
 fs::path shared_traces() {
   const char* directory = std::getenv("GRADWIRE_SHARED");
-  return fs::path(directory != nullptr ? directory : GRADWIRE_SOURCE_DIR "/../shared") / "groundtruth" / "traces";
+  return fs::path(directory != nullptr ? directory : GRADWIRE_SOURCE_DIR "/../shared") / "groundtruth" /
+         "traces";
 }
 
 std::vector<std::string> trace_files() {
   std::vector<std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(shared_traces()))
-    if (entry.path().string().ends_with(".json.gz") || entry.path().string().find("pt.trace.json") != std::string::npos)
+    if (entry.path().string().ends_with(".json.gz") ||
+        entry.path().string().find("pt.trace.json") != std::string::npos)
       files.push_back(entry.path().string());
   return files;
 }
@@ -36,7 +38,8 @@ std::string unpacked(const std::string& path) {
   std::string text;
   const gzFile file = gzopen(path.c_str(), "rb");  // reads plain files as they are
   char block[1 << 16];
-  for (int got; (got = gzread(file, block, sizeof block)) > 0;) text.append(block, static_cast<std::size_t>(got));
+  for (int got; (got = gzread(file, block, sizeof block)) > 0;)
+    text.append(block, static_cast<std::size_t>(got));
   gzclose(file);
   return text;
 }
@@ -50,7 +53,8 @@ constexpr double kTick = 0.05;  // microseconds a cell
 struct Marks {
   explicit Marks(std::size_t cells) : of(cells) {}
   void mark(double begin, double end, unsigned char bit) {
-    for (auto i = static_cast<std::size_t>(std::llround(begin / kTick)); i < static_cast<std::size_t>(std::llround(end / kTick)); ++i)
+    for (auto i = static_cast<std::size_t>(std::llround(begin / kTick));
+         i < static_cast<std::size_t>(std::llround(end / kTick)); ++i)
       of[i] |= bit;
   }
   std::vector<unsigned char> of;
@@ -69,7 +73,9 @@ std::vector<GpuSpan> gpu_spans(const nlohmann::json& document) {
     unsigned char bit = 0;
     if (category == "kernel" || category == "Kernel") bit = name.starts_with("nccl") ? 2 : 1;
     if (category.starts_with("gpu_mem")) bit = 4;
-    if (bit != 0) spans.push_back({event["ts"].get<double>(), event["ts"].get<double>() + event["dur"].get<double>(), bit});
+    if (bit != 0)
+      spans.push_back(
+          {event["ts"].get<double>(), event["ts"].get<double>() + event["dur"].get<double>(), bit});
   }
   return spans;
 }

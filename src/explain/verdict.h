@@ -30,8 +30,8 @@ std::string_view to_string(Bottleneck);
 struct RankSummary {
   int rank = 0;
   StepShares mean;
-  Seconds wait = 0;         // of a step: exposed waiting for ranks that came later
-  double last_share = 0;    // of the matched collectives, weighted by what others waited: it came last
+  Seconds wait = 0;       // of a step: exposed waiting for ranks that came later
+  double last_share = 0;  // of the matched collectives, weighted by what others waited: it came last
   bool on_gpu = false;
 };
 

@@ -112,8 +112,8 @@ std::size_t ByteSource::inflate(std::span<char> into) {
   stream.avail_out = static_cast<uInt>(into.size());
   while (stream.avail_out > 0) {
     if (is_bomb()) {
-      damage_ = fmt::format("{} of gzip unpack to more than {}: that is no trace or log", format_bytes(taken_),
-                            format_bytes(given_));
+      damage_ = fmt::format("{} of gzip unpack to more than {}: that is no trace or log",
+                            format_bytes(taken_), format_bytes(given_));
       break;
     }
     if (stream.avail_in == 0 && !refill()) {
@@ -147,8 +147,8 @@ std::string read_unpacked(const std::filesystem::path& path, std::size_t most) {
   std::string text, block(1 << 16, '\0');
   while (const std::size_t got = source.read(block)) {
     if (text.size() + got > most)
-      throw ConfigError(fmt::format("{}: over {}: too large for what it seems to be", path.string(),
-                                    format_bytes(most)));
+      throw ConfigError(
+          fmt::format("{}: over {}: too large for what it seems to be", path.string(), format_bytes(most)));
     text.append(block, 0, got);
   }
   return text;

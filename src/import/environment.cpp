@@ -25,7 +25,9 @@ EnvironmentFile parse_environment(std::string_view text, const std::string& name
     const auto equals = pair.find('=');
     if (equals == 0 || equals == std::string_view::npos || pair.starts_with('#')) continue;
     const auto key = pair.substr(0, equals);
-    if (key.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != std::string_view::npos) continue;
+    if (key.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") !=
+        std::string_view::npos)
+      continue;
     file.variables[std::string(key)] = {std::string(without_quotes(trim(pair.substr(equals + 1)))), line, 1};
   }
   return file;

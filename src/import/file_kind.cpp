@@ -9,7 +9,9 @@
 namespace gradwire {
 namespace {
 
-bool has_text(std::string_view head, std::string_view text) { return head.find(text) != std::string_view::npos; }
+bool has_text(std::string_view head, std::string_view text) {
+  return head.find(text) != std::string_view::npos;
+}
 
 bool has_any(std::string_view head, std::initializer_list<std::string_view> texts) {
   return std::any_of(texts.begin(), texts.end(), [&](auto text) { return has_text(head, text); });
@@ -17,10 +19,13 @@ bool has_any(std::string_view head, std::initializer_list<std::string_view> text
 
 FileKind kind_of_json(std::string_view head) {
   if (has_text(head, "gradwire_timeline")) return FileKind::timeline;
-  if (has_text(head, "\"coll_perf\"") || has_text(head, "\"coll_busbw_gbs\"")) return FileKind::nccl_inspector;
-  if (has_any(head, {"\"traceEvents\"", "\"schemaVersion\"", "\"deviceProperties\"", "\"distributedInfo\"", "\"ph\"", "\"ts\""}))
+  if (has_text(head, "\"coll_perf\"") || has_text(head, "\"coll_busbw_gbs\""))
+    return FileKind::nccl_inspector;
+  if (has_any(head, {"\"traceEvents\"", "\"schemaVersion\"", "\"deviceProperties\"", "\"distributedInfo\"",
+                     "\"ph\"", "\"ts\""}))
     return FileKind::profile;
-  if (has_any(head, {"\"pg_config\"", "\"collective_seq_id\"", "\"pg_status\"", "\"nccl_version\""})) return FileKind::flight_recorder;
+  if (has_any(head, {"\"pg_config\"", "\"collective_seq_id\"", "\"pg_status\"", "\"nccl_version\""}))
+    return FileKind::flight_recorder;
   return FileKind::unknown;
 }
 
@@ -35,9 +40,8 @@ bool is_environment(std::string_view head) {
     ++lines;
     const auto equals = text.find('=');
     const auto key = text.substr(0, equals);
-    pairs += equals != std::string_view::npos && !key.empty() && std::all_of(key.begin(), key.end(), [](unsigned char c) {
-               return std::isalnum(c) || c == '_';
-             });
+    pairs += equals != std::string_view::npos && !key.empty() &&
+             std::all_of(key.begin(), key.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
   }
   return pairs > 0 && pairs * 3 >= lines * 2;
 }
@@ -46,8 +50,9 @@ bool is_script(std::string_view head) {
   int hints = 0;
   for (const auto line : split(head, '\n')) {
     const auto text = trim(line);
-    hints += text.starts_with("import torch") || text.starts_with("from torch") || text.starts_with("import ") ||
-             (text.starts_with("from ") && has_text(text, " import ")) || text.starts_with("def ") || text.starts_with("#include");
+    hints += text.starts_with("import torch") || text.starts_with("from torch") ||
+             text.starts_with("import ") || (text.starts_with("from ") && has_text(text, " import ")) ||
+             text.starts_with("def ") || text.starts_with("#include");
   }
   return hints >= 1 && has_any(head, {"torch", "gradwire"});
 }
@@ -67,7 +72,8 @@ bool is_log(std::string_view head) {
 FileKind kind_of_text(std::string_view head) {
   // A log is also what a test printed while it logged; the log says more.
   if (is_log(head)) return FileKind::nccl_log;
-  if (has_text(head, "# nThread") || (has_text(head, "out-of-place") && has_text(head, "busbw"))) return FileKind::nccl_tests;
+  if (has_text(head, "# nThread") || (has_text(head, "out-of-place") && has_text(head, "busbw")))
+    return FileKind::nccl_tests;
   if (has_text(head, "==============NVSMI LOG==============")) return FileKind::smi_query;
   if (has_text(head, "Link 0: ") && has_text(head, "GPU 0: ")) return FileKind::nvlink_status;
   if (has_any(head, {"LnkSta:", "LnkCap:", "ACSCtl:"})) return FileKind::lspci;
@@ -83,7 +89,8 @@ FileKind kind_of(std::string_view head) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   text = trim(text);
   if (text.empty()) return FileKind::empty;
-  if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return FileKind::flight_recorder;  // a pickle
+  if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5)
+    return FileKind::flight_recorder;                                   // a pickle
   if (head[0] == '\x0a' && is_binary(head)) return FileKind::perfetto;  // field 1 of a Trace, a packet
   if (text[0] == '{' || text[0] == '[')
     if (const FileKind kind = kind_of_json(text); kind != FileKind::unknown || !is_log(text)) return kind;
@@ -108,7 +115,7 @@ std::string_view words_for(FileKind kind) {
                                          "an environment",
                                          "a flight recorder's dump",
                                          "a training script",
-                                         "empty",
+                                         "an empty file",
                                          "binary data of no kind known here",
                                          "text of no kind known here"};
   return kWords[static_cast<int>(kind)];

@@ -19,7 +19,8 @@ constexpr ByteSet bytes_of(std::string_view text) {
   return set;
 }
 
-constexpr ByteSet kInString = bytes_of("\"\\\n"), kNesting = bytes_of("{}[]\""), kAfterScalar = bytes_of(",]} \t\r\n");
+constexpr ByteSet kInString = bytes_of("\"\\\n"), kNesting = bytes_of("{}[]\""),
+                  kAfterScalar = bytes_of(",]} \t\r\n");
 
 }  // namespace
 

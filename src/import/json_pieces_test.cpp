@@ -15,7 +15,8 @@ Taken take_apart(std::string_view json) {
   JsonPieces pieces(source, "traceEvents");
   Taken taken;
   while (const auto piece = pieces.next())
-    taken.pieces.push_back((piece->key.empty() ? "" : std::string(piece->key) + "=") + std::string(piece->text));
+    taken.pieces.push_back((piece->key.empty() ? "" : std::string(piece->key) + "=") +
+                           std::string(piece->text));
   taken.damage = pieces.damage();
   return taken;
 }
@@ -23,8 +24,10 @@ Taken take_apart(std::string_view json) {
 using Pieces = std::vector<std::string>;
 
 TEST(JsonPieces, give_members_and_the_elements_of_one) {
-  const auto taken = take_apart(R"( {"a": [1, {"b": "]}"}], "traceEvents": [ {"x": 1} , {"y": [2]}, 7 ], "z": "end"} )");
-  EXPECT_EQ(taken.pieces, (Pieces{R"(a=[1, {"b": "]}"}])", R"({"x": 1})", R"({"y": [2]})", "7", "z=\"end\""}));
+  const auto taken =
+      take_apart(R"( {"a": [1, {"b": "]}"}], "traceEvents": [ {"x": 1} , {"y": [2]}, 7 ], "z": "end"} )");
+  EXPECT_EQ(taken.pieces,
+            (Pieces{R"(a=[1, {"b": "]}"}])", R"({"x": 1})", R"({"y": [2]})", "7", "z=\"end\""}));
   EXPECT_EQ(taken.damage, "");
 }
 
@@ -33,7 +36,8 @@ TEST(JsonPieces, give_the_elements_of_a_bare_array) {
 }
 
 TEST(JsonPieces, go_on_after_a_raw_quote_at_the_end_of_its_line) {
-  const auto taken = take_apart("{\"traceEvents\": [{\"name\": \"odd\"one\", \"b\": 1,\n\"c\": 2}, {\"d\": 3}]}");
+  const auto taken =
+      take_apart("{\"traceEvents\": [{\"name\": \"odd\"one\", \"b\": 1,\n\"c\": 2}, {\"d\": 3}]}");
   ASSERT_EQ(taken.pieces.size(), 2u);
   EXPECT_EQ(taken.pieces[1], "{\"d\": 3}");
 }
@@ -59,7 +63,8 @@ TEST(JsonPieces, refuse_what_is_no_json) {
 TEST(JsonPieces, take_an_event_larger_than_the_first_buffer) {
   const std::string large = "{\"a\": \"" + std::string(3 << 20, 'x') + "\"}";
   EXPECT_EQ(take_apart("[" + large + "," + large + "]").pieces, (Pieces{large, large}));
-  EXPECT_NE(take_apart("[\"" + std::string(40 << 20, 'x') + "\"]").damage.find("longer than"), std::string::npos);
+  EXPECT_NE(take_apart("[\"" + std::string(40 << 20, 'x') + "\"]").damage.find("longer than"),
+            std::string::npos);
 }
 
 TEST(JsonPieces, do_not_mind_a_million_empty_arrays) {

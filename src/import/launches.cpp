@@ -13,8 +13,8 @@ Launches::Launches(const Profile& profile) : profile_(profile) {
 
 const Activity* Launches::find(const Activity& activity) const {
   if (activity.correlation < 0) return nullptr;
-  const auto found =
-      std::lower_bound(by_correlation_.begin(), by_correlation_.end(), std::pair(activity.correlation, std::uint32_t{0}));
+  const auto found = std::lower_bound(by_correlation_.begin(), by_correlation_.end(),
+                                      std::pair(activity.correlation, std::uint32_t{0}));
   if (found == by_correlation_.end() || found->first != activity.correlation) return nullptr;
   return &profile_.activities[found->second];
 }

@@ -28,10 +28,11 @@ std::vector<const Activity*> host_calls(const Profile& profile) {
 
 // The innermost span around a moment: of those that begin before it, the last that has not ended. A handful
 // back is enough, because these spans nest two or three deep.
-const Activity* find_around(const std::vector<const Activity*>& spans, std::int32_t lane, Nanoseconds moment) {
-  auto at = std::upper_bound(spans.begin(), spans.end(), std::pair(lane, moment), [](const auto& key, const Activity* span) {
-    return key < std::pair(span->lane, span->begin);
-  });
+const Activity* find_around(const std::vector<const Activity*>& spans, std::int32_t lane,
+                            Nanoseconds moment) {
+  auto at = std::upper_bound(
+      spans.begin(), spans.end(), std::pair(lane, moment),
+      [](const auto& key, const Activity* span) { return key < std::pair(span->lane, span->begin); });
   for (int steps = 0; at != spans.begin() && steps < 8; ++steps) {
     --at;
     if ((*at)->lane != lane) return nullptr;
@@ -44,7 +45,8 @@ const Activity* find_around(const std::vector<const Activity*>& spans, std::int3
 std::vector<std::int32_t> calls_in_order(const std::vector<const Activity*>& spans) {
   std::vector<const Activity*> outer;
   for (const Activity* span : spans)
-    if (outer.empty() || outer.back()->lane != span->lane || outer.back()->end <= span->begin) outer.push_back(span);
+    if (outer.empty() || outer.back()->lane != span->lane || outer.back()->end <= span->begin)
+      outer.push_back(span);
   std::sort(outer.begin(), outer.end(), [](auto a, auto b) { return a->begin < b->begin; });
   std::vector<std::int32_t> calls;
   for (const Activity* span : outer) calls.push_back(span->call);

@@ -1,7 +1,7 @@
 #include "import/machine_reports.h"
 
-#include <charconv>
 #include <cctype>
+#include <charconv>
 
 #include "base/text.h"
 
@@ -22,8 +22,8 @@ double number_behind(std::string_view line, std::string_view word) {
 // "65:00.0 VGA compatible controller: NVIDIA ..." or with the domain "0000:65:00.0".
 bool begins_device(std::string_view line) {
   const auto slot = line.substr(0, line.find(' '));
-  return slot.size() >= 7 && slot.size() <= 12 && std::isxdigit(static_cast<unsigned char>(slot[0])) && slot[slot.size() - 2] == '.' &&
-         slot[slot.size() - 5] == ':';
+  return slot.size() >= 7 && slot.size() <= 12 && std::isxdigit(static_cast<unsigned char>(slot[0])) &&
+         slot[slot.size() - 2] == '.' && slot[slot.size() - 5] == ':';
 }
 
 PciReport::Device device_of(std::string_view line, int number) {
@@ -31,9 +31,11 @@ PciReport::Device device_of(std::string_view line, int number) {
   const auto blank = line.find(' ');
   device.slot = std::string(line.substr(0, blank));
   device.name = std::string(trim(line.substr(blank)).substr(0, 120));
-  device.gpu = (line.find("NVIDIA") != std::string_view::npos || line.find("AMD/ATI") != std::string_view::npos) &&
-               (line.find("VGA") != std::string_view::npos || line.find("3D controller") != std::string_view::npos ||
-                line.find("Display controller") != std::string_view::npos || line.find("Processing accel") != std::string_view::npos);
+  device.gpu =
+      (line.find("NVIDIA") != std::string_view::npos || line.find("AMD/ATI") != std::string_view::npos) &&
+      (line.find("VGA") != std::string_view::npos || line.find("3D controller") != std::string_view::npos ||
+       line.find("Display controller") != std::string_view::npos ||
+       line.find("Processing accel") != std::string_view::npos);
   device.bridge = line.find("PCI bridge") != std::string_view::npos;
   device.line = number;
   return device;
@@ -49,7 +51,8 @@ void read_device_line(std::string_view line, int number, PciReport::Device& devi
     if (device.gpu) device.line = number;
   } else if (line.starts_with("ACSCtl:")) {
     device.acs_line = number;
-    device.redirects = line.find("ReqRedir+") != std::string_view::npos || line.find("CmpltRedir+") != std::string_view::npos ||
+    device.redirects = line.find("ReqRedir+") != std::string_view::npos ||
+                       line.find("CmpltRedir+") != std::string_view::npos ||
                        line.find("UpstreamFwd+") != std::string_view::npos;
   }
 }
@@ -81,12 +84,14 @@ NvlinkReport parse_nvlink_status(std::string_view text, const std::string& name)
       NvlinkReport::Gpu gpu;
       gpu.index = static_cast<int>(number_behind(line, "GPU "));
       const auto colon = line.find(": ");
-      if (colon != std::string_view::npos) gpu.name = std::string(trim(line.substr(colon + 2, line.find(" (UUID") - colon - 2)));
+      if (colon != std::string_view::npos)
+        gpu.name = std::string(trim(line.substr(colon + 2, line.find(" (UUID") - colon - 2)));
       gpu.line = number;
       report.gpus.push_back(std::move(gpu));
     } else if (line.starts_with("Link ") && !report.gpus.empty()) {
       auto& gpu = report.gpus.back();
-      const bool down = line.find("inactive") != std::string_view::npos || line.find("N/A") != std::string_view::npos;
+      const bool down =
+          line.find("inactive") != std::string_view::npos || line.find("N/A") != std::string_view::npos;
       if (down && gpu.inactive == 0) gpu.line = number;
       ++(down ? gpu.inactive : gpu.active);
     }

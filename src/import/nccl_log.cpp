@@ -38,7 +38,8 @@ void say(SaidInLog& said, std::string_view text, int line) {
 }
 
 void say_in(std::vector<SaidInLog>& list, std::string_view text, int line) {
-  const auto same = std::find_if(list.begin(), list.end(), [&](const SaidInLog& said) { return said.text == shortened(text); });
+  const auto same = std::find_if(list.begin(), list.end(),
+                                 [&](const SaidInLog& said) { return said.text == shortened(text); });
   if (same != list.end()) {
     ++same->times;
   } else if (list.size() < kMostKept) {
@@ -51,7 +52,8 @@ std::string without_numbers(std::string_view via) {
   std::string means;
   for (const auto part : split(via, '/')) {
     const auto digits = part.find_first_not_of("0123456789");
-    const bool card = !part.empty() && (digits == std::string_view::npos || (digits > 0 && part[digits] == '('));
+    const bool card =
+        !part.empty() && (digits == std::string_view::npos || (digits > 0 && part[digits] == '('));
     if (!card) means += (means.empty() ? "" : "/") + std::string(part);
   }
   return means;
@@ -72,7 +74,8 @@ std::optional<std::pair<int, int>> find_pair(std::string_view text) {
   const auto open = text.rfind('[', arrow);
   if (open == std::string_view::npos) return std::nullopt;
   const auto begin = text.find_last_not_of("0123456789", open == 0 ? 0 : open - 1);
-  const auto from = find_integer<int>(text.substr(begin == std::string_view::npos ? 0 : begin + 1, open - begin - 1));
+  const auto from =
+      find_integer<int>(text.substr(begin == std::string_view::npos ? 0 : begin + 1, open - begin - 1));
   const auto right = text.substr(arrow + 5);
   const auto to = find_integer<int>(right.substr(0, right.find_first_not_of("0123456789")));
   if (!from || !to) return std::nullopt;
@@ -83,14 +86,17 @@ void read_connection(std::string_view message, int line, NcclLog& log) {
   const auto via = find_after(message, " via ");
   if (!via || message.find("->") == std::string_view::npos) return;
   const std::string means = without_numbers(shortened(*via));
-  const auto same = std::find_if(log.transports.begin(), log.transports.end(), [&](const auto& one) { return one.via == means; });
+  const auto same = std::find_if(log.transports.begin(), log.transports.end(),
+                                 [&](const auto& one) { return one.via == means; });
   if (same != log.transports.end()) {
     ++same->times;
   } else if (log.transports.size() < kMostKept) {
-    log.transports.push_back({transport_of(*via), means, via->find("GDRDMA") != std::string_view::npos, line, 1});
+    log.transports.push_back(
+        {transport_of(*via), means, via->find("GDRDMA") != std::string_view::npos, line, 1});
   }
   const auto pair = find_pair(message);
-  if (pair && transport_of(*via) == Transport::network && log.network_pairs.size() < kMostPairs) log.network_pairs.push_back(*pair);
+  if (pair && transport_of(*via) == Transport::network && log.network_pairs.size() < kMostPairs)
+    log.network_pairs.push_back(*pair);
 }
 
 // "NCCL_P2P_LEVEL set by environment to LOC", "NCCL_IB_HCA set to mlx5_5", "NCCL_P2P_DISABLE set by environment to 1."
@@ -109,9 +115,11 @@ void read_place(std::string_view message, std::string_view host, NcclLog& log) {
   if (rank && ranks && (!log.ranks || *ranks > *log.ranks)) log.ranks = *ranks;
   const auto bus = find_after(message, " busId ");
   if (!rank || !bus) return;
-  const bool known = std::any_of(log.places.begin(), log.places.end(), [&](const auto& place) { return place.rank == *rank; });
+  const bool known = std::any_of(log.places.begin(), log.places.end(),
+                                 [&](const auto& place) { return place.rank == *rank; });
   if (known || log.places.size() >= kMostPairs) return;
-  log.places.push_back({*rank, std::string(host), number_after(message, " cudaDev "), std::string(first_word(*bus))});
+  log.places.push_back(
+      {*rank, std::string(host), number_after(message, " cudaDev "), std::string(first_word(*bus))});
 }
 
 // "comm 0x.. rank 0 nRanks 2 nNodes 1 localRanks 2 localRank 0 MNNVL 0"
@@ -131,7 +139,8 @@ void read_cards(std::string_view message, NcclLog& log) {
   if (!rest) return;
   for (const auto word : split(rest->substr(0, rest->find("OOB")), ' ')) {
     const auto close = word.find(']'), colon = word.find(':');
-    if (word.starts_with('[') && close != std::string_view::npos && colon != std::string_view::npos && colon > close)
+    if (word.starts_with('[') && close != std::string_view::npos && colon != std::string_view::npos &&
+        colon > close)
       log.cards.insert(std::string(word.substr(close + 1, colon - close - 1)));
   }
 }
@@ -141,14 +150,17 @@ void read_info(std::string_view message, std::string_view host, int line, NcclLo
     return read_connection(message, line, log);
   if (message.starts_with("NCCL_")) return read_variable(message, line, log);
   if (message.starts_with("P2P is disabled between")) {
-    if (!log.blocked_p2p) log.blocked_p2p = SaidInLog{shortened(message.substr(0, message.find(". You"))), line, 0};
+    if (!log.blocked_p2p)
+      log.blocked_p2p = SaidInLog{shortened(message.substr(0, message.find(". You"))), line, 0};
     ++log.blocked_p2p->times;
   }
   if (const auto chunk = number_after(message, "P2P Chunksize set to ")) log.p2p_chunk = *chunk;
   if (const auto network = find_after(message, "Using network ")) say(log.network, *network, line);
-  if (const auto type = find_after(message, " type "); type && message.find("Pattern") != std::string_view::npos)
+  if (const auto type = find_after(message, " type ");
+      type && message.find("Pattern") != std::string_view::npos)
     log.path_types.insert(std::string(first_word(*type)));
-  if (message.starts_with("NVLS multicast support is")) log.nvls = message.find("not available") == std::string_view::npos;
+  if (message.starts_with("NVLS multicast support is"))
+    log.nvls = message.find("not available") == std::string_view::npos;
   read_place(message, host, log);
   read_shape(message, log);
   read_cards(message, log);
@@ -175,15 +187,13 @@ void read_version(std::string_view line, NcclLog& log) {
 
 // What programs around NCCL print when they die of it.
 void read_failure(std::string_view line, int number, NcclLog& log) {
-  constexpr std::array<std::string_view, 8> kSigns = {"Duplicate GPU detected",
-                                                      "system not yet initialized",
-                                                      "No space left on device",
-                                                      "Watchdog caught collective operation timeout",
-                                                      "ncclSystemError",
-                                                      "ncclInternalError",
-                                                      "ncclUnhandledCudaError",
-                                                      "unhandled cuda error"};
-  if (std::any_of(kSigns.begin(), kSigns.end(), [&](auto sign) { return line.find(sign) != std::string_view::npos; }))
+  constexpr std::array<std::string_view, 8> kSigns = {
+      "Duplicate GPU detected",  "system not yet initialized",
+      "No space left on device", "Watchdog caught collective operation timeout",
+      "ncclSystemError",         "ncclInternalError",
+      "ncclUnhandledCudaError",  "unhandled cuda error"};
+  if (std::any_of(kSigns.begin(), kSigns.end(),
+                  [&](auto sign) { return line.find(sign) != std::string_view::npos; }))
     say_in(log.failures, trim(line), number);
 }
 
@@ -191,7 +201,8 @@ void read_log_line(std::string_view line, int number, NcclLog& log) {
   constexpr std::string_view kInfo = "NCCL INFO ", kWarn = "NCCL WARN ";
   read_version(line, log);
   const auto info = line.find(kInfo), warn = line.find(kWarn);
-  if (info == std::string_view::npos && warn == std::string_view::npos) return read_failure(line, number, log);
+  if (info == std::string_view::npos && warn == std::string_view::npos)
+    return read_failure(line, number, log);
   ++log.nccl_lines;
   const auto host = host_before(line.substr(0, std::min(info, warn)));
   if (!host.empty() && log.hosts.size() < kMostKept) log.hosts.insert(std::string(host));
@@ -204,7 +215,8 @@ void read_log_line(std::string_view line, int number, NcclLog& log) {
 }  // namespace
 
 const LoggedTransport* NcclLog::find(Transport transport) const {
-  const auto found = std::find_if(transports.begin(), transports.end(), [&](const auto& one) { return one.transport == transport; });
+  const auto found = std::find_if(transports.begin(), transports.end(),
+                                  [&](const auto& one) { return one.transport == transport; });
   return found == transports.end() ? nullptr : &*found;
 }
 

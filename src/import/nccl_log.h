@@ -33,7 +33,7 @@ struct SaidInLog {
 
 struct LoggedTransport {
   Transport transport = Transport::unknown;
-  std::string via;        // "P2P/CUMEM", "SHM/direct/direct", "NET/IB/GDRDMA": without the number of the card
+  std::string via;  // "P2P/CUMEM", "SHM/direct/direct", "NET/IB/GDRDMA": without the number of the card
   bool gpudirect = false;  // of the network: straight from the GPU's memory
   int line = 0;
   int times = 0;
@@ -52,16 +52,16 @@ struct NcclLog {
   int lines = 0, nccl_lines = 0;
   std::optional<int> ranks, nodes, gpus_per_node;  // of the largest communicator
   std::vector<LoggedTransport> transports;
-  std::map<std::string, SaidInLog> variables;  // NCCL_P2P_LEVEL: what it was set to
-  std::vector<SaidInLog> warnings;             // NCCL WARN, without prefix
-  std::vector<SaidInLog> failures;             // lines of others that say why a run died
-  std::optional<SaidInLog> blocked_p2p;        // "P2P is disabled between connected GPUs ..."
-  std::optional<int> p2p_chunk;                // "P2P Chunksize set to ..."
-  std::set<std::string> path_types;            // of NCCL's graphs: "NVL/PIX"
-  std::optional<bool> nvls;                    // multicast: NVLink SHARP
-  SaidInLog network;                           // "Socket", "IB", "AWS Libfabric"
-  std::set<std::string> cards;                 // "mlx5_0", "hfi1_2"
-  std::vector<LoggedRank> places;              // ranks whose place is known, first said first
+  std::map<std::string, SaidInLog> variables;      // NCCL_P2P_LEVEL: what it was set to
+  std::vector<SaidInLog> warnings;                 // NCCL WARN, without prefix
+  std::vector<SaidInLog> failures;                 // lines of others that say why a run died
+  std::optional<SaidInLog> blocked_p2p;            // "P2P is disabled between connected GPUs ..."
+  std::optional<int> p2p_chunk;                    // "P2P Chunksize set to ..."
+  std::set<std::string> path_types;                // of NCCL's graphs: "NVL/PIX"
+  std::optional<bool> nvls;                        // multicast: NVLink SHARP
+  SaidInLog network;                               // "Socket", "IB", "AWS Libfabric"
+  std::set<std::string> cards;                     // "mlx5_0", "hfi1_2"
+  std::vector<LoggedRank> places;                  // ranks whose place is known, first said first
   std::vector<std::pair<int, int>> network_pairs;  // ranks connected by the network
   std::set<std::string> hosts;
   bool cut_lines = false;  // some line was too long and was read in part

@@ -29,8 +29,9 @@ std::optional<NcclTestRow> find_row(const std::vector<std::string_view>& words) 
   if (!bytes || !count || find_integer<Bytes>(words[2])) return std::nullopt;
   std::size_t at = 3;
   while (at < words.size() && (!decimal(words[at]) || words[at] == "-1")) ++at;  // redop, and no root
-  if (words.size() > at + 3 && find_integer<int>(words[at]) && words[at].find('.') == std::string_view::npos &&
-      decimal(words[at + 3]) && words.size() >= 11 && words.size() % 2 == 0)
+  if (words.size() > at + 3 && find_integer<int>(words[at]) &&
+      words[at].find('.') == std::string_view::npos && decimal(words[at + 3]) && words.size() >= 11 &&
+      words.size() % 2 == 0)
     ++at;  // a root
   if (at + 2 >= words.size()) return std::nullopt;
   const auto time = decimal(words[at]), busbw = decimal(words[at + 2]);
@@ -49,7 +50,8 @@ NcclTestTable parse_nccl_tests(std::string_view text, const std::string& name) {
     const auto words = blank_words(raw);
     if (words.size() > 3 && words[0] == "#" && words[1] == "Rank") {
       ++table.ranks;
-      if (const auto bracket = raw.rfind(']'); bracket != std::string_view::npos) table.gpu = std::string(trim(raw.substr(bracket + 1)));
+      if (const auto bracket = raw.rfind(']'); bracket != std::string_view::npos)
+        table.gpu = std::string(trim(raw.substr(bracket + 1)));
     } else if (auto row = find_row(words)) {
       row->line = line;
       table.rows.push_back(*row);

@@ -11,9 +11,9 @@ namespace {
 constexpr std::size_t kLongestName = 400, kMostNames = 1 << 20;
 
 bool same_word(std::string_view text, std::string_view small) {
-  return text.size() == small.size() && std::equal(text.begin(), text.end(), small.begin(), [](char a, char b) {
-           return std::tolower(static_cast<unsigned char>(a)) == b;
-         });
+  return text.size() == small.size() &&
+         std::equal(text.begin(), text.end(), small.begin(),
+                    [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
 }
 
 bool is_any_of(std::string_view category, std::initializer_list<std::string_view> words) {
@@ -22,8 +22,9 @@ bool is_any_of(std::string_view category, std::initializer_list<std::string_view
 
 // By name alone, where a writer has no categories: spans that enclose operators.
 bool encloses(std::string_view name) {
-  return name.starts_with("ProfilerStep") || name.starts_with("Optimizer.") || name.starts_with("enumerate(DataLoader)") ||
-         name.starts_with("DistributedDataParallel.forward") || name.starts_with("## ") || is_backend_span(name);
+  return name.starts_with("ProfilerStep") || name.starts_with("Optimizer.") ||
+         name.starts_with("enumerate(DataLoader)") || name.starts_with("DistributedDataParallel.forward") ||
+         name.starts_with("## ") || is_backend_span(name);
 }
 
 bool is_copy_name(std::string_view name) {
@@ -63,8 +64,8 @@ std::optional<ActivityKind> activity_kind(const ProfileEvent& event) {
   if (is_any_of(category, {"gpu_memcpy", "gpu_memset", "memcpy", "memset"})) return ActivityKind::copy;
   if (is_any_of(category, {"cpu_op", "operator", "function"})) return host_kind(event.name);
   if (is_any_of(category, {"user_annotation"})) return ActivityKind::annotation;
-  if (is_any_of(category, {"cuda_runtime", "cuda_driver", "runtime", "hip_runtime", "hip_driver", "driver", "xpu_runtime",
-                           "xpu_driver"}))
+  if (is_any_of(category, {"cuda_runtime", "cuda_driver", "runtime", "hip_runtime", "hip_driver", "driver",
+                           "xpu_runtime", "xpu_driver"}))
     return ActivityKind::runtime;
   if (is_any_of(category, {"concurrent_kernel", "gpu_op", "async"}))
     return is_copy_name(event.name) ? ActivityKind::copy : gpu_kind(event.name);
@@ -82,7 +83,8 @@ std::uint32_t ProfileBuilder::name_index(std::string_view name) {
 }
 
 std::int32_t ProfileBuilder::lane_index(std::int64_t process, std::int64_t thread) {
-  const auto [found, fresh] = lanes_.try_emplace({process, thread}, static_cast<std::int32_t>(profile_.lanes.size()));
+  const auto [found, fresh] =
+      lanes_.try_emplace({process, thread}, static_cast<std::int32_t>(profile_.lanes.size()));
   if (fresh) profile_.lanes.push_back({process, thread});
   return found->second;
 }

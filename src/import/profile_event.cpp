@@ -1,5 +1,7 @@
 #include "import/profile_event.h"
 
+#include <simdjson.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -159,6 +161,16 @@ std::optional<Nanoseconds> find_rounded(std::string_view token) {
   return static_cast<Nanoseconds>(std::llround(number * 1000));
 }
 
+ProfileEvent read_event(simdjson::ondemand::object object) {
+  ProfileEvent event;
+  for (auto field : object) {
+    const std::string_view key = key_of(field.key());
+    Value value = field.value();
+    read_field(key, value, event);
+  }
+  return event;
+}
+
 }  // namespace
 
 std::optional<Nanoseconds> find_nanoseconds(std::string_view token) {
@@ -176,16 +188,6 @@ std::optional<Nanoseconds> find_nanoseconds(std::string_view token) {
   return token.front() == '-' ? whole * 1000 - fraction : whole * 1000 + fraction;
 }
 
-ProfileEvent read_event(simdjson::ondemand::object object) {
-  ProfileEvent event;
-  for (auto field : object) {
-    const std::string_view key = key_of(field.key());
-    Value value = field.value();
-    read_field(key, value, event);
-  }
-  return event;
-}
-
 std::string with_quotes_escaped(std::string_view text) {
   std::string fixed;
   bool inside = false;
@@ -196,13 +198,38 @@ std::string with_quotes_escaped(std::string_view text) {
     }
     if (text[i] == '"') {
       const auto next = text.find_first_not_of(" \t\r\n", i + 1);
-      const bool ends = next == std::string_view::npos || std::string_view(",:}]").find(text[next]) != std::string_view::npos;
+      const bool ends = next == std::string_view::npos ||
+                        std::string_view(",:}]").find(text[next]) != std::string_view::npos;
       if (inside && !ends) fixed += '\\';
       inside = !inside || !ends;
     }
     fixed += text[i];
   }
   return fixed;
+}
+
+struct EventParser::Memory {
+  std::optional<ProfileEvent> find(simdjson::padded_string_view text) {
+    try {
+      auto document = parser.iterate(text);
+      return read_event(document.get_object());
+    } catch (const simdjson::simdjson_error&) {
+      return std::nullopt;
+    }
+  }
+  simdjson::ondemand::parser parser;
+  simdjson::padded_string mended;
+};
+
+EventParser::EventParser() : memory_(std::make_unique<Memory>()) {}
+EventParser::~EventParser() = default;
+
+std::optional<ProfileEvent> EventParser::find_event(const JsonPiece& piece) {
+  if (auto event =
+          memory_->find(simdjson::padded_string_view(piece.text.data(), piece.text.size(), piece.room)))
+    return event;
+  memory_->mended = simdjson::padded_string(with_quotes_escaped(piece.text));
+  return memory_->find(memory_->mended);
 }
 
 }  // namespace gradwire

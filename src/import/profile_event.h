@@ -1,14 +1,14 @@
-// One event of a trace, read from its JSON: only the fields that any explanation needs. Text fields borrow
-// from the parser until its next document.
+// One event of a trace, read from its JSON: only the fields that any explanation needs. simdjson does the
+// reading and stays out of sight.
 #pragma once
 
-#include <simdjson.h>
-
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "import/json_pieces.h"
 #include "import/profile.h"
 
 namespace gradwire {
@@ -34,8 +34,19 @@ struct ProfileEvent {
 // anything else, or out of range.
 std::optional<Nanoseconds> find_nanoseconds(std::string_view microseconds);
 
-// Throws simdjson::simdjson_error where it is no JSON.
-ProfileEvent read_event(simdjson::ondemand::object object);
+// Owns the parser's memory; one thread.
+class EventParser {
+ public:
+  EventParser();
+  ~EventParser();
+  // What it gives borrows from the piece and from the parser until the next call. Nothing where it is no JSON,
+  // also not with its quotes mended.
+  std::optional<ProfileEvent> find_event(const JsonPiece&);
+
+ private:
+  struct Memory;
+  std::unique_ptr<Memory> memory_;
+};
 
 // The text with quotes inside of strings escaped: a quote ends a string only before , : } or ]. What traces
 // before PyTorch 2.14 need where names have quotes.

@@ -6,8 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "import/environment.h"
 #include "import/file_kind.h"
+#include "import/flight_recorder.h"
+#include "import/machine_reports.h"
+#include "import/nccl_log.h"
+#include "import/nccl_tests.h"
 #include "import/profile.h"
+#include "import/script.h"
+#include "topo/matrix.h"
 #include "trace/timeline.h"
 
 namespace gradwire {
@@ -15,6 +22,11 @@ namespace gradwire {
 struct NamedTimeline {
   std::string file;
   Timeline timeline;
+};
+
+struct MatrixReport {
+  std::string file;
+  TopoMatrix matrix;
 };
 
 struct ReadFile {
@@ -27,6 +39,14 @@ struct Gathered {
   std::vector<ReadFile> files;  // all that were looked at
   std::vector<Profile> profiles;
   std::vector<NamedTimeline> timelines;
+  std::vector<NcclLog> logs;
+  std::vector<MatrixReport> matrices;
+  std::vector<EnvironmentFile> environments;
+  std::vector<NcclTestTable> tables;
+  std::vector<NvlinkReport> nvlinks;
+  std::vector<PciReport> pci;
+  std::vector<ScriptFile> scripts;
+  std::vector<FlightDump> dumps;
   std::vector<std::string> machines;  // files that describe one: nvidia-smi topo -m, NCCL's XML
 };
 

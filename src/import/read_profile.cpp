@@ -1,7 +1,5 @@
 #include "import/read_profile.h"
 
-#include <simdjson.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -25,7 +23,8 @@ std::optional<int> small_number(const Json& object, const char* key) {
 
 std::string short_text(const Json& object, const char* key) {
   const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>().substr(0, 200) : std::string();
+  return found != object.end() && found->is_string() ? found->get<std::string>().substr(0, 200)
+                                                     : std::string();
 }
 
 void take_distributed(const Json& info, Profile& profile) {
@@ -40,43 +39,23 @@ void take_distributed(const Json& info, Profile& profile) {
 void take_devices(const Json& devices, Profile& profile) {
   if (!devices.is_array()) return;
   for (const Json& device : devices)
-    if (device.is_object() && profile.gpus.size() < kMostGpus) profile.gpus.push_back(short_text(device, "name"));
+    if (device.is_object() && profile.gpus.size() < kMostGpus)
+      profile.gpus.push_back(short_text(device, "name"));
 }
 
 // "baseTimeNanoseconds" and what says who ran where; all else is passed over.
 void take_member(const JsonPiece& piece, ProfileBuilder& builder) {
-  const bool wanted = piece.key == "distributedInfo" || piece.key == "deviceProperties" || piece.key == "host_name" ||
-                      piece.key == "baseTimeNanoseconds";
+  const bool wanted = piece.key == "distributedInfo" || piece.key == "deviceProperties" ||
+                      piece.key == "host_name" || piece.key == "baseTimeNanoseconds";
   if (!wanted) return;
   const Json value = Json::parse(piece.text, nullptr, false);
   Profile& profile = builder.profile();
   if (piece.key == "distributedInfo") take_distributed(value, profile);
   if (piece.key == "deviceProperties") take_devices(value, profile);
   if (piece.key == "host_name" && value.is_string()) profile.host = value.get<std::string>().substr(0, 200);
-  if (piece.key == "baseTimeNanoseconds" && value.is_number_integer()) builder.set_base(value.get<Nanoseconds>());
+  if (piece.key == "baseTimeNanoseconds" && value.is_number_integer())
+    builder.set_base(value.get<Nanoseconds>());
 }
-
-class EventReader {
- public:
-  // Whether the piece was an event; one that is no JSON is tried again with its quotes mended.
-  bool read(const JsonPiece& piece, ProfileBuilder& builder) {
-    if (read_text(simdjson::padded_string_view(piece.text.data(), piece.text.size(), piece.room), builder)) return true;
-    const simdjson::padded_string mended(with_quotes_escaped(piece.text));
-    return read_text(mended, builder);
-  }
-
- private:
-  bool read_text(simdjson::padded_string_view text, ProfileBuilder& builder) {
-    try {
-      auto document = parser_.iterate(text);
-      builder.add(read_event(document.get_object()));
-      return true;
-    } catch (const simdjson::simdjson_error&) {
-      return false;
-    }
-  }
-  simdjson::ondemand::parser parser_;
-};
 
 // "worker3_step_12.pt.trace.json", "trace_rank-1.json", "rank_0.json.gz": what a name says of the rank.
 std::optional<int> rank_in_name(const std::string& file) {
@@ -94,12 +73,24 @@ std::optional<int> rank_in_name(const std::string& file) {
   return std::nullopt;
 }
 
+// Kineto writes the phase first, then the category: flows, instants and Python's frames, half of a trace, are passed
+// over without being parsed.
+bool is_passed_over(std::string_view event) {
+  const auto key = event.find('"');
+  if (key == std::string_view::npos || event.substr(key, 4) != "\"ph\"") return false;
+  const auto phase = event.find('"', key + 4);
+  if (phase == std::string_view::npos || phase + 1 >= event.size()) return false;
+  return event[phase + 1] != 'X' || event.substr(phase, 48).find("\"python_function\"") != std::string_view::npos;
+}
+
 void note_damage(Profile& profile, const std::string& damage) {
   if (profile.broken > 0)
-    profile.notes.push_back(fmt::format("{} of {} events are no JSON and were left out", profile.broken, profile.events));
+    profile.notes.push_back(
+        fmt::format("{} of {} events are no JSON and were left out", profile.broken, profile.events));
   if (damage.empty()) return;
   profile.whole = false;
-  profile.notes.push_back(fmt::format("{}; this is what its first {} events say", damage, profile.events - profile.broken));
+  profile.notes.push_back(
+      fmt::format("{}; this is what its first {} events say", damage, profile.events - profile.broken));
 }
 
 }  // namespace
@@ -107,7 +98,7 @@ void note_damage(Profile& profile, const std::string& damage) {
 Profile read_profile(ByteSource& source, const std::string& name) {
   JsonPieces pieces(source, "traceEvents");
   ProfileBuilder builder(name);
-  EventReader reader;
+  EventParser parser;
   Profile& profile = builder.profile();
   while (const auto piece = pieces.next()) {
     if (!piece->key.empty()) {
@@ -115,12 +106,18 @@ Profile read_profile(ByteSource& source, const std::string& name) {
       continue;
     }
     ++profile.events;
-    profile.broken += !reader.read(*piece, builder);
+    if (is_passed_over(piece->text)) continue;
+    if (const auto event = parser.find_event(*piece))
+      builder.add(*event);
+    else
+      ++profile.broken;
   }
   profile.bytes = source.given();
-  if (profile.activities.empty() && !pieces.damage().empty()) throw ConfigError(fmt::format("{}: {}", name, pieces.damage()));
+  if (profile.activities.empty() && !pieces.damage().empty())
+    throw ConfigError(fmt::format("{}: {}", name, pieces.damage()));
   if (profile.activities.empty())
-    throw ConfigError(fmt::format("{}: no event in it has a begin and a duration: this is no trace of torch.profiler", name));
+    throw ConfigError(fmt::format(
+        "{}: no event in it has a begin and a duration: this is no trace of torch.profiler", name));
   note_damage(profile, pieces.damage());
   if (!profile.rank) profile.rank = rank_in_name(name);
   return builder.finish();

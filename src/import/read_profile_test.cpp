@@ -51,7 +51,8 @@ TEST(ReadProfile, takes_kineto_with_a_base_time_and_links_the_kernel_by_its_exte
 }
 
 // In the shape of 2.0: whole microseconds, the kernel's external id is its own correlation, shapes on the span.
-constexpr std::string_view kOld = R"({"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 8},
+constexpr std::string_view kOld =
+    R"({"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 8},
   "traceEvents": [
   {"ph": "X", "cat": "user_annotation", "name": "nccl:all_reduce", "pid": 9, "tid": 12, "ts": 100, "dur": 40,
    "args": {"External id": 3, "Input Dims": [[394241]], "Input type": ["float"]}},
@@ -93,8 +94,9 @@ TEST(ReadProfile, takes_rocm_where_neither_ids_nor_sizes_stand_on_the_kernel) {
 }
 
 TEST(ReadProfile, mends_raw_quotes_in_names_and_leaves_out_what_is_no_json) {
-  const Profile profile = profile_of("{\"traceEvents\": [\n{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"call \"me\" x\", \"ts\": 1,\n"
-                                     "\"dur\": 2},\n{\"ph\" \"X\"},\n{\"ph\": \"X\", \"name\": \"b\", \"ts\": 3, \"dur\": 1}]}");
+  const Profile profile = profile_of(
+      "{\"traceEvents\": [\n{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"call \"me\" x\", \"ts\": 1,\n"
+      "\"dur\": 2},\n{\"ph\" \"X\"},\n{\"ph\": \"X\", \"name\": \"b\", \"ts\": 3, \"dur\": 1}]}");
   ASSERT_EQ(profile.activities.size(), 2u);
   EXPECT_EQ(profile.name_of(profile.activities[0]), "call \"me\" x");
   EXPECT_EQ(profile.broken, 1u);
@@ -117,7 +119,8 @@ TEST(ReadProfile, gives_what_a_trace_cut_anywhere_still_says) {
 }
 
 TEST(ReadProfile, refuses_what_is_no_trace) {
-  for (const char* text : {"", "hello", "{}", "[]", "[1, 2]", R"({"traceEvents": []})", R"({"traceEvents": [{"ph": "X"}]})"})
+  for (const char* text :
+       {"", "hello", "{}", "[]", "[1, 2]", R"({"traceEvents": []})", R"({"traceEvents": [{"ph": "X"}]})"})
     EXPECT_THROW(profile_of(text), ConfigError) << text;
 }
 
@@ -147,7 +150,8 @@ TEST(FileKind, is_told_by_content) {
   EXPECT_EQ(kind_of(kNew), FileKind::profile);
   EXPECT_EQ(kind_of(R"([{"name": "aten::mm", "ph": "X"}])"), FileKind::profile);
   EXPECT_EQ(kind_of("host:1:2 [0] NCCL INFO Bootstrap : Using eth0"), FileKind::nccl_log);
-  EXPECT_EQ(kind_of("\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV4\t0-7\nGPU1\tNV4\t X \t0-7\n"), FileKind::topo_matrix);
+  EXPECT_EQ(kind_of("\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV4\t0-7\nGPU1\tNV4\t X \t0-7\n"),
+            FileKind::topo_matrix);
   EXPECT_EQ(kind_of("<system version=\"1\">"), FileKind::nccl_xml);
   EXPECT_EQ(kind_of("RANK=0\nWORLD_SIZE=2\nNCCL_DEBUG=INFO\n"), FileKind::environment);
   EXPECT_EQ(kind_of("import torch\nmodel = torch.nn.Linear(1, 1)\n"), FileKind::script);

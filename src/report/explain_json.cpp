@@ -31,7 +31,8 @@ Json rank_json(const AnalyzedRank& rank) {
           {"steps_from", rank.steps_from},
           {"step_ms", rank.summary.mean.step() * 1e3},
           {"breakdown_ms", shares_json(rank.summary.mean)},
-          {"idle_ms", {{"sync", rank.summary.mean.idle_sync * 1e3}, {"quiet", rank.summary.mean.idle_quiet * 1e3}}},
+          {"idle_ms",
+           {{"sync", rank.summary.mean.idle_sync * 1e3}, {"quiet", rank.summary.mean.idle_quiet * 1e3}}},
           {"gpu_ms", gpu_json(rank.gpu)},
           {"kernels", rank.gpu.kernels},
           {"collective_kernels", rank.gpu.collectives},
@@ -53,7 +54,8 @@ Json collective_json(const CollectiveRow& row) {
           {"exposed_ms", row.exposed * 1e3},
           {"algbw_gbps", or_null(row.bytes > 0, row.algbw_gbps)},
           {"busbw_gbps", or_null(row.bytes > 0, row.busbw_gbps)},
-          {"expected_busbw_gbps", or_null(row.expected_busbw_gbps.has_value(), row.expected_busbw_gbps.value_or(0))}};
+          {"expected_busbw_gbps",
+           or_null(row.expected_busbw_gbps.has_value(), row.expected_busbw_gbps.value_or(0))}};
 }
 
 Json verdict_json(const BottleneckVerdict& verdict) {

@@ -52,28 +52,31 @@ StepShares mean_over_ranks(const RunAnalysis& analysis) {
 std::string step_section(const RunAnalysis& analysis) {
   const StepShares mean = mean_over_ranks(analysis);
   const auto rows = share_rows(mean);
-  std::string text = fmt::format("A step of {:.3f} ms{}\n  [{}]\n", mean.step() * 1e3,
-                                 analysis.ranks.size() > 1 ? ", mean of the ranks" : "", share_bar(rows, mean.step()));
+  std::string text =
+      fmt::format("A step of {:.3f} ms{}\n  [{}]\n", mean.step() * 1e3,
+                  analysis.ranks.size() > 1 ? ", mean of the ranks" : "", share_bar(rows, mean.step()));
   for (const ShareRow& row : rows)
     if (row.time > 0)
       text += fmt::format("  {} {:<24}{:>11.3f} ms  {:5.1f} %\n", row.mark, row.name, row.time * 1e3,
                           row.time / mean.step() * 100);
   if (mean.parts.comm_overlapped > 0)
-    text += fmt::format("    {:<24}{:>11.3f} ms  under the above: {:.0f} % of all of it\n", "communication hidden",
-                        mean.parts.comm_overlapped * 1e3, mean.parts.hidden_share() * 100);
+    text += fmt::format("    {:<24}{:>11.3f} ms  under the above: {:.0f} % of all of it\n",
+                        "communication hidden", mean.parts.comm_overlapped * 1e3,
+                        mean.parts.hidden_share() * 100);
   return text;
 }
 
 std::string ranks_section(const RunAnalysis& analysis) {
-  std::string text = fmt::format("{:>5} {:>5} {:>9} {:>9} {:>9} {:>9} {:>8} {:>8} {:>8}\n", "rank", "steps", "step ms", "compute",
-                                 "exposed", "hidden", "input", "idle", "waits");
+  std::string text = fmt::format("{:>5} {:>5} {:>9} {:>9} {:>9} {:>9} {:>8} {:>8} {:>8}\n", "rank", "steps",
+                                 "step ms", "compute", "exposed", "hidden", "input", "idle", "waits");
   std::size_t shown = 0;
   for (const AnalyzedRank& rank : analysis.ranks) {
     if (++shown > kMostRankRows) break;
     const StepShares& mean = rank.summary.mean;
-    text += fmt::format("{:>5} {:>5} {:>9.3f} {:>9.3f} {:>9.3f} {:>9.3f} {:>8.3f} {:>8.3f} {:>8.3f}\n", rank.summary.rank, rank.steps,
-                        mean.step() * 1e3, mean.computing() * 1e3, mean.parts.comm_exposed * 1e3,
-                        mean.parts.comm_overlapped * 1e3, mean.parts.data * 1e3, mean.idle * 1e3, rank.summary.wait * 1e3);
+    text += fmt::format("{:>5} {:>5} {:>9.3f} {:>9.3f} {:>9.3f} {:>9.3f} {:>8.3f} {:>8.3f} {:>8.3f}\n",
+                        rank.summary.rank, rank.steps, mean.step() * 1e3, mean.computing() * 1e3,
+                        mean.parts.comm_exposed * 1e3, mean.parts.comm_overlapped * 1e3,
+                        mean.parts.data * 1e3, mean.idle * 1e3, rank.summary.wait * 1e3);
   }
   if (analysis.ranks.size() > kMostRankRows)
     text += fmt::format("  and {} more ranks, all in --json\n", analysis.ranks.size() - kMostRankRows);
@@ -84,26 +87,31 @@ std::string rate_cell(double gbps) { return gbps > 0 ? fmt::format("{:.2f}", gbp
 
 std::string collective_line(const CollectiveRow& row) {
   return fmt::format("  {:<14.14} {:>10} {:>5} {:>6} {:>9} {:>9} {:>7} {:>7}\n", printable(row.collective),
-                     row.bytes > 0 ? format_bytes(row.bytes) : "-", row.ranks > 0 ? std::to_string(row.ranks) : "-", row.count,
-                     fmt::format("{:.1f}", row.transfer * 1e6), row.matched ? fmt::format("{:.1f}", row.wait * 1e6) : "-",
-                     rate_cell(row.busbw_gbps), row.expected_busbw_gbps ? rate_cell(*row.expected_busbw_gbps) : "-");
+                     row.bytes > 0 ? format_bytes(row.bytes) : "-",
+                     row.ranks > 0 ? std::to_string(row.ranks) : "-", row.count,
+                     fmt::format("{:.1f}", row.transfer * 1e6),
+                     row.matched ? fmt::format("{:.1f}", row.wait * 1e6) : "-", rate_cell(row.busbw_gbps),
+                     row.expected_busbw_gbps ? rate_cell(*row.expected_busbw_gbps) : "-");
 }
 
 std::string collectives_section(const RunAnalysis& analysis) {
   if (analysis.collectives.empty()) return "\nNo collective in the trace.\n";
-  std::string text = fmt::format("\n  {:<14} {:>10} {:>5} {:>6} {:>9} {:>9} {:>7} {:>7}\n", "collective", "bytes", "ranks", "calls",
-                                 "time us", "wait us", "busbw", "should");
+  std::string text = fmt::format("\n  {:<14} {:>10} {:>5} {:>6} {:>9} {:>9} {:>7} {:>7}\n", "collective",
+                                 "bytes", "ranks", "calls", "time us", "wait us", "busbw", "should");
   for (std::size_t i = 0; i < std::min(analysis.collectives.size(), kMostCollectiveRows); ++i)
     text += collective_line(analysis.collectives[i]);
   if (analysis.collectives.size() > kMostCollectiveRows)
-    text += fmt::format("  and {} more kinds, all in --json\n", analysis.collectives.size() - kMostCollectiveRows);
+    text += fmt::format("  and {} more kinds, all in --json\n",
+                        analysis.collectives.size() - kMostCollectiveRows);
   return text;
 }
 
 }  // namespace
 
 std::string analysis_text(const RunAnalysis& analysis) {
-  std::string text = wrapped(fmt::format("{}: {}.", to_string(analysis.verdict.bottleneck), analysis.verdict.reason), 2) + "\n";
+  std::string text =
+      wrapped(fmt::format("{}: {}.", to_string(analysis.verdict.bottleneck), analysis.verdict.reason), 2) +
+      "\n";
   text += step_section(analysis);
   if (analysis.ranks.size() > 1) text += "\n" + ranks_section(analysis);
   text += collectives_section(analysis);

@@ -5,8 +5,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "explain/analysis.h"
-#include "import/read_all.h"
+#include "explain/case_file.h"
 #include "report/explain_text.h"
 
 namespace gradwire {
@@ -30,40 +29,18 @@ struct AnalyzeFlags {
   bool json = false;
 };
 
-std::string gpu_named(const Gathered& gathered) {
-  for (const Profile& profile : gathered.profiles)
-    for (const std::string& name : profile.gpus)
-      if (const auto gpu = find_gpu_by_name(name)) return gpu->id;
-  return {};
-}
-
-// What --on says, else what a file among the others describes; of that the trace knows the GPU.
-std::optional<Machine> machine_of(const AnalyzeFlags& flags, const Gathered& gathered) {
-  if (!flags.on.empty()) return find_machine(flags.on);
-  if (gathered.machines.empty()) return std::nullopt;
-  const std::string gpu = gpu_named(gathered);
-  return find_machine(gpu.empty() ? gathered.machines[0] : gathered.machines[0] + ":" + gpu);
-}
-
 [[noreturn]] void refuse_files(const Gathered& gathered) {
   for (const ReadFile& file : gathered.files)
     if (!file.problem.empty()) throw ConfigError(file.problem);
   if (gathered.files.empty()) throw ConfigError("there is no trace in that folder");
-  throw ConfigError(fmt::format("{}: this is {}; a trace of torch.profiler or gradwire train is needed", gathered.files[0].file,
-                                words_for(gathered.files[0].kind)));
+  throw ConfigError(fmt::format("{}: this is {}, which gradwire doctor reads; a trace is needed here",
+                                gathered.files[0].file, words_for(gathered.files[0].kind)));
 }
 
 RunAnalysis analyze_files(const AnalyzeFlags& flags) {
-  const Gathered gathered = read_all(flags.files);
+  Gathered gathered = read_all(flags.files);
   if (gathered.profiles.empty() && gathered.timelines.empty()) refuse_files(gathered);
-  const auto machine = machine_of(flags, gathered);
-  const Machine* const known = machine ? &*machine : nullptr;
-  RunAnalysis analysis = gathered.profiles.empty()
-                             ? analyze_timeline(gathered.timelines[0].timeline, gathered.timelines[0].file, known)
-                             : analyze_profiles(gathered.profiles, known);
-  for (const ReadFile& file : gathered.files)
-    if (!file.problem.empty()) analysis.notes.push_back("left out: " + file.problem);
-  return analysis;
+  return *make_case(std::move(gathered), flags.on).analysis;
 }
 
 int run_analyze(const AnalyzeFlags& flags) {
@@ -80,8 +57,11 @@ int run_analyze(const AnalyzeFlags& flags) {
 void add_analyze_verb(CLI::App& app, int& exit_code) {
   auto flags = std::make_shared<AnalyzeFlags>();
   CLI::App* verb = app.add_subcommand("analyze", "where the time of a step went, from the traces a run left");
-  verb->add_option("files", flags->files, "traces, folders of traces, a topology")->required()->type_name("FILES");
-  verb->add_option("--on", flags->on, "the machine it ran on: gives the rates to expect")->type_name("MACHINE");
+  verb->add_option("files", flags->files, "traces, folders of traces, a topology")
+      ->required()
+      ->type_name("FILES");
+  verb->add_option("--on", flags->on, "the machine it ran on: gives the rates to expect")
+      ->type_name("MACHINE");
   verb->add_flag("--json", flags->json, "one JSON object and nothing else");
   verb->footer(kAnalyzeExample);
   verb->callback([flags, &exit_code] { exit_code = run_analyze(*flags); });
