@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "explain/to_timeline.h"
 #include "explain/trace_fixture.h"
 
 namespace gradwire {
@@ -207,6 +208,19 @@ TEST(Analysis, takes_a_run_that_gradwire_recorded) {
   EXPECT_EQ(analysis.ranks.at(0).steps, 2);
   EXPECT_NEAR(analysis.ranks[0].summary.mean.parts.comm_exposed, 0.002, 1e-9);
   EXPECT_NEAR(analysis.collectives.at(0).exposed, 0.002, 1e-9);
+}
+
+TEST(ToTimeline, keeps_computing_and_buckets_as_they_were) {
+  SampleTrace trace = one_step();
+  const Timeline timeline = timeline_of(trace.profile());
+  EXPECT_EQ(timeline.ranks, 2);
+  check_timeline(timeline);
+  const auto parts = step_parts(timeline).at(0).parts;
+  EXPECT_NEAR(parts.forward, 2e-3, 1e-9);
+  EXPECT_NEAR(parts.backward, 4e-3, 1e-9);
+  EXPECT_NEAR(parts.comm_exposed, 2e-3, 1e-9);
+  EXPECT_NEAR(parts.comm_overlapped, 1e-3, 1e-9);
+  EXPECT_THROW(timeline_of(SampleTrace().kernel(0, 1).profile()), ConfigError);
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ std::vector<std::string> looked_at(const CaseFile& given) {
   look(list, given.files.pci.size(), "a list of PCI devices", "lists of PCI devices");
   look(list, given.files.environments.size(), "an environment", "environments");
   look(list, given.files.scripts.size(), "a script", "scripts");
-  look(list, given.files.dumps.size(), "a dump of the flight recorder: one rank's alone tells no hang", "dumps of the flight recorder");
+  look(list, given.files.dumps.size(), "a dump of the flight recorder: one rank's alone tells no hang",
+       "dumps of the flight recorder");
   return list;
 }
 
@@ -41,8 +42,9 @@ void join_equals(std::vector<Finding>& findings) {
   std::vector<Finding> joined;
   std::vector<int> times;
   for (Finding& finding : findings) {
-    const auto same = std::find_if(joined.begin(), joined.end(),
-                                   [&](const Finding& other) { return other.rule == finding.rule && other.what == finding.what; });
+    const auto same = std::find_if(joined.begin(), joined.end(), [&](const Finding& other) {
+      return other.rule == finding.rule && other.what == finding.what;
+    });
     if (same == joined.end()) {
       joined.push_back(std::move(finding));
       times.push_back(1);
@@ -109,7 +111,8 @@ CaseFile make_case(Gathered files, const std::string& on) {
   if (!given.files.profiles.empty())
     given.analysis = analyze_profiles(given.files.profiles, machine);
   else if (!given.files.timelines.empty())
-    given.analysis = analyze_timeline(given.files.timelines[0].timeline, given.files.timelines[0].file, machine);
+    given.analysis =
+        analyze_timeline(given.files.timelines[0].timeline, given.files.timelines[0].file, machine);
   if (given.analysis)
     for (const ReadFile& file : given.files.files)
       if (!file.problem.empty()) given.analysis->notes.push_back("left out: " + file.problem);

@@ -47,7 +47,7 @@ void add_script_findings(const CaseFile&, Diagnosis&);
 void add_flight_findings(const CaseFile&, Diagnosis&);
 NvlinkAnswer answer_nvlink(const CaseFile&);
 
-bool has_nvlink(const TopoMatrix&);     // between any two GPUs
-bool all_nvlinked(const TopoMatrix&);   // between every two
+bool has_nvlink(const TopoMatrix&);    // between any two GPUs
+bool all_nvlinked(const TopoMatrix&);  // between every two
 
 }  // namespace gradwire

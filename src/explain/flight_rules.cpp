@@ -33,7 +33,9 @@ GroupProgress progress_of(const std::vector<FlightDump>& dumps) {
 }
 
 const RecordedCall* find_call(const FlightDump& dump, const std::string& group, long sequence) {
-  const auto found = std::find_if(dump.calls.begin(), dump.calls.end(), [&](const auto& call) { return call.group == group && call.sequence == sequence; });
+  const auto found = std::find_if(dump.calls.begin(), dump.calls.end(), [&](const auto& call) {
+    return call.group == group && call.sequence == sequence;
+  });
   return found == dump.calls.end() ? nullptr : &*found;
 }
 
@@ -49,29 +51,37 @@ Finding hang_finding(const std::string& what, const std::string& evidence) {
 }
 
 // Some made fewer calls than others: the others wait for the first that is missing.
-void check_behind(const std::string& group, const std::vector<RankProgress>& ranks, const std::vector<FlightDump>& dumps, std::vector<Finding>& findings) {
-  const auto [behind, ahead] = std::minmax_element(ranks.begin(), ranks.end(), [](auto& a, auto& b) { return a.last < b.last; });
+void check_behind(const std::string& group, const std::vector<RankProgress>& ranks,
+                  const std::vector<FlightDump>& dumps, std::vector<Finding>& findings) {
+  const auto [behind, ahead] =
+      std::minmax_element(ranks.begin(), ranks.end(), [](auto& a, auto& b) { return a.last < b.last; });
   if (behind->last == ahead->last) return;
   const RecordedCall* missing = nullptr;
   for (const FlightDump& dump : dumps)
     if (missing == nullptr) missing = find_call(dump, group, behind->last + 1);
   findings.push_back(hang_finding(
-      fmt::format("rank {} is behind: it never came to call {} of group {}{}, where others wait", behind->rank, behind->last + 1, group,
+      fmt::format("rank {} is behind: it never came to call {} of group {}{}, where others wait",
+                  behind->rank, behind->last + 1, group,
                   missing == nullptr ? "" : fmt::format(" ({} of {})", missing->name, missing->sizes)),
-      fmt::format("{}: its last call is {} ({}); rank {} is at {}", behind->file.substr(behind->file.rfind('/') + 1), behind->last,
-                  behind->call->name, ahead->rank, ahead->last)));
+      fmt::format("{}: its last call is {} ({}); rank {} is at {}",
+                  behind->file.substr(behind->file.rfind('/') + 1), behind->last, behind->call->name,
+                  ahead->rank, ahead->last)));
 }
 
 // All are in the same call and it is not the same: sizes or kinds differ.
-void check_disagreement(const std::string& group, const std::vector<RankProgress>& ranks, std::vector<Finding>& findings) {
+void check_disagreement(const std::string& group, const std::vector<RankProgress>& ranks,
+                        std::vector<Finding>& findings) {
   for (const RankProgress& rank : ranks) {
     const RankProgress& first = ranks.front();
-    const bool same = rank.call->name == first.call->name && (rank.call->sizes == first.call->sizes || rank.call->name.find("all_reduce") == std::string::npos);
+    const bool same =
+        rank.call->name == first.call->name &&
+        (rank.call->sizes == first.call->sizes || rank.call->name.find("all_reduce") == std::string::npos);
     if (rank.last != first.last || same) continue;
-    findings.push_back(hang_finding(
-        fmt::format("ranks {} and {} disagree on call {} of group {}: {} of {} against {} of {}", first.rank, rank.rank, rank.last, group,
-                    first.call->name, first.call->sizes, rank.call->name, rank.call->sizes),
-        first.file.substr(first.file.rfind('/') + 1)));
+    findings.push_back(
+        hang_finding(fmt::format("ranks {} and {} disagree on call {} of group {}: {} of {} against {} of {}",
+                                 first.rank, rank.rank, rank.last, group, first.call->name, first.call->sizes,
+                                 rank.call->name, rank.call->sizes),
+                     first.file.substr(first.file.rfind('/') + 1)));
     return;
   }
 }

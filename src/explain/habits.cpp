@@ -13,9 +13,11 @@ Habit habit_of(std::string_view name) {
   if (name.starts_with("DistributedDataParallel.forward")) return Habit::forward;
   if (name.starts_with("Optimizer.step")) return Habit::optimizer;
   if (name.find("search_unused_parameters") != std::string_view::npos) return Habit::search;
-  if (name.find("SyncBatchNorm") != std::string_view::npos || name.find("batch_norm_gather_stats") != std::string_view::npos)
+  if (name.find("SyncBatchNorm") != std::string_view::npos ||
+      name.find("batch_norm_gather_stats") != std::string_view::npos)
     return Habit::batch_norm;
-  const bool all_reduces = (is_backend_span(name) || name.starts_with("c10d::allreduce")) && collective_of(name) == "all_reduce";
+  const bool all_reduces =
+      (is_backend_span(name) || name.starts_with("c10d::allreduce")) && collective_of(name) == "all_reduce";
   return all_reduces ? Habit::all_reduce : Habit::none;
 }
 

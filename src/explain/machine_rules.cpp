@@ -19,8 +19,8 @@ int nvlinks_in(const std::string& cell) {
 }
 
 struct NvlinkCounts {
-  int usual = 0, fewest = 0;      // between GPUs that have any; usual is the most
-  bool pairs_alone = true;        // no GPU has more than one partner: bridges
+  int usual = 0, fewest = 0;       // between GPUs that have any; usual is the most
+  bool pairs_alone = true;         // no GPU has more than one partner: bridges
   std::vector<std::string> fewer;  // GPUs with fewer than usual to every partner
 };
 
@@ -56,10 +56,16 @@ void check_missing_nvlinks(const MatrixReport& report, std::vector<Finding>& fin
   Finding finding;
   finding.rule = "R10";
   finding.severity = Severity::high;
-  finding.what = fmt::format("{} fewer NVLinks than other GPUs of this machine ({} instead of {}): links are down, and a collective runs at the slowest GPU's rate",
-                             counts.fewer.empty() ? "some pairs have" : join(counts.fewer, ", ") + (counts.fewer.size() == 1 ? " has" : " have"), counts.fewest, counts.usual);
+  finding.what = fmt::format(
+      "{} fewer NVLinks than other GPUs of this machine ({} instead of {}): links are down, and a collective "
+      "runs at the slowest GPU's rate",
+      counts.fewer.empty() ? "some pairs have"
+                           : join(counts.fewer, ", ") + (counts.fewer.size() == 1 ? " has" : " have"),
+      counts.fewest, counts.usual);
   finding.evidence = fmt::format("{}: NV{} beside NV{}", base_name(report.file), counts.fewest, counts.usual);
-  finding.fix = "nvidia-smi nvlink -s  # which link is inactive; nvidia-smi nvlink -e for its errors; reseat or have the board replaced";
+  finding.fix =
+      "nvidia-smi nvlink -s  # which link is inactive; nvidia-smi nvlink -e for its errors; reseat or have "
+      "the board replaced";
   findings.push_back(std::move(finding));
 }
 
@@ -69,7 +75,8 @@ void check_oddities(const MatrixReport& report, std::vector<Finding>& findings) 
     Finding finding;
     finding.rule = "R10";
     finding.sure = Certainty::likely;
-    finding.what = "the two directions of a pair do not agree: a link is down in one of them, or the report was edited";
+    finding.what =
+        "the two directions of a pair do not agree: a link is down in one of them, or the report was edited";
     finding.evidence = base_name(report.file) + ": " + oddity;
     finding.fix = "nvidia-smi nvlink -s";
     findings.push_back(std::move(finding));
@@ -84,22 +91,27 @@ void hint_at_placement(const MatrixReport& report, std::vector<Finding>& hints) 
   hint.rule = "R08";
   hint.severity = Severity::low;
   hint.sure = Certainty::likely;
-  hint.what = "only some pairs of GPUs have NVLink: a job of two belongs on such a pair; one of more runs at the rate of PCIe";
+  hint.what =
+      "only some pairs of GPUs have NVLink: a job of two belongs on such a pair; one of more runs at the "
+      "rate of PCIe";
   hint.evidence = base_name(report.file);
   hint.fix = "CUDA_VISIBLE_DEVICES=0,1  # a pair that shows NV";
   hints.push_back(std::move(hint));
 }
 
 void check_nvlink_states(const NvlinkReport& report, std::vector<Finding>& findings) {
-  const bool any = std::any_of(report.gpus.begin(), report.gpus.end(), [](const auto& gpu) { return gpu.active > 0; });
+  const bool any =
+      std::any_of(report.gpus.begin(), report.gpus.end(), [](const auto& gpu) { return gpu.active > 0; });
   for (const auto& gpu : report.gpus) {
     if (gpu.inactive == 0 || (!any && gpu.active == 0)) continue;
     Finding finding;
     finding.rule = "R10";
     finding.severity = Severity::high;
-    finding.what = fmt::format("GPU {} has {} of {} NVLinks active", gpu.index, gpu.active, gpu.active + gpu.inactive);
+    finding.what =
+        fmt::format("GPU {} has {} of {} NVLinks active", gpu.index, gpu.active, gpu.active + gpu.inactive);
     finding.evidence = fmt::format("{}:{}", base_name(report.file), gpu.line);
-    finding.fix = "reseat the bridge, all of its connectors; on NVSwitch: systemctl status nvidia-fabricmanager";
+    finding.fix =
+        "reseat the bridge, all of its connectors; on NVSwitch: systemctl status nvidia-fabricmanager";
     findings.push_back(std::move(finding));
   }
 }
@@ -110,24 +122,31 @@ void check_slots(const PciReport& report, std::vector<Finding>& findings) {
     if (!device.gpu || device.width_now == 0 || device.width_now >= device.width_most) continue;
     Finding finding;
     finding.rule = "R15";
-    finding.what = fmt::format("{} runs with {} of its {} PCIe lanes", device.slot, device.width_now, device.width_most);
-    finding.evidence = fmt::format("{}:{}: LnkSta Width x{}, LnkCap Width x{}", base_name(report.file), device.line, device.width_now, device.width_most);
+    finding.what =
+        fmt::format("{} runs with {} of its {} PCIe lanes", device.slot, device.width_now, device.width_most);
+    finding.evidence = fmt::format("{}:{}: LnkSta Width x{}, LnkCap Width x{}", base_name(report.file),
+                                   device.line, device.width_now, device.width_most);
     finding.fix = "another slot, or a better riser; nvidia-smi -q -d PCIE under load";
     findings.push_back(std::move(finding));
   }
 }
 
 void check_acs(const PciReport& report, std::vector<Finding>& findings) {
-  const auto first = std::find_if(report.devices.begin(), report.devices.end(), [](const auto& device) { return device.bridge && device.redirects; });
-  const bool gpus = std::any_of(report.devices.begin(), report.devices.end(), [](const auto& device) { return device.gpu; });
+  const auto first = std::find_if(report.devices.begin(), report.devices.end(),
+                                  [](const auto& device) { return device.bridge && device.redirects; });
+  const bool gpus = std::any_of(report.devices.begin(), report.devices.end(),
+                                [](const auto& device) { return device.gpu; });
   if (first == report.devices.end() || !gpus) return;
-  const auto count = std::count_if(report.devices.begin(), report.devices.end(), [](const auto& device) { return device.bridge && device.redirects; });
+  const auto count = std::count_if(report.devices.begin(), report.devices.end(),
+                                   [](const auto& device) { return device.bridge && device.redirects; });
   Finding finding;
   finding.rule = "R13";
   finding.severity = Severity::high;
   finding.what = "PCIe bridges redirect peer traffic through the root (ACS): peer access hangs or is slow";
-  finding.evidence = fmt::format("{}:{}: ACSCtl of {} and {} more", base_name(report.file), first->acs_line, first->slot, count - 1);
-  finding.fix = fmt::format("setpci -s {} ECAP_ACS+6.w=0000  # for each; or pci=noacs, or ACS off in the BIOS", first->slot);
+  finding.evidence = fmt::format("{}:{}: ACSCtl of {} and {} more", base_name(report.file), first->acs_line,
+                                 first->slot, count - 1);
+  finding.fix = fmt::format(
+      "setpci -s {} ECAP_ACS+6.w=0000  # for each; or pci=noacs, or ACS off in the BIOS", first->slot);
   findings.push_back(std::move(finding));
 }
 
@@ -137,10 +156,12 @@ void check_rates(const CaseFile& given, const NcclTestTable& table, std::vector<
   const NcclTestRow& row = table.rows.back();
   const int ranks = table.ranks > 0 ? table.ranks : static_cast<int>(given.machine->gpus.size());
   const auto expected = find_expected_rate(*given.machine, "all_reduce", row.bytes, ranks);
-  if (!expected || row.busbw_gbps > expected->busbw_gbps * (1 - std::max(0.3, 2 * expected->relative_error))) return;
+  if (!expected || row.busbw_gbps > expected->busbw_gbps * (1 - std::max(0.3, 2 * expected->relative_error)))
+    return;
   Finding finding;
   finding.rule = "R11";
-  finding.what = fmt::format("busbw is {:.1f} GB/s at {}; this machine should give {:.0f}", row.busbw_gbps, format_bytes(row.bytes), expected->busbw_gbps);
+  finding.what = fmt::format("busbw is {:.1f} GB/s at {}; this machine should give {:.0f}", row.busbw_gbps,
+                             format_bytes(row.bytes), expected->busbw_gbps);
   finding.evidence = fmt::format("{}:{}", base_name(table.file), row.line);
   finding.fix = "run it again with NCCL_DEBUG=INFO and give the log to gradwire doctor";
   findings.push_back(std::move(finding));

@@ -18,9 +18,11 @@ class DoneByLaunch {
   explicit DoneByLaunch(const Profile& profile) : launches_(profile) {
     for (const Activity& activity : profile.activities)
       if (activity.kind == ActivityKind::kernel)
-        if (const Activity* launch = launches_.find(activity)) done_.emplace_back(launch->begin, activity.end);
+        if (const Activity* launch = launches_.find(activity))
+          done_.emplace_back(launch->begin, activity.end);
     std::sort(done_.begin(), done_.end());
-    for (std::size_t i = 1; i < done_.size(); ++i) done_[i].second = std::max(done_[i].second, done_[i - 1].second);
+    for (std::size_t i = 1; i < done_.size(); ++i)
+      done_[i].second = std::max(done_[i].second, done_[i - 1].second);
   }
 
   // When what the collective waits for was done; its own begin where the trace does not tell.
@@ -70,7 +72,8 @@ class TimelineBuilder {
 };
 
 bool carries_gradients(const CollectiveSpan& span, const Interval& window) {
-  return span.collective == "all_reduce" && span.bytes > 0 && span.begin >= window.begin && span.begin < window.end;
+  return span.collective == "all_reduce" && span.bytes > 0 && span.begin >= window.begin &&
+         span.begin < window.end;
 }
 
 std::vector<const Activity*> collective_activities(const Profile& profile, const RankSteps& steps) {
@@ -81,9 +84,10 @@ std::vector<const Activity*> collective_activities(const Profile& profile, const
 }
 
 [[noreturn]] void refuse_profile(const Profile& profile) {
-  throw ConfigError(fmt::format(
-      "{}: no step has an all-reduce whose size the trace tells: record several ranks with PyTorch 2.2 or later, or with record_shapes=True",
-      profile.file));
+  throw ConfigError(
+      fmt::format("{}: no step has an all-reduce whose size the trace tells: record several ranks with "
+                  "PyTorch 2.2 or later, or with record_shapes=True",
+                  profile.file));
 }
 
 }  // namespace
@@ -96,7 +100,9 @@ Timeline timeline_of(const Profile& profile) {
   const auto activities = collective_activities(profile, steps);  // of the same order as spans
   const DoneByLaunch done(profile);
   Timeline timeline;
-  timeline.source = "torch.profiler" + (profile.gpus.empty() ? std::string() : " on " + profile.gpus.front());
+  timeline.source =
+      steps.on_gpu ? "torch.profiler" + (profile.gpus.empty() ? std::string() : " on " + profile.gpus.front())
+                   : kOnProcessor;
   timeline.ranks = std::max(1, profile.world.value_or(1));
   TimelineBuilder builder(timeline, steps.steps.front().window.begin);
   int buckets = 0;
@@ -107,7 +113,8 @@ Timeline timeline_of(const Profile& profile) {
     builder.add(SpanKind::backward, work.backward, step, window);
     builder.add(SpanKind::forward, work.forward, step, window);
     builder.add(SpanKind::other, united(work.other, work.copies), step, window);
-    builder.add(SpanKind::data, without(marks.input, united(steps.computing, work.communication)), step, window);
+    builder.add(SpanKind::data, without(marks.input, united(steps.computing, work.communication)), step,
+                window);
     for (std::size_t j = 0, number = 0; j < spans.size(); ++j)
       if (carries_gradients(spans[j], window)) {
         builder.add_bucket(spans[j], done.ready(*activities[j]), step, static_cast<int>(number++));

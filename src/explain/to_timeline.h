@@ -7,6 +7,8 @@
 
 namespace gradwire {
 
+constexpr const char* kOnProcessor = "torch.profiler on a processor";  // the source of a run without GPUs
+
 // One rank's steps, as rank 0 of as many ranks as the run had. A bucket is ready when the GPU is done with what
 // was launched before its all-reduce. Throws ConfigError with the file's name in front when no step has an
 // all-reduce of known size.

@@ -18,17 +18,24 @@ constexpr std::string_view kPickled =
     "aX\x01\x00\x00\x00nq\x09J\xfe\xff\xff\xffu."sv;
 
 TEST(Pickle, builds_lists_dicts_texts_and_numbers) {
-  EXPECT_EQ(parse_pickle(kPickled), nlohmann::json::parse(R"({"entries": [{"seq_id": 7, "state": "completed", "t": [1.5, null, true]}], "n": -2})"));
+  EXPECT_EQ(parse_pickle(kPickled),
+            nlohmann::json::parse(
+                R"({"entries": [{"seq_id": 7, "state": "completed", "t": [1.5, null, true]}], "n": -2})"));
 }
 
 TEST(Pickle, refuses_to_call_anything) {
-  EXPECT_THROW(parse_pickle("\x80\x02" "cos\nsystem\nq\x00X\x02\x00\x00\x00lsq\x01\x85q\x02Rq\x03."sv), ConfigError);
+  EXPECT_THROW(parse_pickle("\x80\x02"
+                            "cos\nsystem\nq\x00X\x02\x00\x00\x00lsq\x01\x85q\x02Rq\x03."sv),
+               ConfigError);
   EXPECT_THROW(parse_pickle("\x80\x04\x93."sv), ConfigError);
 }
 
 TEST(Pickle, refuses_what_is_cut_or_holds_itself) {
-  for (std::size_t size = 0; size < kPickled.size(); ++size) EXPECT_THROW(parse_pickle(kPickled.substr(0, size)), ConfigError);
-  EXPECT_THROW(parse_pickle("\x80\x02]q\x00h\x00" "a."sv), ConfigError);
+  for (std::size_t size = 0; size < kPickled.size(); ++size)
+    EXPECT_THROW(parse_pickle(kPickled.substr(0, size)), ConfigError);
+  EXPECT_THROW(parse_pickle("\x80\x02]q\x00h\x00"
+                            "a."sv),
+               ConfigError);
   std::string bomb = "\x80\x02]q";
   bomb += '\0';
   for (int i = 1; i < 60; ++i) {  // every list holds the one before it nine times

@@ -93,7 +93,8 @@ class Unpickler {
   }
   void extend(NodeKind kind, const std::vector<std::uint32_t>& values) {
     Node& target = nodes_[top()];
-    if (target.kind != kind || (kind == NodeKind::dict && values.size() % 2 != 0)) refuse("a value is put where none can be");
+    if (target.kind != kind || (kind == NodeKind::dict && values.size() % 2 != 0))
+      refuse("a value is put where none can be");
     target.children.insert(target.children.end(), values.begin(), values.end());
   }
   void push_tuple(std::size_t count) {
@@ -135,52 +136,103 @@ class Unpickler {
   }
   bool numbers(unsigned char code) {
     switch (code) {
-      case 'N': push_scalar(nullptr); return true;
-      case 0x88: push_scalar(true); return true;
-      case 0x89: push_scalar(false); return true;
-      case 'K': push_scalar(unsigned_of(1)); return true;
-      case 'M': push_scalar(unsigned_of(2)); return true;
-      case 'J': push_scalar(static_cast<std::int32_t>(unsigned_of(4))); return true;
-      case 0x8a: push_long(unsigned_of(1)); return true;
-      case 0x8b: push_long(unsigned_of(4)); return true;
-      case 'G': push_double(); return true;
+      case 'N':
+        push_scalar(nullptr);
+        return true;
+      case 0x88:
+        push_scalar(true);
+        return true;
+      case 0x89:
+        push_scalar(false);
+        return true;
+      case 'K':
+        push_scalar(unsigned_of(1));
+        return true;
+      case 'M':
+        push_scalar(unsigned_of(2));
+        return true;
+      case 'J':
+        push_scalar(static_cast<std::int32_t>(unsigned_of(4)));
+        return true;
+      case 0x8a:
+        push_long(unsigned_of(1));
+        return true;
+      case 0x8b:
+        push_long(unsigned_of(4));
+        return true;
+      case 'G':
+        push_double();
+        return true;
       case 'I':
-      case 'L': push_decimal(); return true;
-      default: return false;
+      case 'L':
+        push_decimal();
+        return true;
+      default:
+        return false;
     }
   }
   bool texts(unsigned char code) {
     switch (code) {
       case 'X':
       case 'B':
-      case 'T': push_text(unsigned_of(4)); return true;
+      case 'T':
+        push_text(unsigned_of(4));
+        return true;
       case 0x8c:
       case 'C':
-      case 'U': push_text(unsigned_of(1)); return true;
+      case 'U':
+        push_text(unsigned_of(1));
+        return true;
       case 0x8d:
-      case 0x8e: push_text(unsigned_of(8)); return true;
+      case 0x8e:
+        push_text(unsigned_of(8));
+        return true;
       case 'V':
-      case 'S': push_scalar(std::string(line())); return true;
-      default: return false;
+      case 'S':
+        push_scalar(std::string(line()));
+        return true;
+      default:
+        return false;
     }
   }
   bool containers(unsigned char code) {
     switch (code) {
-      case '(': push(make(NodeKind::mark)); return true;
-      case '}': push(make(NodeKind::dict)); return true;
+      case '(':
+        push(make(NodeKind::mark));
+        return true;
+      case '}':
+        push(make(NodeKind::dict));
+        return true;
       case ']':
-      case ')': push(make(NodeKind::list)); return true;
+      case ')':
+        push(make(NodeKind::list));
+        return true;
       case 'l':
-      case 't': push_with(NodeKind::list, pop_to_mark()); return true;
-      case 'd': push_with(NodeKind::dict, pop_to_mark()); return true;
+      case 't':
+        push_with(NodeKind::list, pop_to_mark());
+        return true;
+      case 'd':
+        push_with(NodeKind::dict, pop_to_mark());
+        return true;
       case 0x85:
       case 0x86:
-      case 0x87: push_tuple(code - 0x84u); return true;
-      case 'a': append_one(); return true;
-      case 's': set_one(); return true;
-      case 'e': extend_from_mark(NodeKind::list); return true;
-      case 'u': extend_from_mark(NodeKind::dict); return true;
-      default: return false;
+      case 0x87:
+        push_tuple(code - 0x84u);
+        return true;
+      case 'a':
+        append_one();
+        return true;
+      case 's':
+        set_one();
+        return true;
+      case 'e':
+        extend_from_mark(NodeKind::list);
+        return true;
+      case 'u':
+        extend_from_mark(NodeKind::dict);
+        return true;
+      default:
+        return false;
     }
   }
   void append_one() {
@@ -197,17 +249,38 @@ class Unpickler {
   }
   bool memory(unsigned char code) {
     switch (code) {
-      case 0x80: take(1); return true;  // protocol
-      case 0x95: take(8); return true;  // frame
-      case 0x94: memo_[memo_.size()] = top(); return true;
-      case 'q': memo_[unsigned_of(1)] = top(); return true;
-      case 'r': memo_[unsigned_of(4)] = top(); return true;
-      case 'p': memo_[find_integer<std::uint64_t>(line()).value_or(0)] = top(); return true;
-      case 'h': push_memo(unsigned_of(1)); return true;
-      case 'j': push_memo(unsigned_of(4)); return true;
-      case 'g': push_memo(find_integer<std::uint64_t>(line()).value_or(0)); return true;
-      case '0': pop(); return true;
-      default: return false;
+      case 0x80:
+        take(1);
+        return true;  // protocol
+      case 0x95:
+        take(8);
+        return true;  // frame
+      case 0x94:
+        memo_[memo_.size()] = top();
+        return true;
+      case 'q':
+        memo_[unsigned_of(1)] = top();
+        return true;
+      case 'r':
+        memo_[unsigned_of(4)] = top();
+        return true;
+      case 'p':
+        memo_[find_integer<std::uint64_t>(line()).value_or(0)] = top();
+        return true;
+      case 'h':
+        push_memo(unsigned_of(1));
+        return true;
+      case 'j':
+        push_memo(unsigned_of(4));
+        return true;
+      case 'g':
+        push_memo(find_integer<std::uint64_t>(line()).value_or(0));
+        return true;
+      case '0':
+        pop();
+        return true;
+      default:
+        return false;
     }
   }
 
@@ -224,7 +297,8 @@ class Unpickler {
     }
     for (std::size_t i = 0; i + 1 < node.children.size(); i += 2) {
       const Json key = json_of(node.children[i], depth + 1, made);
-      value[key.is_string() ? key.get<std::string>() : key.dump(-1, ' ', false, Json::error_handler_t::replace)] =
+      value[key.is_string() ? key.get<std::string>()
+                            : key.dump(-1, ' ', false, Json::error_handler_t::replace)] =
           json_of(node.children[i + 1], depth + 1, made);
     }
     return value;

@@ -80,7 +80,8 @@ bool is_passed_over(std::string_view event) {
   if (key == std::string_view::npos || event.substr(key, 4) != "\"ph\"") return false;
   const auto phase = event.find('"', key + 4);
   if (phase == std::string_view::npos || phase + 1 >= event.size()) return false;
-  return event[phase + 1] != 'X' || event.substr(phase, 48).find("\"python_function\"") != std::string_view::npos;
+  return event[phase + 1] != 'X' ||
+         event.substr(phase, 48).find("\"python_function\"") != std::string_view::npos;
 }
 
 void note_damage(Profile& profile, const std::string& damage) {

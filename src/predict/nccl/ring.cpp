@@ -25,8 +25,6 @@ constexpr double kStagedMemory = 12.0;
 // Between sockets 1.42 (llminsights-a40-sys-4gpu-nop2p) and 3.85 (the far 4090s): 2.3 in the geometric mean.
 constexpr double kStagedSocket = 2.3;
 
-constexpr double kGiga = 1e9;
-
 int nvlinks(const Machine& machine, DeviceId a, DeviceId b) {
   return nvlinks_between(machine.topology, a, b);
 }

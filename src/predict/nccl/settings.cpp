@@ -24,8 +24,8 @@ std::optional<Value> find_named(const std::array<Value, n>& all, const std::stri
   return std::nullopt;
 }
 
-constexpr std::array kAlgorithms = {NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls,
-                                    NcclAlgorithm::nvls_tree};
+constexpr std::array kNcclAlgorithms = {NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls,
+                                        NcclAlgorithm::nvls_tree};
 constexpr std::array kProtocols = {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple};
 
 // A list leaves the choice to NCCL; "^NAME" only excludes; names of algorithms we don't model count as no
@@ -51,7 +51,7 @@ NcclSettings nccl_settings(const std::map<std::string, std::string>& environment
     if (name == "NCCL_NVLS_ENABLE") settings.nvls = flag(name, value);
     if (name == "NCCL_P2P_LEVEL" && lower(value) == "loc") settings.p2p_disabled = true;
     if (name == "NCCL_NET_GDR_LEVEL" && (lower(value) == "loc" || value == "0")) settings.gpudirect = false;
-    if (name == "NCCL_ALGO") settings.algorithm = only_choice(kAlgorithms, value);
+    if (name == "NCCL_ALGO") settings.algorithm = only_choice(kNcclAlgorithms, value);
     if (name == "NCCL_PROTO") settings.protocol = only_choice(kProtocols, value);
   }
   return settings;

@@ -8,8 +8,6 @@
 namespace gradwire {
 namespace {
 
-constexpr double kGiga = 1e9, kMicro = 1e-6;
-
 // NCCL's own latencies of the LL protocol, which small buffers take (tuning.cc, 148-176): base, and per hop.
 constexpr double kBase = 6.6, kNvlinkHop = 0.6, kPcieHop = 1.0;
 
@@ -17,7 +15,7 @@ constexpr double kBase = 6.6, kNvlinkHop = 0.6, kPcieHop = 1.0;
 double nvls_efficiency(int sm) { return sm >= 100 ? 0.74 : 0.85; }
 
 // A tree's inner GPUs send twice what they reduce; 0.92 is NCCL's figure (tuning.cc, 305-383).
-constexpr double kTreeShare = 0.92 / 2;
+constexpr double kTreeShareOfRing = 0.92 / 2;
 
 // NVLS over several nodes against one: 487 and 468 of 483 GB/s x 1.875/1.75 on 2 x 8 H100 (aws-2x-p5,
 // dstack-nebius-2node, aws-1x-p5-batch).
@@ -65,7 +63,7 @@ double network_tree_rate(const NcclFabric& fabric) {
 }
 
 double tree_rate(const NcclFabric& fabric) {
-  const double inside = fabric.node_gbps * kTreeShare;
+  const double inside = fabric.node_gbps * kTreeShareOfRing;
   if (fabric.nodes == 1) return inside;
   return fabric.node_gbps > 0 ? std::min(inside, network_tree_rate(fabric)) : network_tree_rate(fabric);
 }

@@ -14,8 +14,8 @@
 namespace gradwire {
 namespace {
 
-constexpr double kWeakWeight = 0.05;   // of a record something is missing from
-constexpr Bytes kLarge = 1000 * 1000;  // FORMAT: "rows of 1 MB and more"
+constexpr double kWeakWeight = 0.05;             // of a record something is missing from
+constexpr Bytes kFromOneMegabyte = 1000 * 1000;  // FORMAT: "rows of 1 MB and more"
 
 // What a tool adds to NCCL's own time. torch.distributed measured from Python: stas-b200-1node is 15 to 25 us
 // above aic-b200_sxm-8gpu at equal sizes, whatever the size.
@@ -192,7 +192,7 @@ Calibration calibrate(std::span<const PreparedRecord> all) {
   for (const ValidationPoint& point : cross_validate(all, all)) {
     if (point.quality != Quality::ok) continue;
     for (const std::string& scope : {point.scope, std::string("all")}) {
-      auto& [sum, count] = errors[scope][point.bytes >= kLarge ? 1 : 0];
+      auto& [sum, count] = errors[scope][point.bytes >= kFromOneMegabyte ? 1 : 0];
       sum += std::abs(point.error());
       ++count;
     }
