@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "base/error.h"
@@ -32,11 +33,12 @@ struct DoctorFlags {
   bool json = false;
 };
 
-// A file that was named and tells nothing is an error; one in a folder is passed over.
+// One file that tells something is enough; what is wrong with the others is said in the diagnosis.
 void refuse_useless(const Gathered& gathered) {
-  for (const ReadFile& file : gathered.files)
-    if (!file.problem.empty()) throw ConfigError(file.problem);
   if (gathered.files.empty()) throw ConfigError("there is nothing in that folder that a diagnosis could use");
+  const bool any = std::any_of(gathered.files.begin(), gathered.files.end(),
+                               [](const ReadFile& file) { return file.problem.empty(); });
+  if (!any) throw ConfigError(gathered.files[0].problem);
 }
 
 int run_doctor(const DoctorFlags& flags) {

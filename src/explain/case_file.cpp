@@ -122,6 +122,8 @@ CaseFile make_case(Gathered files, const std::string& on) {
 Diagnosis diagnose(const CaseFile& given) {
   Diagnosis diagnosis;
   diagnosis.looked_at = looked_at(given);
+  for (const ReadFile& file : given.files.files)
+    if (!file.problem.empty()) diagnosis.left_out.push_back(file.problem);
   diagnosis.nvlink = answer_nvlink(given);
   add_log_findings(given, diagnosis);
   add_machine_findings(given, diagnosis);

@@ -35,6 +35,7 @@ struct Diagnosis {
   std::vector<Finding> hints;     // what experience suggests and the evidence does not prove
   NvlinkAnswer nvlink;
   std::vector<std::string> looked_at;  // "2 logs of NCCL", "the topology matrix"
+  std::vector<std::string> left_out;   // files that could not be used, and why
 };
 
 Diagnosis diagnose(const CaseFile&);

@@ -124,8 +124,8 @@ void check_slots(const PciReport& report, std::vector<Finding>& findings) {
     finding.rule = "R15";
     finding.what =
         fmt::format("{} runs with {} of its {} PCIe lanes", device.slot, device.width_now, device.width_most);
-    finding.evidence = fmt::format("{}:{}: LnkSta Width x{}, LnkCap Width x{}", base_name(report.file),
-                                   device.line, device.width_now, device.width_most);
+    finding.evidence = fmt::format("{}:{}: width x{} of x{}", base_name(report.file), device.line,
+                                   device.width_now, device.width_most);
     finding.fix = "another slot, or a better riser; nvidia-smi -q -d PCIE under load";
     findings.push_back(std::move(finding));
   }
@@ -153,7 +153,8 @@ void check_acs(const PciReport& report, std::vector<Finding>& findings) {
 // What nccl-tests reached against what the machine should give, at its largest size.
 void check_rates(const CaseFile& given, const NcclTestTable& table, std::vector<Finding>& findings) {
   if (!given.machine || table.rows.empty()) return;
-  const NcclTestRow& row = table.rows.back();
+  const NcclTestRow& row = *std::max_element(table.rows.begin(), table.rows.end(),
+                                             [](auto& a, auto& b) { return a.bytes < b.bytes; });
   const int ranks = table.ranks > 0 ? table.ranks : static_cast<int>(given.machine->gpus.size());
   const auto expected = find_expected_rate(*given.machine, "all_reduce", row.bytes, ranks);
   if (!expected || row.busbw_gbps > expected->busbw_gbps * (1 - std::max(0.3, 2 * expected->relative_error)))

@@ -23,11 +23,21 @@ std::string damaged(std::string text, std::mt19937& random) {
   for (int i = 0; i < wounds && !text.empty(); ++i) {
     const std::size_t at = random() % text.size(), count = 1 + random() % 20;
     switch (random() % 5) {
-      case 0: text[at] = static_cast<char>(random()); break;
-      case 1: text[at] = "{}[]\",:\\\n0-"[random() % 11]; break;
-      case 2: text.erase(at, count); break;
-      case 3: text.insert(at, text.substr(at / 2, count)); break;
-      default: text.resize(at); break;
+      case 0:
+        text[at] = static_cast<char>(random());
+        break;
+      case 1:
+        text[at] = "{}[]\",:\\\n0-"[random() % 11];
+        break;
+      case 2:
+        text.erase(at, count);
+        break;
+      case 3:
+        text.insert(at, text.substr(at / 2, count));
+        break;
+      default:
+        text.resize(at);
+        break;
     }
   }
   return text;
@@ -64,9 +74,12 @@ TEST(Damage, to_a_trace_is_survived) {
 
 TEST(Damage, to_a_log_is_survived) {
   expect_harmless(
-      "NCCL version 2.7.8+cuda10.2\nn0:1:2 [0] NCCL INFO Channel 00/0 : 0[1a000] -> 1[1c000] [send] via NET/IB/0(1)/GDRDMA\n"
-      "n0:1:2 [0] NCCL INFO NCCL_P2P_LEVEL set by environment to LOC\nn0:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1000\n"
-      "n0:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0\nn0:1:2 [0] NCCL INFO Pattern 4, type NVL/PIX, nNodes 1\n",
+      "NCCL version 2.7.8+cuda10.2\nn0:1:2 [0] NCCL INFO Channel 00/0 : 0[1a000] -> 1[1c000] [send] via "
+      "NET/IB/0(1)/GDRDMA\n"
+      "n0:1:2 [0] NCCL INFO NCCL_P2P_LEVEL set by environment to LOC\nn0:1:2 [0] NCCL INFO comm 0x1 rank 0 "
+      "nranks 2 cudaDev 0 busId 1000\n"
+      "n0:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0\nn0:1:2 [0] NCCL INFO Pattern 4, "
+      "type NVL/PIX, nNodes 1\n",
       [](const std::string& text) {
         ByteSource source{std::string_view(text)};
         read_nccl_log(source, "l");
@@ -74,18 +87,22 @@ TEST(Damage, to_a_log_is_survived) {
 }
 
 TEST(Damage, to_dumps_reports_and_scripts_is_survived) {
-  expect_harmless(std::string("\x80\x02}q\0X\x07\0\0\0entries]q\x01}(X\x06\0\0\0seq_idK\x07u\x85s.", 43), [](const std::string& text) { parse_flight_dump(text, "d"); });
-  expect_harmless(R"({"entries": [{"collective_seq_id": 3, "process_group": ["0", "d"], "state": "x", "input_sizes": [[1]]}]})",
-                  [](const std::string& text) { parse_flight_dump(text, "d3"); });
-  expect_harmless("GPU 0: NVIDIA (UUID: x)\n\t Link 0: 14 GB/s\n65:00.0 VGA compatible controller: NVIDIA\n\tLnkCap:\tSpeed 16GT/s, Width x16\n"
-                  "  1024  256  float  sum  -1  71.0  15.12  15.12  0\nNCCL_DEBUG=INFO\nimport torch  # x\n",
-                  [](const std::string& text) {
-                    parse_nvlink_status(text, "n");
-                    parse_lspci(text, "p");
-                    parse_nccl_tests(text, "t");
-                    parse_environment(text, "e");
-                    parse_script(text, "s");
-                  });
+  expect_harmless(std::string("\x80\x02}q\0X\x07\0\0\0entries]q\x01}(X\x06\0\0\0seq_idK\x07u\x85s.", 43),
+                  [](const std::string& text) { parse_flight_dump(text, "d"); });
+  expect_harmless(
+      R"({"entries": [{"collective_seq_id": 3, "process_group": ["0", "d"], "state": "x", "input_sizes": [[1]]}]})",
+      [](const std::string& text) { parse_flight_dump(text, "d3"); });
+  expect_harmless(
+      "GPU 0: NVIDIA (UUID: x)\n\t Link 0: 14 GB/s\n65:00.0 VGA compatible controller: "
+      "NVIDIA\n\tLnkCap:\tSpeed 16GT/s, Width x16\n"
+      "  1024  256  float  sum  -1  71.0  15.12  15.12  0\nNCCL_DEBUG=INFO\nimport torch  # x\n",
+      [](const std::string& text) {
+        parse_nvlink_status(text, "n");
+        parse_lspci(text, "p");
+        parse_nccl_tests(text, "t");
+        parse_environment(text, "e");
+        parse_script(text, "s");
+      });
 }
 
 }  // namespace

@@ -73,6 +73,36 @@ PciReport parse_lspci(std::string_view text, const std::string& name) {
   return report;
 }
 
+PciReport parse_smi_query(std::string_view text, const std::string& name) {
+  PciReport report;
+  report.file = name;
+  int number = 0;
+  bool width = false;  // the lines after "Link Width"
+  for (const auto raw : split(text, '\n')) {
+    ++number;
+    const auto line = trim(raw);
+    if (line.starts_with("GPU ") && line.find(':') != std::string_view::npos &&
+        line.find(" : ") == std::string_view::npos) {
+      PciReport::Device device;
+      device.slot = std::string(line.substr(4));
+      device.gpu = true;
+      device.line = number;
+      report.devices.push_back(std::move(device));
+    }
+    if (line.starts_with("Link Width") || line.starts_with("PCIe Generation"))
+      width = line.starts_with("Link Width");
+    if (!width || report.devices.empty()) continue;
+    if (line.starts_with("Max"))
+      report.devices.back().width_most = static_cast<int>(number_behind(line, ":"));
+    if (line.starts_with("Current")) {
+      report.devices.back().width_now = static_cast<int>(number_behind(line, ":"));
+      report.devices.back().line = number;
+      width = false;
+    }
+  }
+  return report;
+}
+
 NvlinkReport parse_nvlink_status(std::string_view text, const std::string& name) {
   NvlinkReport report;
   report.file = name;

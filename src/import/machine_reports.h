@@ -1,4 +1,4 @@
-// What tools say of a machine's links: `nvidia-smi nvlink -s` and `lspci -vv`. Pure functions; only what a
+// What tools say of a machine's links: `nvidia-smi nvlink -s`, `nvidia-smi -q` and `lspci -vv`. Pure functions; only what a
 // check needs is kept.
 #pragma once
 
@@ -33,5 +33,8 @@ struct PciReport {
   std::vector<Device> devices;
 };
 PciReport parse_lspci(std::string_view text, const std::string& name);
+
+// The same of `nvidia-smi -q`: lanes of each GPU.
+PciReport parse_smi_query(std::string_view text, const std::string& name);
 
 }  // namespace gradwire

@@ -119,6 +119,32 @@ TEST(MachineReports, count_nvlinks_and_lanes_and_see_acs) {
   EXPECT_EQ(pci.devices[1].width_most, 16);
 }
 
+TEST(NcclTests, takes_the_inspectors_lines_too) {
+  const auto table = parse_inspector(
+      "{\"header\": {\"rank\": 0, \"n_ranks\": 8}, \"coll_perf\": {\"coll\": \"AllReduce\", "
+      "\"coll_msg_size_bytes\": 1048576, "
+      "\"coll_exec_time_us\": 100, \"coll_busbw_gbs\": 18.3}}\nnot json\n{\"coll_perf\": {\"coll\": "
+      "\"Broadcast\"}}\n",
+      "i");
+  EXPECT_EQ(table.ranks, 8);
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_EQ(table.rows[0].busbw_gbps, 18.3);
+}
+
+TEST(MachineReports, read_lanes_from_nvidia_smi_q) {
+  const auto report = parse_smi_query(
+      "==============NVSMI LOG==============\n\nGPU 00000000:01:00.0\n    Product Name                       "
+      "   : NVIDIA GeForce RTX 4090\n"
+      "        GPU Link Info\n            PCIe Generation\n                Max                       : 4\n   "
+      "             Current                   : 1\n"
+      "            Link Width\n                Max                       : 16x\n                Current      "
+      "             : 8x\n",
+      "q");
+  ASSERT_EQ(report.devices.size(), 1u);
+  EXPECT_EQ(report.devices[0].width_most, 16);
+  EXPECT_EQ(report.devices[0].width_now, 8);
+}
+
 TEST(Script, leaves_out_comments_and_keeps_indents) {
   const auto script = parse_script(
       "import torch  # find_unused_parameters=True\nif x:\n    a = '#' + b\n    c = d // 2\n", "s.py");

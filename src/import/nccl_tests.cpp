@@ -1,6 +1,8 @@
 #include "import/nccl_tests.h"
 
+#include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/text.h"
@@ -39,7 +41,37 @@ std::optional<NcclTestRow> find_row(const std::vector<std::string_view>& words) 
   return NcclTestRow{*bytes, *time, *busbw, 0};
 }
 
+double number_in(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+void read_record(const nlohmann::json& record, int line, NcclTestTable& table) {
+  if (const auto header = record.find("header"); header != record.end() && header->is_object())
+    table.ranks =
+        std::max(table.ranks, static_cast<int>(std::clamp(number_in(*header, "n_ranks"), 0.0, 1e6)));
+  const auto call = record.find("coll_perf");
+  if (call == record.end() || !call->is_object() || !call->contains("coll") || (*call)["coll"] != "AllReduce")
+    return;
+  const double bytes = number_in(*call, "coll_msg_size_bytes");
+  if (!(bytes > 0 && bytes < 1e15)) return;
+  table.rows.push_back({static_cast<Bytes>(bytes), number_in(*call, "coll_exec_time_us"),
+                        number_in(*call, "coll_busbw_gbs"), line});
+}
+
 }  // namespace
+
+NcclTestTable parse_inspector(std::string_view lines, const std::string& name) {
+  NcclTestTable table;
+  table.file = name;
+  int line = 0;
+  for (const auto raw : split(lines, '\n')) {
+    ++line;
+    const auto record = nlohmann::json::parse(raw, nullptr, false);
+    if (record.is_object()) read_record(record, line, table);
+  }
+  return table;
+}
 
 NcclTestTable parse_nccl_tests(std::string_view text, const std::string& name) {
   NcclTestTable table;

@@ -1,4 +1,4 @@
-// The table that nccl-tests prints: bus bandwidth by size. Pure functions.
+// Bus bandwidth by size: the table that nccl-tests prints, or the lines of NCCL's inspector. Pure functions.
 #pragma once
 
 #include <string>
@@ -23,5 +23,8 @@ struct NcclTestTable {
 };
 
 NcclTestTable parse_nccl_tests(std::string_view text, const std::string& name);
+
+// The same of NCCL's inspector plugin: JSON lines, of which its all-reduces are taken. Lines that are none are left out.
+NcclTestTable parse_inspector(std::string_view lines, const std::string& name);
 
 }  // namespace gradwire

@@ -92,6 +92,8 @@ void read_text(const ReadFile& file, Gathered& gathered) {
       gathered.tables.push_back(std::move(table));
   if (file.kind == FileKind::environment) gathered.environments.push_back(parse_environment(text, file.file));
   if (file.kind == FileKind::nvlink_status) gathered.nvlinks.push_back(parse_nvlink_status(text, file.file));
+  if (file.kind == FileKind::nccl_inspector) gathered.tables.push_back(parse_inspector(text, file.file));
+  if (file.kind == FileKind::smi_query) gathered.pci.push_back(parse_smi_query(text, file.file));
   if (file.kind == FileKind::lspci) gathered.pci.push_back(parse_lspci(text, file.file));
   if (file.kind == FileKind::script) gathered.scripts.push_back(parse_script(text, file.file));
 }
@@ -103,6 +105,8 @@ bool is_small_text(const ReadFile& file) {
     case FileKind::environment:
     case FileKind::nvlink_status:
     case FileKind::lspci:
+    case FileKind::smi_query:
+    case FileKind::nccl_inspector:
     case FileKind::script:
       return true;
     default:

@@ -36,7 +36,10 @@ std::string to_text(const Report& report) {
   return text;
 }
 
-std::string to_json(const Report& report) { return report.data.dump(2) + "\n"; }
+// Names out of other people's files may be no UTF-8.
+std::string to_json(const Report& report) {
+  return report.data.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
 
 void show(const Report& report, bool json) { fmt::print("{}", json ? to_json(report) : to_text(report)); }
 

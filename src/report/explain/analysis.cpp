@@ -46,7 +46,10 @@ StepShares mean_over_ranks(const RunAnalysis& analysis) {
   return mean_of(all);
 }
 
-std::string three_decimals(Seconds time) { return fmt::format("{:.3f}", time * 1e3); }
+// Nine such columns fit a terminal.
+std::string short_ms(Seconds time) {
+  return time >= 0.1 ? fmt::format("{:.1f}", time * 1e3) : fmt::format("{:.3f}", time * 1e3);
+}
 
 void add_shares_of_step(Report& report, const RunAnalysis& analysis) {
   const StepShares mean = mean_over_ranks(analysis);
@@ -57,7 +60,7 @@ void add_shares_of_step(Report& report, const RunAnalysis& analysis) {
   Table table{{{"", "", "ms", "%"}}, 2, false};
   for (const ShareRow& row : rows)
     if (row.time > 0)
-      table.rows.push_back({std::string("  ") + row.mark, row.name, three_decimals(row.time),
+      table.rows.push_back({std::string("  ") + row.mark, row.name, short_ms(row.time),
                             fmt::format("{:.1f}", row.time / mean.step() * 100)});
   report.add(std::move(table));
   if (mean.parts.comm_overlapped > 0)
@@ -73,10 +76,9 @@ void add_rank_table(Report& report, const RunAnalysis& analysis) {
     if (table.rows.size() > kMostRankRows) break;
     const StepShares& mean = rank.summary.mean;
     table.rows.push_back({std::to_string(rank.summary.rank), std::to_string(rank.steps),
-                          three_decimals(mean.step()), three_decimals(mean.computing()),
-                          three_decimals(mean.parts.comm_exposed), three_decimals(mean.parts.comm_overlapped),
-                          three_decimals(mean.parts.data), three_decimals(mean.idle),
-                          three_decimals(rank.summary.wait)});
+                          short_ms(mean.step()), short_ms(mean.computing()),
+                          short_ms(mean.parts.comm_exposed), short_ms(mean.parts.comm_overlapped),
+                          short_ms(mean.parts.data), short_ms(mean.idle), short_ms(rank.summary.wait)});
   }
   report.add(Gap{}, std::move(table));
   if (analysis.ranks.size() > kMostRankRows)

@@ -54,7 +54,8 @@ Json diagnosis_json(const Diagnosis& diagnosis) {
            {{"present", to_string(diagnosis.nvlink.present)},
             {"used", to_string(diagnosis.nvlink.used)},
             {"why", diagnosis.nvlink.why}}},
-          {"looked_at", diagnosis.looked_at}};
+          {"looked_at", diagnosis.looked_at},
+          {"left_out", diagnosis.left_out}};
 }
 
 }  // namespace
@@ -73,6 +74,9 @@ Report diagnosis_report(const Diagnosis& diagnosis) {
                              "", "  "});
   if (!diagnosis.hints.empty()) report.add(Gap{}, Sentence{"Not proved, but worth a look:"});
   for (const Finding& hint : diagnosis.hints) report.add(hint_sentence(hint));
+  if (!diagnosis.left_out.empty()) report.add(Gap{});
+  for (const std::string& file : diagnosis.left_out)
+    report.add(Sentence{"left out: " + printable(file), "  ", "            "});
   return report;
 }
 
