@@ -8,7 +8,7 @@
 #include "explain/analysis.h"
 #include "explain/finding.h"
 #include "import/read_all.h"
-#include "topo/matrix.h"
+#include "topo/import/matrix.h"
 
 namespace gradwire {
 

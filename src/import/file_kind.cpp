@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "base/text.h"
-#include "topo/matrix.h"
+#include "topo/import/matrix.h"
 
 namespace gradwire {
 namespace {

@@ -14,7 +14,7 @@
 #include "import/nccl_tests.h"
 #include "import/profile.h"
 #include "import/script.h"
-#include "topo/matrix.h"
+#include "topo/import/matrix.h"
 #include "trace/timeline.h"
 
 namespace gradwire {
