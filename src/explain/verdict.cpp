@@ -7,7 +7,7 @@
 namespace gradwire {
 namespace {
 
-constexpr double kLossMatters = 0.20, kStragglerMatters = 0.05, kMostlyLast = 0.6;
+constexpr double kLossMatters = 0.20, kStragglerMatters = 0.10, kMostlyLast = 0.6;
 
 struct Losses {
   Seconds step = 0, computing = 0, input = 0, idle = 0, quiet = 0, communication = 0, waiting = 0, copies = 0;

@@ -2,7 +2,7 @@
 //
 // The parts of a step that are not computing are losses: input, idle, communication nobody hides, each as far
 // as all ranks have it, and waiting for the last rank. The largest is the verdict if it takes a fifth of the
-// step (waiting: a twentieth) or more than computing does; else the step is bound by computing.
+// step (waiting: a tenth) or more than computing does; else the step is bound by computing.
 #pragma once
 
 #include <optional>

@@ -41,11 +41,14 @@ ByteSource::ByteSource(const std::filesystem::path& path)
     : name_(path.string()), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   if (fd_ < 0) throw_unreadable(name_);
   struct stat status {};
-  if (::fstat(fd_, &status) != 0 || S_ISDIR(status.st_mode)) {
+  const bool known = ::fstat(fd_, &status) == 0;
+  if (!known || !S_ISREG(status.st_mode)) {
     ::close(fd_);
-    throw ConfigError(fmt::format("can't read {}: it is a directory", name_));
+    // Files are read twice: once to tell what they are.
+    throw ConfigError(fmt::format(
+        "can't read {}: it is {}", name_,
+        known && S_ISDIR(status.st_mode) ? "a directory" : "a pipe or a device; save it to a file first"));
   }
-  ::fcntl(fd_, F_SETFL, 0);  // opened so that a pipe nobody writes to does not hang; read as usual
   begin();
 }
 

@@ -15,7 +15,7 @@ namespace gradwire {
 
 class ByteSource {
  public:
-  explicit ByteSource(const std::filesystem::path& path);  // throws ConfigError
+  explicit ByteSource(const std::filesystem::path& path);  // throws ConfigError for all but regular files
   explicit ByteSource(std::string_view memory);            // borrowed
   ~ByteSource();
   ByteSource(const ByteSource&) = delete;

@@ -50,6 +50,7 @@ TEST(ByteSource, names_a_file_that_can_not_be_read) {
   const TempDir folder;
   EXPECT_THROW(ByteSource(folder.path() / "none"), ConfigError);
   EXPECT_THROW(ByteSource{folder.path()}, ConfigError);
+  EXPECT_THROW(ByteSource(std::filesystem::path("/dev/zero")), ConfigError);
 }
 
 }  // namespace
