@@ -24,8 +24,9 @@ CollectiveSpan span_of(const Profile& profile, const RankSteps& steps, const Act
   span.collective = std::string(collective_of(profile.name_of(activity)));
   if (activity.call >= 0) {
     const ProfiledCall& call = profile.calls[static_cast<std::size_t>(activity.call)];
-    // A kernel named send and receive does what the call says: an all-to-all, a gather.
-    if (span.collective.empty() || span.collective == "send_recv") span.collective = call.collective;
+    // A kernel named send and receive, or not by NCCL, does what the call says: an all-to-all, a gather.
+    const bool named = is_communication_kernel(profile.name_of(activity)) && span.collective != "send_recv";
+    if (!named || span.collective.empty()) span.collective = call.collective;
     span.bytes = call.bytes;
     span.ranks = call.ranks;
     span.group = call.group;

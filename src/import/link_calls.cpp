@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "import/communication_names.h"
 #include "import/launches.h"
 #include "import/profile_builder.h"
 
@@ -53,9 +54,31 @@ std::vector<std::int32_t> calls_in_order(const std::vector<const Activity*>& spa
   return calls;
 }
 
+// Where no kernel is known to communicate by its name and yet collectives were called: those launched inside the
+// calls do it.
+void adopt_nameless_kernels(Profile& profile) {
+  const auto talks = [](const Activity& activity) { return activity.kind == ActivityKind::communication; };
+  if (std::any_of(profile.activities.begin(), profile.activities.end(), talks)) return;
+  std::vector<const Activity*> calls;
+  for (const Activity& activity : profile.activities)
+    if (!on_gpu(activity.kind) &&
+        (profile.name_of(activity) == "record_param_comms" || is_backend_span(profile.name_of(activity))))
+      calls.push_back(&activity);
+  if (calls.empty()) return;
+  std::stable_sort(calls.begin(), calls.end(), [](auto a, auto b) { return a->lane < b->lane; });
+  const Launches launches(profile);
+  for (Activity& activity : profile.activities) {
+    if (activity.kind != ActivityKind::kernel) continue;
+    const Activity* launch = launches.find(activity);
+    if (launch != nullptr && find_around(calls, launch->lane, launch->begin) != nullptr)
+      activity.kind = ActivityKind::communication;
+  }
+}
+
 }  // namespace
 
 void link_calls(Profile& profile) {
+  adopt_nameless_kernels(profile);
   const auto by_external = calls_by_external(profile);
   const auto spans = host_calls(profile);
   if (spans.empty()) return;

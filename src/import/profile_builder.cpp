@@ -60,7 +60,8 @@ std::optional<ActivityKind> activity_kind(const ProfileEvent& event) {
   const auto category = event.category;
   if (category.empty())
     return event.process_text.starts_with("CUDA") ? gpu_kind(event.name) : host_kind(event.name);
-  if (is_any_of(category, {"kernel"})) return gpu_kind(event.name);
+  if (is_any_of(category, {"kernel"}))  // whatever its name, if PyTorch says which collective it does
+    return event.collective.empty() ? gpu_kind(event.name) : ActivityKind::communication;
   if (is_any_of(category, {"gpu_memcpy", "gpu_memset", "memcpy", "memset"})) return ActivityKind::copy;
   if (is_any_of(category, {"cpu_op", "operator", "function"})) return host_kind(event.name);
   if (is_any_of(category, {"user_annotation"})) return ActivityKind::annotation;

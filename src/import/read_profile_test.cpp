@@ -93,6 +93,22 @@ TEST(ReadProfile, takes_rocm_where_neither_ids_nor_sizes_stand_on_the_kernel) {
   EXPECT_EQ(profile.calls[profile.activities[1].call].bytes, 40u);
 }
 
+TEST(ReadProfile, knows_collectives_whose_kernels_have_no_name_of_nccl) {
+  const Profile by_launch = profile_of(
+      R"({"traceEvents": [
+        {"ph": "X", "cat": "user_annotation", "name": "nccl:all_reduce", "pid": 1, "tid": 1, "ts": 1, "dur": 20, "args": {}},
+        {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 5, "dur": 2, "args": {"correlation": 7}},
+        {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 50, "dur": 2, "args": {"correlation": 8}},
+        {"ph": "X", "cat": "kernel", "name": "k1", "pid": 0, "tid": 7, "ts": 60, "dur": 4, "args": {"stream": 7, "correlation": 7}},
+        {"ph": "X", "cat": "kernel", "name": "k2", "pid": 0, "tid": 7, "ts": 70, "dur": 4, "args": {"stream": 7, "correlation": 8}}]})");
+  EXPECT_EQ(by_launch.activities[3].kind, ActivityKind::communication);
+  EXPECT_EQ(by_launch.activities[4].kind, ActivityKind::kernel);
+  const Profile by_argument = profile_of(
+      R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "fast_reduce", "pid": 0, "tid": 7, "ts": 60, "dur": 4,
+          "args": {"stream": 7, "Collective name": "allreduce", "In msg nelems": 8, "dtype": "Half", "Group size": 2}}]})");
+  EXPECT_EQ(by_argument.activities[0].kind, ActivityKind::communication);
+}
+
 TEST(ReadProfile, mends_raw_quotes_in_names_and_leaves_out_what_is_no_json) {
   const Profile profile = profile_of(
       "{\"traceEvents\": [\n{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"call \"me\" x\", \"ts\": 1,\n"
