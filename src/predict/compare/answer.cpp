@@ -8,18 +8,24 @@
 namespace gradwire {
 namespace {
 
-// Two steps of the same computing: what they have in common errs alike and cancels; what collectives add
-// errs on its own.
+// Two steps of the same computing: what constants of the NCCL model do to both cancels as far as both answer to
+// it alike; what constants leave open is the host's where data goes the same way, else each machine's own.
 double link_error(const Contender& a, const Contender& b) {
   constexpr double kCommon = 0.02;  // of two steps that differ in their wires alone: run to run
   if (same_way(a, b)) return std::hypot(kCommon, kCommon);
-  const auto own = [&](const Contender& c) {
-    const double added =
-        (c.estimate.parts.comm_exposed + 0.5 * c.estimate.parts.comm_overlapped) / c.estimate.step;
-    const double wires = std::max(c.wires.relative_error, 0.1) * added;
-    return wires * wires + kCommon * kCommon;
-  };
-  return std::sqrt(own(a) + own(b));
+  const double of_a = a.estimate.wire_answer, of_b = b.estimate.wire_answer;
+  const auto &doubt_a = a.wires.doubt, &doubt_b = b.wires.doubt;
+  double sum = 2 * kCommon * kCommon;
+  for (std::size_t i = 0; i < kNcclConstants; ++i) {
+    const double both = of_a * doubt_a.by_constant[i] - of_b * doubt_b.by_constant[i];
+    sum += both * both;
+  }
+  const double rest_a = of_a * doubt_a.rest, rest_b = of_b * doubt_b.rest;
+  const bool one_host = a.wires.path == b.wires.path;
+  sum += one_host ? (rest_a - rest_b) * (rest_a - rest_b) : rest_a * rest_a + rest_b * rest_b;
+  if (doubt_a.total() == 0) sum += std::pow(of_a * a.wires.relative_error, 2);  // not NCCL's
+  if (doubt_b.total() == 0) sum += std::pow(of_b * b.wires.relative_error, 2);
+  return std::expm1(kEightOfTen * std::sqrt(sum));
 }
 
 // How long the same computing takes is an estimate unless it was measured: where it takes longer links matter

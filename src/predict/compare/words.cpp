@@ -37,6 +37,26 @@ std::string cost(const Contender& contender) {
   return text;
 }
 
+double load_on(const std::string& resource, const Contender& contender) {
+  for (const auto& one : contender.wires.loads)
+    if (one.name == resource) return one.load;
+  return 0;
+}
+
+std::string times(double count) {
+  return count == 0 ? "never" : count == 1 ? "once" : count == 2 ? "twice" : fmt::format("{:g} times", count);
+}
+
+// What holds up the slower one, and how much of that load the other takes off.
+std::string crowded(const Contender& slow, const Contender& fast) {
+  if (slow.wires.loads.empty() || fast.wires.loads.empty() || slow.wires.nodes > 1) return "";
+  const auto& narrowest = slow.wires.loads.front();
+  const double other = load_on(narrowest.name, fast);
+  if (other >= narrowest.load) return "";
+  return fmt::format("; there every byte crosses {} {}, here {}", narrowest.name, times(narrowest.load),
+                     times(other));
+}
+
 std::string how_much(const Effect& effect) {
   return fmt::format("{:.2f}x ({:.2f} to {:.2f})", effect.speedup, effect.low, effect.high);
 }
@@ -105,11 +125,12 @@ std::string reason_of(const Answer& answer, const Contender& better, const Rewir
                       cost(slow));
   if (fast.estimate.communication == 0) return text;
   if (same_way(fast, slow)) return text + " on both";
+  const auto why = crowded(slow, fast);
   if (way(fast) == way(slow))
-    return text + fmt::format(" on {}, {} and {} on {}", slow.machine.name,
-                              milliseconds(fast.estimate.communication), cost(fast), better.machine.name);
+    return text + fmt::format(" on {}, {} and {} on {}{}", slow.machine.name,
+                              milliseconds(fast.estimate.communication), cost(fast), better.machine.name, why);
   return text +
-         fmt::format(", {} {} and {}", way(fast), milliseconds(fast.estimate.communication), cost(fast));
+         fmt::format(", {} {} and {}{}", way(fast), milliseconds(fast.estimate.communication), cost(fast), why);
 }
 
 std::string sentence_of(const Workload& workload, const Answer& answer) {

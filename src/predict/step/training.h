@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "predict/calibration/calibration.h"
+#include "predict/calibration/constants.h"
 #include "predict/records/record.h"
 #include "predict/step/fit.h"
 #include "predict/workload/workload.h"

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/units.h"
+#include "predict/nccl/all_reduce.h"
 
 namespace gradwire {
 
@@ -18,9 +19,11 @@ struct Wires {
   // What of a rank's computing it takes, where ranks compute on the processor that also moves the bytes; else
   // empty.
   std::function<Seconds(Bytes)> processor = {};
-  double relative_error = 0;  // of all_reduce
+  double relative_error = 0;  // of all_reduce: half the width of the range that holds 80 %
+  NcclDoubt doubt;            // of NCCL's all_reduce: what machines share of that
   // For people.
   std::string algorithm, path, narrowest_link;
+  std::vector<ResourceLoad> loads;  // inside a node, narrowest first
 };
 
 // Bytes over the bandwidth of the narrowest link, times 2(n-1)/n: the model everybody has in mind.
