@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "comm/make.h"
-#include "net/rendezvous.h"
+#include "net/rendezvous/rendezvous.h"
 #include "train/ddp.h"
 
 using namespace gradwire;

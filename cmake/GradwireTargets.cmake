@@ -6,12 +6,19 @@ if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
+# Most of a file's time is headers: the files of a target are compiled as one. Names that are local to a file must
+# therefore differ within a folder. A developer's build takes each file by itself, so that a change compiles one.
+set(CMAKE_UNITY_BUILD ${GRADWIRE_UNITY})
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 0)
+
 add_library(gradwire_flags INTERFACE)
 target_compile_options(gradwire_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
   # g++ 12 takes assignments of literals to std::string for overlapping copies (GCC bug 105651).
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+  # It warns of types local to a file that a class holds, unless that file is the one it was called with.
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${GRADWIRE_UNITY}>>:-Wno-subobject-linkage>)
 if(GRADWIRE_SANITIZE)
   target_compile_options(gradwire_flags INTERFACE -fsanitize=${GRADWIRE_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)
@@ -46,10 +53,16 @@ function(gradwire_test name)
     set(arg_LABELS fast)
   endif()
   add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests) # "support/...", which needs no linking
   target_link_libraries(${name} PRIVATE ${arg_USES} gradwire_flags GTest::gtest GTest::gmock GTest::gtest_main)
+  string(REPLACE ";" "\\;" labels "${arg_LABELS}") # a list in a list
   gtest_discover_tests(${name} TEST_PREFIX "${name}: " DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+    PROPERTIES LABELS "${labels}" TIMEOUT ${arg_TIMEOUT})
+  if("train" IN_LIST arg_LABELS)
+    add_dependencies(train_tests ${name})
+  endif()
 endfunction()
+add_custom_target(train_tests) # what has the label `train`: DistributedDataParallel and all that trains
 
 # gradwire_benchmark(NAME SOURCES ... USES ...): a Google Benchmark program, built with the tests, run by hand.
 function(gradwire_benchmark name)

@@ -6,4 +6,4 @@
 #include "comm/communicator.h"
 #include "comm/make.h"
 #include "launch/spawn.h"
-#include "net/rendezvous.h"
+#include "net/rendezvous/rendezvous.h"

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "net/address_socket.h"
+#include "net/address/socket.h"
 #include "support/session.h"
 
 namespace gradwire {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "net/rendezvous.h"
+#include "net/rendezvous/rendezvous.h"
 
 namespace {
 

@@ -1,4 +1,6 @@
 // `gradwire run` as a user runs it: the program itself, started, listened to and signalled from outside.
+#include <fmt/ranges.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "net/address_socket.h"
+#include "net/address/socket.h"
 #include "support/session.h"
 
 namespace gradwire {

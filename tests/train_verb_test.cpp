@@ -1,5 +1,7 @@
 // `gradwire train` as a user runs it: what it learns, what it says, and what happens when something goes
 // wrong.
+#include <fmt/ranges.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -97,6 +97,8 @@ std::string format_bytes(Bytes bytes) {
                                     : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
+std::string format_percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
 std::string format_seconds(Seconds time) {
   const double magnitude = std::abs(time);
   const auto [scale, unit] = magnitude >= 1      ? std::pair{1.0, "s"}

@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "base/secret.h"
 #include "base/units.h"
-#include "net/address_interface.h"
-#include "net/rendezvous_secret.h"
+#include "net/address/interface.h"
+#include "net/rendezvous/secret.h"
 
 namespace gradwire {
 namespace {

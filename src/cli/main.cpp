@@ -11,15 +11,9 @@
 #include <string>
 
 #include "base/error.h"
-#include "cli/bench/bench_verb.h"
-#include "cli/compare/compare_verb.h"
 #include "cli/help.h"
-#include "cli/list/list_verb.h"
-#include "cli/run_verb.h"
-#include "cli/topo/topo_verb.h"
-#include "cli/train/train_verb.h"
 #include "cli/usage.h"
-#include "cli/validate/validate_verb.h"
+#include "cli/verbs.h"
 
 namespace {
 

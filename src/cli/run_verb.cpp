@@ -1,14 +1,14 @@
-#include "cli/run_verb.h"
-
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/launch_flags.h"
+#include "cli/verbs.h"
 #include "launch/launcher.h"
 
 namespace gradwire {
 namespace {
 
-constexpr const char* kExample = R"(
+constexpr const char* kRunExample = R"(
 Each rank finds RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and
 MASTER_PORT in its environment, as under torchrun, and a share of the cores in
 OMP_NUM_THREADS and OPENBLAS_NUM_THREADS unless you set them. Its lines come out
@@ -23,12 +23,12 @@ Examples:
       --secret-file ~/job.secret -- ./train
 )";
 
-struct Flags {
+struct RunFlags {
   LaunchFlags launch;
   std::vector<std::string> command;
 };
 
-LaunchOptions options_of(const Flags& flags) {
+LaunchOptions options_of(const RunFlags& flags) {
   LaunchOptions options = launch_options(flags.launch);
   options.command = flags.command;
   return options;
@@ -38,10 +38,10 @@ LaunchOptions options_of(const Flags& flags) {
 
 void add_run_verb(CLI::App& app, int& exit_code) {
   auto* verb = app.add_subcommand("run", "start a program as ranks, restart it when it fails");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<RunFlags>();
   add_launch_flags(*verb, flags->launch, "gradwire run");
   verb->add_option("program", flags->command, "what to run, and its arguments")->required();
-  verb->footer(kExample);
+  verb->footer(kRunExample);
   verb->callback([flags, &exit_code] { exit_code = launch(options_of(*flags)); });
 }
 

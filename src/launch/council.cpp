@@ -2,9 +2,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "net/address_socket.h"
-#include "net/rendezvous_hosting.h"
-#include "net/store_tcp.h"
+#include "net/address/socket.h"
+#include "net/rendezvous/hosting.h"
+#include "net/store/tcp.h"
 
 namespace gradwire {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "base/deadline.h"
-#include "net/address.h"
-#include "net/store.h"
-#include "net/store_server.h"
+#include "net/address/address.h"
+#include "net/store/server.h"
+#include "net/store/store.h"
 
 namespace gradwire {
 

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "net/address_socket.h"
+#include "net/address/socket.h"
 
 namespace gradwire {
 namespace {

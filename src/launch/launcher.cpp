@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/secret.h"
 #include "launch/signal_watch.h"
-#include "net/address_socket.h"
+#include "net/address/socket.h"
 
 namespace gradwire {
 namespace {

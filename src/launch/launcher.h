@@ -9,7 +9,7 @@
 
 #include "launch/council.h"
 #include "launch/rank_group.h"
-#include "net/rendezvous_environment.h"
+#include "net/rendezvous/environment.h"
 
 namespace gradwire {
 

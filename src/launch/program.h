@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "launch/child_process.h"
-#include "net/rendezvous_environment.h"
+#include "net/rendezvous/environment.h"
 
 namespace gradwire {
 

@@ -15,7 +15,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "net/address_socket.h"
+#include "net/address/socket.h"
+#include "support/has_ended.h"
 
 namespace gradwire {
 namespace {
@@ -43,11 +44,6 @@ class RankGroupTest : public testing::Test {
 
   const TempDir directory_;
 };
-
-bool has_ended(pid_t process) {
-  const Fd descriptor(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
-  return !descriptor || wait_until_ready(descriptor.get(), POLLIN, Deadline::after(60));
-}
 
 TEST_F(RankGroupTest, passes_lines_on_with_the_rank_in_front) {
   const auto out = open("out"), error = open("error");

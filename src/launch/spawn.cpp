@@ -11,9 +11,9 @@
 #include "base/error.h"
 #include "base/secret.h"
 #include "launch/forked_rank.h"
-#include "net/address_socket.h"
-#include "net/rendezvous.h"
-#include "net/store_server.h"
+#include "net/address/socket.h"
+#include "net/rendezvous/rendezvous.h"
+#include "net/store/server.h"
 
 namespace gradwire {
 namespace {

@@ -14,7 +14,8 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/files.h"
-#include "net/address_socket.h"
+#include "net/address/socket.h"
+#include "support/has_ended.h"
 
 namespace gradwire {
 namespace {
@@ -28,12 +29,6 @@ void wait_for_all(const World& world) {
   world.store->set("there/" + std::to_string(world.rank), "yes");
   for (Rank rank = 0; rank < world.size; ++rank)
     get_from(*world.store, rank, "there/" + std::to_string(rank), Deadline::after(world.timeout));
-}
-
-// Waits until a process that is not a child of this one is gone or dead.
-bool has_ended(pid_t process) {
-  const Fd descriptor(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
-  return !descriptor || wait_until_ready(descriptor.get(), POLLIN, Deadline::after(60));
 }
 
 TEST(Spawn, runs_the_function_as_every_rank) {

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "net/store_memory.h"
+#include "net/store/memory.h"
 
 namespace gradwire {
 namespace {

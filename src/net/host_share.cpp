@@ -1,5 +1,7 @@
 #include "net/host_share.h"
 
+#include <fmt/ranges.h>
+
 #include <set>
 
 #include "base/error.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "net/store.h"
+#include "net/store/store.h"
 
 namespace gradwire {
 

@@ -1,26 +1,18 @@
-// Curves in a terminal: several series of points on logarithmic axes, each with a mark of its own and a
-// legend. Values in, text out.
+// Pictures of a Report in a terminal: curves on logarithmic axes, bars beside each other. Values in, text out.
 #pragma once
 
 #include <string>
-#include <utility>
-#include <vector>
+
+#include "report/report.h"
+#include "report/wrap.h"
 
 namespace gradwire {
 
-struct Series {
-  std::string name;
-  std::vector<std::pair<double, double>> points;  // x and y above 0; others are left out
-};
+// Each series with a mark of its own and a legend. Empty when there is nothing to draw. Where two curves meet, the
+// earlier series is on top.
+std::string draw_curves(const Curves&, int width = 78, int height = 14);
 
-struct ChartOptions {
-  std::string title;
-  int width = 78, height = 14;  // of the whole, in characters
-  std::string (*format_x)(double) = nullptr;
-  std::string (*format_y)(double) = nullptr;
-};
-
-// Empty when there is nothing to draw. Where two curves meet, the earlier series is on top.
-std::string draw_chart(const std::vector<Series>&, const ChartOptions&);
+// Each bar on a line of its own behind its name, in one scale, and a legend.
+std::string draw_bars(const StackedBars&, std::size_t width = kTerminalWidth);
 
 }  // namespace gradwire

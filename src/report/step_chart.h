@@ -1,21 +1,13 @@
-// Where a step's time went, for a terminal: one stacked bar and a table, at most 80 columns. Values in, text
-// out.
+// Where a step's time went: a bar of its parts and a table of them, for any Report.
 #pragma once
 
 #include <string>
 
+#include "report/report.h"
 #include "trace/breakdown.h"
 
 namespace gradwire {
 
-struct StepChartOptions {
-  std::string title;
-  int width = 78;
-};
-
-std::string draw_step(const Breakdown& step, const StepChartOptions& options);
-
-// One part a letter, as long as its share of `width`; rounded so that all are `width` together.
-std::string stacked_bar(const Breakdown& step, int width);
+void add_step(Report&, const std::string& title, const Breakdown& step);
 
 }  // namespace gradwire

@@ -1,5 +1,7 @@
 #include "sched/choose.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>

@@ -1,5 +1,7 @@
 #include "sched/set_fabric.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "base/error.h"

@@ -9,20 +9,20 @@
 namespace gradwire {
 namespace {
 
-constexpr int kCuts[] = {1, 2, 7};
+constexpr int kTreeCuts[] = {1, 2, 7};
 
 std::vector<Rank> roots_of(int world) { return {0, world / 2, world - 1}; }
 
 TEST(BinomialTree, reduces_everything_everywhere_for_every_world) {
   for (int world = 1; world <= kLargestWorld; ++world)
-    for (const int cut : kCuts)
+    for (const int cut : kTreeCuts)
       prove(Collective::all_reduce, world, [&](Rank me) { return binomial_all_reduce(me, world, cut); });
 }
 
 TEST(BinomialTree, broadcasts_from_any_root) {
   for (int world = 1; world <= kLargestWorld; ++world)
     for (const Rank root : roots_of(world))
-      for (const int cut : kCuts)
+      for (const int cut : kTreeCuts)
         prove(
             Collective::broadcast, world, [&](Rank me) { return binomial_broadcast(me, world, root, cut); },
             root);
@@ -31,7 +31,7 @@ TEST(BinomialTree, broadcasts_from_any_root) {
 TEST(BinomialTree, reduces_to_any_root_and_leaves_the_others_their_data) {
   for (int world = 1; world <= kLargestWorld; ++world)
     for (const Rank root : roots_of(world))
-      for (const int cut : kCuts)
+      for (const int cut : kTreeCuts)
         prove(
             Collective::reduce, world, [&](Rank me) { return binomial_reduce(me, world, root, cut); }, root);
 }
@@ -39,7 +39,7 @@ TEST(BinomialTree, reduces_to_any_root_and_leaves_the_others_their_data) {
 TEST(Chain, broadcasts_from_any_root) {
   for (int world = 1; world <= kLargestWorld; ++world)
     for (const Rank root : roots_of(world))
-      for (const int cut : kCuts)
+      for (const int cut : kTreeCuts)
         prove(
             Collective::broadcast, world, [&](Rank me) { return chain_broadcast(me, world, root, cut); },
             root);
@@ -48,7 +48,7 @@ TEST(Chain, broadcasts_from_any_root) {
 TEST(Chain, reduces_to_any_root_and_leaves_the_others_their_data) {
   for (int world = 1; world <= kLargestWorld; ++world)
     for (const Rank root : roots_of(world))
-      for (const int cut : kCuts)
+      for (const int cut : kTreeCuts)
         prove(
             Collective::reduce, world, [&](Rank me) { return chain_reduce(me, world, root, cut); }, root);
 }

@@ -1,5 +1,7 @@
 #include "sched/verify.h"
 
+#include <fmt/ranges.h>
+
 #include <map>
 #include <utility>
 

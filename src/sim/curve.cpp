@@ -34,14 +34,14 @@ std::vector<Sample> medians(std::span<const Sample> samples) {
   return result;
 }
 
-double squares(std::span<const Sample> samples, const Stretch& line) {
+double squares_of_line(std::span<const Sample> samples, const Stretch& line) {
   double sum = 0;
   for (const Sample& sample : samples)
     sum += std::pow(std::log(line.at(static_cast<double>(sample.bytes)) / sample.time), 2);
   return sum;
 }
 
-// With u = 1 / f, v = x / f and y = 1 + log(t / f): least squares of alpha u + beta v - y, two normal
+// With u = 1 / f, v = x / f and y = 1 + log(t / f): least squares_of_line of alpha u + beta v - y, two normal
 // equations. Where one of the two comes out below 0 it is 0, and the other alone fits best.
 Stretch solve_near(std::span<const Sample> samples, std::span<const double> near) {
   double uu = 0, uv = 0, vv = 0, uy = 0, vy = 0;
@@ -56,12 +56,12 @@ Stretch solve_near(std::span<const Sample> samples, std::span<const double> near
     if (line.alpha >= 0 && line.seconds_per_byte >= 0) return line;
   }
   const Stretch flat{0, std::max(0.0, uy / uu), 0}, steep{0, 0, vv > 0 ? std::max(0.0, vy / vv) : 0};
-  return vv > 0 && squares(samples, steep) < squares(samples, flat) ? steep : flat;
+  return vv > 0 && squares_of_line(samples, steep) < squares_of_line(samples, flat) ? steep : flat;
 }
 
 struct Division {
   std::vector<std::size_t> first;  // of each stretch, the first sample
-  double squares = std::numeric_limits<double>::infinity();
+  double squares_of_line = std::numeric_limits<double>::infinity();
 };
 
 // best[k][i]: samples up to i in k + 1 stretches. Every division is made of a shorter one and one more
@@ -74,12 +74,12 @@ std::vector<Division> divide(std::span<const Sample> samples) {
       const bool all = begin == 0 && end == n;
       if (end - begin < kFewestSizes && !all) continue;
       const auto part = samples.subspan(begin, end - begin);
-      const double sum = squares(part, fit_line(part));
+      const double sum = squares_of_line(part, fit_line(part));
       if (begin == 0) best[0][end] = {{0}, sum};
       for (std::size_t k = 1; begin > 0 && k < most; ++k) {
         const Division& before = best[k - 1][begin];
-        if (before.squares + sum >= best[k][end].squares) continue;
-        best[k][end] = {before.first, before.squares + sum};
+        if (before.squares_of_line + sum >= best[k][end].squares_of_line) continue;
+        best[k][end] = {before.first, before.squares_of_line + sum};
         best[k][end].first.push_back(begin);
       }
     }
@@ -92,7 +92,7 @@ std::vector<Division> divide(std::span<const Sample> samples) {
 double criterion(const Division& division, std::size_t samples) {
   const double n = static_cast<double>(samples), stretches = static_cast<double>(division.first.size());
   const double free = std::max(n - 2 * stretches, 1.0);  // what two numbers for each line leave to chance
-  const double mean = std::max(division.squares / free, kNoise * kNoise);
+  const double mean = std::max(division.squares_of_line / free, kNoise * kNoise);
   return n * std::log(mean) + 4 * stretches * std::log(n);
 }
 
@@ -189,7 +189,7 @@ Stretch fit_line(std::span<const Sample> samples) {
     for (std::size_t i = 0; i < near.size(); ++i)
       near[i] = std::max(best.at(static_cast<double>(samples[i].bytes)), samples[i].time * 1e-3);
     const Stretch next = solve_near(samples, near);
-    if (squares(samples, next) >= squares(samples, best) * (1 - 1e-12)) break;
+    if (squares_of_line(samples, next) >= squares_of_line(samples, best) * (1 - 1e-12)) break;
     best = next;
   }
   return best;

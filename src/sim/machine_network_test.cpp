@@ -31,7 +31,7 @@ TEST(MachineNetwork, MakesARingAsFastAsItsNarrowestHopAllows) {
   EXPECT_TRUE(estimate.exact());
 }
 
-Seconds replay(const RingCall& call, const Network& network) {
+Seconds replay_ring(const RingCall& call, const Network& network) {
   std::vector<Plan> plans;
   for (Rank rank = 0; rank < network.world(); ++rank)
     plans.push_back(make_plan(ring_all_reduce(rank, network.world(), call.cut)));
@@ -46,7 +46,7 @@ TEST(MachineNetwork, LetsTheShortcutIncludeTheReplayOnMachinesPeopleHave) {
     const Network network = make_network(machine, ring_pairs(static_cast<int>(machine.gpus.size())));
     for (const RingCall& call : {RingCall{25 << 20, 1}, RingCall{25 << 20, 7}, RingCall{4096, 1}}) {
       const Estimate estimate = estimate_ring(call, network);
-      const Seconds replayed = replay(call, network);
+      const Seconds replayed = replay_ring(call, network);
       EXPECT_LE(estimate.low, replayed * (1 + 1e-9)) << name;
       EXPECT_GE(estimate.high, replayed * (1 - 1e-9)) << name;
       EXPECT_LT(estimate.error(), call.bytes > 4096 ? 0.05 : 1) << name;

@@ -1,5 +1,7 @@
 #include "sim/model_fabric.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <string>
 

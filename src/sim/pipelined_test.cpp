@@ -25,7 +25,7 @@ Pipelined call_of(int world, int cut, Bytes bytes, const Maker& make) {
   return {parts, cut, bytes};
 }
 
-Seconds replay(const Pipelined& call, const Network& network, const CostModel& cost) {
+Seconds replay_pipelined(const Pipelined& call, const Network& network, const CostModel& cost) {
   const std::vector<Plan> plans = make_plans(call.parts(call.cut));
   return simulate_time(plans, divide_evenly(plans[0].part.shape, call.bytes), network, cost).time;
 }
@@ -53,7 +53,7 @@ TEST(Pipelined, ReplaysAllOfAFew) {
   const PipelinedTime time = pipelined_time(call, network);
   EXPECT_EQ(time.replayed, 5);
   EXPECT_EQ(time.error, 0);
-  EXPECT_DOUBLE_EQ(time.time, replay(call, network, {}));
+  EXPECT_DOUBLE_EQ(time.time, replay_pipelined(call, network, {}));
 }
 
 Network random_star(std::mt19937& random, int world) {
@@ -78,7 +78,7 @@ TEST(Pipelined, EqualsTheReplayWherePiecesRepeatAndIsNearWhereTheyDont) {
     const Pipelined call =
         call_of(world, cut, chunk * static_cast<Bytes>(make(0, world, cut).shape.chunks[kOut]), make);
     const PipelinedTime time = pipelined_time(call, network, cost);
-    const Seconds replayed = replay(call, network, cost);
+    const Seconds replayed = replay_pipelined(call, network, cost);
     EXPECT_NEAR(time.time, replayed, (time.error == 0 ? 2e-3 : 0.03) * replayed)
         << name << ", round " << round << ", world " << world << ", cut " << cut;
     counted += time.error == 0 && time.replayed < cut;

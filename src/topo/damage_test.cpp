@@ -5,9 +5,9 @@
 #include <random>
 
 #include "base/error.h"
-#include "topo/machine_file.h"
-#include "topo/matrix_file.h"
-#include "topo/nccl_xml.h"
+#include "topo/import/machine_file.h"
+#include "topo/import/matrix_file.h"
+#include "topo/import/nccl_xml.h"
 
 namespace gradwire {
 namespace {

@@ -5,12 +5,12 @@
 #include "base/files.h"
 #include "base/similar.h"
 #include "base/text.h"
-#include "topo/box_name.h"
+#include "topo/build/box_name.h"
+#include "topo/import/machine_file.h"
+#include "topo/import/matrix_file.h"
+#include "topo/import/nccl_xml.h"
+#include "topo/import/this_machine.h"
 #include "topo/machine.h"
-#include "topo/machine_file.h"
-#include "topo/matrix_file.h"
-#include "topo/nccl_xml.h"
-#include "topo/this_machine.h"
 
 namespace gradwire {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "support/error_of.h"
 #include "topo/machine.h"
 #include "topo/rates.h"
 
@@ -14,13 +15,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-std::string error_of(const std::string& on) {
-  try {
-    find_machine(on);
-    return "";
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
+std::string find_error(const std::string& on) {
+  return error_of([&] { find_machine(on); });
 }
 
 TEST(FindMachine, every_preset_can_be_built_alone_and_twice) {
@@ -92,16 +88,16 @@ TEST(FindMachine, nodes_and_network_are_part_of_the_name) {
 }
 
 TEST(FindMachine, what_is_no_machine_is_refused_in_one_line) {
-  EXPECT_THAT(error_of("dgx-a10"), HasSubstr("did you mean dgx-a100"));
-  EXPECT_THAT(error_of("no/such.yaml"), HasSubstr("there is no such file"));
-  EXPECT_THAT(error_of("x*dgx-a100@ndr"), HasSubstr("number of nodes"));
-  EXPECT_THAT(error_of("0*dgx-a100@ndr"), HasSubstr("number of nodes"));
-  EXPECT_THAT(error_of("99999999*dgx-a100@ndr"), HasSubstr("1 to 65536 nodes"));
-  EXPECT_THAT(error_of("2*dgx-a100@nrd"), AllOf(HasSubstr("'nrd' is not a network"), HasSubstr("ndr")));
-  EXPECT_THAT(error_of("2*dgx-a100@900x-ndr"), HasSubstr("1 to 256 network cards"));
-  EXPECT_THAT(error_of("2x-rtx4090-nvlink"), HasSubstr("write 2x-rtx4090-pcie"));
-  EXPECT_THAT(error_of("2x-foo-pcie"), HasSubstr("'foo' is not a GPU"));
-  EXPECT_THAT(error_of(""), HasSubstr("is no machine"));
+  EXPECT_THAT(find_error("dgx-a10"), HasSubstr("did you mean dgx-a100"));
+  EXPECT_THAT(find_error("no/such.yaml"), HasSubstr("there is no such file"));
+  EXPECT_THAT(find_error("x*dgx-a100@ndr"), HasSubstr("number of nodes"));
+  EXPECT_THAT(find_error("0*dgx-a100@ndr"), HasSubstr("number of nodes"));
+  EXPECT_THAT(find_error("99999999*dgx-a100@ndr"), HasSubstr("1 to 65536 nodes"));
+  EXPECT_THAT(find_error("2*dgx-a100@nrd"), AllOf(HasSubstr("'nrd' is not a network"), HasSubstr("ndr")));
+  EXPECT_THAT(find_error("2*dgx-a100@900x-ndr"), HasSubstr("1 to 256 network cards"));
+  EXPECT_THAT(find_error("2x-rtx4090-nvlink"), HasSubstr("write 2x-rtx4090-pcie"));
+  EXPECT_THAT(find_error("2x-foo-pcie"), HasSubstr("'foo' is not a GPU"));
+  EXPECT_THAT(find_error(""), HasSubstr("is no machine"));
 }
 
 TEST(FindMachine, a_file_can_say_which_gpu_it_is_about) {

@@ -12,25 +12,24 @@
 namespace gradwire {
 namespace {
 
-constexpr double kTera = 1e12, kGiga = 1e9;
-constexpr Range kRate = {0, 1e6};  // TFLOP/s, GB, GB/s: far above anything, far below overflow
+constexpr Range kFarAbove = {0, 1e6};  // TFLOP/s, GB, GB/s: far above anything, far below overflow
 
 void read_flops(const YamlMap& entry, Gpu& gpu) {
   const auto tflops = entry.find_map("tflops");
   if (!tflops) entry.fail("tflops", "a map of fp32, tf32, fp16, bf16");
   tflops->only({"fp32", "tf32", "fp16", "bf16"});
-  gpu.fp32_flops = tflops->number("fp32", kRate) * kTera;
-  gpu.tf32_flops = tflops->find_number("tf32", kRate).value_or(0) * kTera;
-  gpu.fp16_flops = tflops->find_number("fp16", kRate).value_or(0) * kTera;
-  gpu.bf16_flops = tflops->find_number("bf16", kRate).value_or(0) * kTera;
+  gpu.fp32_flops = tflops->number("fp32", kFarAbove) * kTera;
+  gpu.tf32_flops = tflops->find_number("tf32", kFarAbove).value_or(0) * kTera;
+  gpu.fp16_flops = tflops->find_number("fp16", kFarAbove).value_or(0) * kTera;
+  gpu.bf16_flops = tflops->find_number("bf16", kFarAbove).value_or(0) * kTera;
 }
 
 void read_memory(const YamlMap& entry, Gpu& gpu) {
   const auto memory = entry.find_map("memory");
   if (!memory) entry.fail("memory", "a map of gb and gb_per_s");
   memory->only({"gb", "gb_per_s"});
-  gpu.memory_bytes = static_cast<Bytes>(memory->number("gb", kRate) * kGiga);
-  gpu.memory_bytes_per_s = memory->number("gb_per_s", kRate) * kGiga;
+  gpu.memory_bytes = static_cast<Bytes>(memory->number("gb", kFarAbove) * kGiga);
+  gpu.memory_bytes_per_s = memory->number("gb_per_s", kFarAbove) * kGiga;
 }
 
 void read_nvlink(const YamlMap& entry, Gpu& gpu) {
@@ -39,10 +38,10 @@ void read_nvlink(const YamlMap& entry, Gpu& gpu) {
   nvlink->only({"gen", "links", "gb_per_s", "nccl_gb_per_s", "nvswitch"});
   gpu.nvlink_gen = nvlink->find_integer("gen", {1, 9}).value_or(0);
   gpu.nvlink_links = nvlink->find_integer("links", {1, 72}).value_or(0);
-  gpu.nvlink_bytes_per_s_per_link = nvlink->number("gb_per_s", kRate) * kGiga;
-  gpu.nccl_bytes_per_s_per_link =
-      nvlink->find_number("nccl_gb_per_s", kRate).value_or(0.8 * gpu.nvlink_bytes_per_s_per_link / kGiga) *
-      kGiga;
+  gpu.nvlink_bytes_per_s_per_link = nvlink->number("gb_per_s", kFarAbove) * kGiga;
+  gpu.nccl_bytes_per_s_per_link = nvlink->find_number("nccl_gb_per_s", kFarAbove)
+                                      .value_or(0.8 * gpu.nvlink_bytes_per_s_per_link / kGiga) *
+                                  kGiga;
   gpu.nvswitch = nvlink->find_flag("nvswitch").value_or(false);
 }
 
@@ -55,7 +54,7 @@ void read_pcie(const YamlMap& entry, Gpu& gpu) {
   gpu.pcie_p2p = pcie->find_flag("p2p").value_or(false);
 }
 
-Gpu read_gpu(const YamlMap& entry) {
+Gpu gpu_preset(const YamlMap& entry) {
   entry.only({"id", "name", "aliases", "sm", "tflops", "memory", "nvlink", "c2c_gb_per_s", "pcie",
               "usual_network", "matches", "source"});
   Gpu gpu;
@@ -66,9 +65,9 @@ Gpu read_gpu(const YamlMap& entry) {
   read_memory(entry, gpu);
   read_nvlink(entry, gpu);
   read_pcie(entry, gpu);
-  gpu.c2c_bytes_per_s = entry.find_number("c2c_gb_per_s", kRate).value_or(0) * kGiga;
+  gpu.c2c_bytes_per_s = entry.find_number("c2c_gb_per_s", kFarAbove).value_or(0) * kGiga;
   if (const auto network = entry.find_map("usual_network")) {
-    gpu.usual_gbit = network->number("gbit", kRate);
+    gpu.usual_gbit = network->number("gbit", kFarAbove);
     gpu.usual_cards_per_gpu = network->number("cards_per_gpu", {0, 64});
   }
   gpu.aliases = entry.texts("aliases");
@@ -95,7 +94,7 @@ bool occurs_as_word(std::string_view text, std::string_view word) {
 
 std::vector<Gpu> parse_gpus(std::string_view yaml, std::string_view where) {
   std::vector<Gpu> gpus;
-  for (const YamlMap& entry : parse_yaml(yaml, where).maps("gpus")) gpus.push_back(read_gpu(entry));
+  for (const YamlMap& entry : parse_yaml(yaml, where).maps("gpus")) gpus.push_back(gpu_preset(entry));
   return gpus;
 }
 

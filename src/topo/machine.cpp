@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "topo/assemble.h"
-#include "topo/build_node.h"
-#include "topo/cluster.h"
-#include "topo/resolve.h"
+#include "topo/build/assemble.h"
+#include "topo/build/cluster.h"
+#include "topo/build/node.h"
+#include "topo/build/resolve.h"
 
 namespace gradwire {
 namespace {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "support/error_of.h"
 
 namespace gradwire {
 namespace {
@@ -15,13 +16,8 @@ Path path(const Machine& machine, std::size_t from, std::size_t to) {
   return find_path(machine, machine.gpus[from], machine.gpus[to]);
 }
 
-std::string error_of(const NodeSpec& node, int nodes = 1) {
-  try {
-    build_machine(node, nodes);
-    return "";
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
+std::string build_error(const NodeSpec& node, int nodes = 1) {
+  return error_of([&] { build_machine(node, nodes); });
 }
 
 NodeSpec box(const std::string& gpu, int gpus) {
@@ -102,7 +98,7 @@ TEST(Machine, gpu_indices_choose_gpus_and_their_order) {
   EXPECT_EQ(machine.topology.device(machine.gpus[0]).name, "GPU3");
   EXPECT_EQ(nvlinks_between(machine.topology, machine.gpus[0], machine.gpus[1]), 2);
   node.gpu_indices = {3, 3};
-  EXPECT_THAT(error_of(node), HasSubstr("different GPUs"));
+  EXPECT_THAT(build_error(node), HasSubstr("different GPUs"));
 }
 
 TEST(Machine, with_gpus_takes_the_first_ones) {
@@ -134,20 +130,20 @@ TEST(Machine, plain_ethernet_is_one_card_but_rdma_takes_the_cards_a_node_has) {
 }
 
 TEST(Machine, what_cannot_be_built_is_refused_with_a_reason) {
-  EXPECT_THAT(error_of(box("rtx4090", 0)), HasSubstr("1 to 1024 GPUs, not 0"));
-  EXPECT_THAT(error_of(box("rtx4090", 2), 2), HasSubstr("need a network"));
-  EXPECT_THAT(error_of(box("rtx4091", 2)), HasSubstr("did you mean rtx4090"));
+  EXPECT_THAT(build_error(box("rtx4090", 0)), HasSubstr("1 to 1024 GPUs, not 0"));
+  EXPECT_THAT(build_error(box("rtx4090", 2), 2), HasSubstr("need a network"));
+  EXPECT_THAT(build_error(box("rtx4091", 2)), HasSubstr("did you mean rtx4090"));
   NodeSpec node = box("rtx4090", 2);
   node.intra = Intra::nvlink_pairs;
-  EXPECT_THAT(error_of(node), HasSubstr("rtx4090 has no NVLink"));
+  EXPECT_THAT(build_error(node), HasSubstr("rtx4090 has no NVLink"));
   node.intra = Intra::pcie;
   node.pcie_gen = 9;
-  EXPECT_THAT(error_of(node), HasSubstr("no PCIe generation 9"));
+  EXPECT_THAT(build_error(node), HasSubstr("no PCIe generation 9"));
   node.pcie_gen = 4;
   node.pcie = PcieLayout{};
   node.pcie->gpus_per_switch = 2;
   node.pcie->gpus_per_bridge = 3;
-  EXPECT_THAT(error_of(node), HasSubstr("does not nest"));
+  EXPECT_THAT(build_error(node), HasSubstr("does not nest"));
 }
 
 }  // namespace

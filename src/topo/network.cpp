@@ -14,10 +14,10 @@ namespace gradwire {
 namespace {
 
 constexpr std::array kKinds = {"infiniband", "roce", "efa", "ethernet", "slingshot", "omnipath"};
-constexpr double kMicro = 1e-6, kBytesPerGbit = 1e9 / 8;
+constexpr double kBytesPerGbit = 1e9 / 8;
 constexpr double kMostGbit = 10000;
 
-NetworkPreset read_network(const YamlMap& entry) {
+NetworkPreset network_preset(const YamlMap& entry) {
   entry.only({"id", "title", "kind", "gbit", "gbit_achieved", "latency_us", "rails", "source"});
   NetworkPreset preset;
   preset.spec.name = entry.text("id");
@@ -33,7 +33,7 @@ NetworkPreset read_network(const YamlMap& entry) {
 }
 
 // "8x-ndr" is eight cards of ndr.
-std::optional<int> take_count(std::string_view& name) {
+std::optional<int> take_cards(std::string_view& name) {
   const auto mark = name.find("x-");
   if (mark == std::string_view::npos) return std::nullopt;
   const auto count = find_integer<int>(name.substr(0, mark));
@@ -97,7 +97,7 @@ const std::vector<NetworkPreset>& all_networks() {
     std::vector<NetworkPreset> read;
     for (const YamlMap& entry :
          parse_yaml(preset_text("networks.yaml"), "presets/networks.yaml").maps("networks"))
-      read.push_back(read_network(entry));
+      read.push_back(network_preset(entry));
     return read;
   }();
   return networks;
@@ -105,7 +105,7 @@ const std::vector<NetworkPreset>& all_networks() {
 
 NetworkSpec find_network(std::string_view text) {
   std::string_view name = text;
-  const auto count = take_count(name);
+  const auto count = take_cards(name);
   std::vector<std::string> names;
   std::optional<NetworkSpec> found;
   for (const NetworkPreset& preset : all_networks()) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "topo/gpu.h"
-#include "topo/matrix.h"
+#include "topo/import/matrix.h"
 #include "topo/network.h"
 
 namespace gradwire {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "topo/resolve.h"
+#include "topo/build/resolve.h"
 
 namespace gradwire {
 

@@ -10,7 +10,6 @@
 namespace gradwire {
 namespace {
 
-constexpr double kGiga = 1e9, kMicro = 1e-6;
 constexpr Range kRate = {0, 1e6}, kLatency = {0, 1e6};
 
 LinkKind link_kind(const YamlMap& entry) {
@@ -65,7 +64,7 @@ Rate read_socket(const YamlMap& entry, const Shares& shares) {
           .latency = shares.socket_latency};
 }
 
-Processor read_processor(const YamlMap& entry, const Shares& shares) {
+Processor processor_preset(const YamlMap& entry, const Shares& shares) {
   entry.only({"id", "maker", "title", "pcie_gen", "memory_gb_per_s", "socket_link", "source"});
   Processor cpu;
   cpu.id = entry.text("id");
@@ -91,7 +90,7 @@ std::vector<Processor> read_processors() {
                          .memory_latency = file.number("memory_latency_us", kLatency) * kMicro,
                          .socket_latency = file.number("socket_latency_us", kLatency) * kMicro};
   std::vector<Processor> cpus;
-  for (const YamlMap& entry : file.maps("cpus")) cpus.push_back(read_processor(entry, shares));
+  for (const YamlMap& entry : file.maps("cpus")) cpus.push_back(processor_preset(entry, shares));
   return cpus;
 }
 

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "topo/import/matrix_file.h"
 #include "topo/machine.h"
-#include "topo/matrix_file.h"
 
 namespace gradwire {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "net/rendezvous.h"
+#include "net/rendezvous/rendezvous.h"
 #include "support/session.h"
 #include "train/ddp_fixture.h"
 

@@ -6,13 +6,6 @@
 namespace gradwire {
 namespace {
 
-// Gradients begin on cache lines; what lies between stays zero on every rank.
-constexpr std::size_t kAlign = 64;
-
-std::size_t padded(const torch::Tensor& tensor) {
-  return (static_cast<std::size_t>(tensor.nbytes()) + kAlign - 1) / kAlign * kAlign;
-}
-
 bool is_zero(const torch::Tensor& tensor) { return !tensor.ne(0).any().item<bool>(); }
 
 }  // namespace
@@ -23,7 +16,7 @@ GradientArena::GradientArena(std::vector<torch::Tensor> parameters, Communicator
   for (const auto& parameter : parameters_) {
     const int kind = static_cast<int>(parameter.scalar_type());
     items_.push_back({static_cast<Bytes>(parameter.nbytes()), kind});
-    bytes[kind] += padded(parameter);
+    bytes[kind] += padded_bytes(parameter);
   }
   for (const auto& [kind, size] : bytes)
     blocks_[kind] = std::make_shared<Memory>(communicator.allocate(std::max<std::size_t>(size, 1)));
@@ -73,7 +66,7 @@ void GradientArena::place(int index, const Bucket& bucket, std::map<int, std::si
     views_[member] = tensor_in(memory, bytes, parameter);
     bucket_of_[member] = index;
     made.gradients.push_back(views_[member]);
-    offset += padded(parameter);
+    offset += padded_bytes(parameter);
   }
   const auto& first = parameters_[bucket.members.front()];
   made.flat = flat_tensor_in(memory, memory->bytes().subspan(begin, offset - begin),

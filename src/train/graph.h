@@ -8,7 +8,9 @@
 
 namespace gradwire {
 
-using GradientNodes = std::vector<std::shared_ptr<torch::autograd::Node>>;  // of the parameters' gradients
+// The node that adds to a parameter's gradient, held by what this libtorch holds nodes with.
+using GradientNode = decltype(torch::autograd::impl::grad_accumulator(std::declval<const torch::Tensor&>()));
+using GradientNodes = std::vector<GradientNode>;
 
 // The indices of `nodes` that no output depends on.
 std::vector<int> find_unused(const std::vector<torch::Tensor>& outputs, const GradientNodes& nodes);

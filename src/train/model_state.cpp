@@ -10,11 +10,6 @@ namespace gradwire {
 namespace {
 
 constexpr std::size_t kLargeBytes = std::size_t{1} << 20;
-constexpr std::size_t kAlign = 64;
-
-std::size_t padded(const torch::Tensor& tensor) {
-  return (static_cast<std::size_t>(tensor.nbytes()) + kAlign - 1) / kAlign * kAlign;
-}
 
 std::string describe(const char* what, const NamedTensor& named) {
   const auto& [name, tensor] = named;
@@ -82,7 +77,7 @@ TensorBroadcast::TensorBroadcast(std::vector<NamedTensor> tensors, Communicator&
   for (const auto& [name, tensor] : tensors_) {
     const bool large = is_dense(tensor) && static_cast<std::size_t>(tensor.nbytes()) >= kLargeBytes;
     (large ? large_ : small_).push_back(tensor);
-    if (!large) bytes += padded(tensor);
+    if (!large) bytes += padded_bytes(tensor);
   }
   if (bytes == 0) return;
   packed_ = std::make_shared<Memory>(communicator.allocate(bytes));
@@ -90,7 +85,7 @@ TensorBroadcast::TensorBroadcast(std::vector<NamedTensor> tensors, Communicator&
   for (const auto& tensor : small_) {
     const auto place = packed_->bytes().subspan(offset, static_cast<std::size_t>(tensor.nbytes()));
     places_.push_back(tensor_in(packed_, place, tensor));
-    offset += padded(tensor);
+    offset += padded_bytes(tensor);
   }
 }
 

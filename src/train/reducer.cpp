@@ -14,6 +14,12 @@ namespace {
 
 using torch::autograd::variable_list;
 
+std::vector<std::string> names_of(const std::vector<NamedTensor>& named) {
+  std::vector<std::string> result;
+  for (const auto& [name, tensor] : named) result.push_back(name);
+  return result;
+}
+
 std::vector<torch::Tensor> tensors(const std::vector<NamedTensor>& named) {
   std::vector<torch::Tensor> result;
   for (const auto& [name, tensor] : named) result.push_back(tensor);
@@ -53,7 +59,7 @@ Reducer::Reducer(std::vector<NamedTensor> parameters, DeviceStreams& streams, co
       hook_(options.hook ? options.hook : make_average_hook()),
       trace_(options.trace),
       arena_(tensors(parameters_), communicator_),
-      ready_(parameters_.size(), Ready::no) {
+      ledger_(names_of(parameters_)) {
   const BucketCaps caps{.first = options.first_bucket_bytes, .rest = options.bucket_bytes};
   arena_.lay_out(assign_buckets(arena_.items(), caps));
   add_hooks();
@@ -128,17 +134,12 @@ void Reducer::on_gradient(int parameter) {
         "a backward with create_graph=true reached parameter {}: a double backward through "
         "DistributedDataParallel is not supported; use torch::autograd::grad() on the module itself",
         name(parameter)));
-  if (arena_.bucket_of(parameter) < 0)
-    throw ConfigError(
-        fmt::format("static_graph: parameter {} has a gradient now and had none in the first "
-                    "backward; set find_unused_parameters instead",
-                    name(parameter)));
+  ledger_.check_awaited(parameter);  // also where nothing is averaged: it would never be
   arena_.attach(parameter);
   // Without a forward through the wrapper, as when a user calls the module itself, the ranks still agree.
   if (!running_) begin(pass_ ? pass_ : std::make_shared<Pass>());
   if (!running_->sync) return;
-  streams_.gradient_made(arena_.bucket_of(parameter));
-  mark_ready(parameter, Ready::yes);
+  note(parameter, Gradient::here);
   launch_ready();
 }
 
@@ -150,52 +151,36 @@ void Reducer::begin(std::shared_ptr<const Pass> pass) {
   start_pass();
   const bool known = order_known_ && options_.static_graph;
   for (const int parameter : known ? always_absent_ : unused_.value_or(std::vector<int>()))
-    if (ready_[parameter] == Ready::no && arena_.bucket_of(parameter) >= 0)
-      mark_ready(parameter, Ready::absent);
+    if (ledger_.of(parameter) == Gradient::awaited && arena_.bucket_of(parameter) >= 0)
+      note(parameter, Gradient::absent);
 }
 
 void Reducer::start_pass() {
-  std::fill(ready_.begin(), ready_.end(), Ready::no);
-  order_.clear();
-  missing_.clear();
-  for (const auto& bucket : arena_.layout()) missing_.push_back(static_cast<int>(bucket.members.size()));
-  ready_at_.assign(missing_.size(), {});
+  ledger_.begin(arena_.layout());
   works_.clear();
-  works_.resize(missing_.size());
-  next_bucket_ = 0;
+  works_.resize(arena_.layout().size());
 }
 
-void Reducer::mark_ready(int parameter, Ready ready) {
-  if (ready_[parameter] == Ready::yes)
-    throw ConfigError(
-        fmt::format("parameter {} got two gradients in one backward (a backward inside a backward?): "
-                    "not supported by DistributedDataParallel",
-                    name(parameter)));
-  if (ready_[parameter] == Ready::absent)
-    throw ConfigError(
-        fmt::format("parameter {} was taken for unused and has a gradient after all: what forward "
-                    "returns must hold every tensor that backward starts from",
-                    name(parameter)));
-  ready_[parameter] = ready;
-  order_.push_back(parameter);
-  if (ready == Ready::absent) arena_.clear_if_absent(parameter);
-  const int bucket = arena_.bucket_of(parameter);
-  if (--missing_[bucket] != 0) return;
-  ready_at_[bucket] = now();
-  record(Phase::bucket_ready, bucket, arena_.layout()[bucket].bytes, ready_at_[bucket], ready_at_[bucket]);
+void Reducer::note(int parameter, Gradient what) {
+  const auto completed = ledger_.note(parameter, what);
+  if (what == Gradient::here) streams_.gradient_made(arena_.bucket_of(parameter));
+  if (what == Gradient::absent) arena_.clear_if_absent(parameter);
+  if (!completed) return;
+  const Time time = now();
+  record(Phase::bucket_ready, *completed, arena_.layout()[static_cast<std::size_t>(*completed)].bytes, time,
+         time);
 }
 
 void Reducer::launch_ready() {
   if (inline_) return;
-  while (next_bucket_ < static_cast<int>(missing_.size()) && missing_[next_bucket_] == 0)
-    launch(next_bucket_++);
+  while (const auto bucket = ledger_.take_next()) launch(*bucket);
 }
 
 void Reducer::launch(int bucket) {
   const torch::NoGradGuard no_grad;
   streams_.wait_for_gradients(bucket);
   GradBucket leaving = arena_.buckets()[bucket];
-  leaving.last = bucket + 1 == static_cast<int>(missing_.size());
+  leaving.last = bucket + 1 == ledger_.buckets();
   const Time begin = now();
   works_[bucket] = hook_->start(leaving, inline_ ? *inline_ : communicator_);
   if (options_.hook) record(Phase::bucket_compress, bucket, arena_.layout()[bucket].bytes, begin, now());
@@ -216,13 +201,10 @@ void Reducer::end() {
 }
 
 void Reducer::settle_missing() {
-  std::vector<int> without;
-  for (std::size_t i = 0; i < ready_.size(); ++i)
-    if (ready_[i] == Ready::no && arena_.bucket_of(static_cast<int>(i)) >= 0)
-      without.push_back(static_cast<int>(i));
+  const std::vector<int> without = ledger_.awaited();
   if (!without.empty() && !tolerates_missing()) refuse_missing(without);
   if (options_.static_graph && !order_known_) always_absent_ = without;
-  for (const int parameter : without) mark_ready(parameter, Ready::absent);
+  for (const int parameter : without) note(parameter, Gradient::absent);
 }
 
 void Reducer::refuse_missing(const std::vector<int>& missing) const {
@@ -239,14 +221,14 @@ void Reducer::refuse_missing(const std::vector<int>& missing) const {
 
 void Reducer::finish() {
   const Time begin = now();
-  while (next_bucket_ < static_cast<int>(missing_.size())) launch(next_bucket_++);
+  while (const auto bucket = ledger_.take_next()) launch(*bucket);
   finish_buckets();
-  if (tolerates_missing()) agree_on_presence();
+  const std::vector<int> seen = tolerates_missing() ? agree_on_presence() : ledger_.order();
   if (options_.static_graph && order_known_)
     for (const int parameter : always_absent_)
       if (arena_.bucket_of(parameter) >= 0) arena_.set_gradient(parameter, true);
   record(Phase::exposed_wait, -1, 0, begin, now());
-  if (!order_known_) agree_on_order();
+  if (!order_known_) agree_on_order(seen);
 }
 
 void Reducer::finish_buckets() {

@@ -18,6 +18,7 @@
 
 #include "base/mutex.h"
 #include "comm/communicator.h"
+#include "train/bucket_ledger.h"
 #include "train/ddp.h"
 #include "train/device_streams.h"
 #include "train/gradient_arena.h"
@@ -55,13 +56,13 @@ class Reducer {
 
  private:
   using Time = PhaseEvent::Time;
-  enum class Ready : char { no, yes, absent };
+  using Gradient = BucketLedger::Gradient;
 
   void add_hooks();
   void on_gradient(int parameter);
   void begin(std::shared_ptr<const Pass> pass) REQUIRES(mutex_);
   void start_pass() REQUIRES(mutex_);
-  void mark_ready(int parameter, Ready ready) REQUIRES(mutex_);
+  void note(int parameter, Gradient what) REQUIRES(mutex_);
   void launch_ready() REQUIRES(mutex_);
   void launch(int bucket) REQUIRES(mutex_);
   void expect_end() REQUIRES(mutex_);
@@ -69,8 +70,8 @@ class Reducer {
   void settle_missing() REQUIRES(mutex_);
   void finish() REQUIRES(mutex_);
   void finish_buckets() REQUIRES(mutex_);
-  void agree_on_presence() REQUIRES(mutex_);
-  void agree_on_order() REQUIRES(mutex_);
+  std::vector<int> agree_on_presence() REQUIRES(mutex_);
+  void agree_on_order(const std::vector<int>& seen) REQUIRES(mutex_);
   [[noreturn]] void refuse_missing(const std::vector<int>& missing) const;
   void record(Phase phase, int bucket, Bytes bytes, Time begin, Time end) const;
   bool tolerates_missing() const REQUIRES(mutex_) {
@@ -96,12 +97,8 @@ class Reducer {
   std::shared_ptr<const Pass> running_ GUARDED_BY(mutex_);     // of the backward that goes on
   bool in_backward_ GUARDED_BY(mutex_) = false;                // end() will be called
   bool shadow_ GUARDED_BY(mutex_) = false;
-  std::vector<Ready> ready_ GUARDED_BY(mutex_);
-  std::vector<int> order_ GUARDED_BY(mutex_);    // parameters as they became ready
-  std::vector<int> missing_ GUARDED_BY(mutex_);  // in buckets to be launched, by bucket
-  std::vector<Time> ready_at_ GUARDED_BY(mutex_);
+  BucketLedger ledger_ GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<BucketWork>> works_ GUARDED_BY(mutex_);
-  int next_bucket_ GUARDED_BY(mutex_) = 0;
   Time begun_ GUARDED_BY(mutex_);
 
   bool order_known_ GUARDED_BY(mutex_) = false;

@@ -6,8 +6,8 @@
 namespace gradwire {
 
 // A parameter keeps or gets a gradient when any rank has one for it: just what one process with the whole
-// batch would have.
-void Reducer::agree_on_presence() {
+// batch would have. Gives the order in which those came that any rank has.
+std::vector<int> Reducer::agree_on_presence() {
   auto present = torch::zeros({static_cast<std::int64_t>(parameters_.size())},
                               torch::TensorOptions().dtype(torch::kUInt8));
   auto* const here = present.data_ptr<std::uint8_t>();
@@ -18,18 +18,18 @@ void Reducer::agree_on_presence() {
   present = present.to(torch::kCPU);
   const auto* const anywhere = present.data_ptr<std::uint8_t>();
   std::vector<int> order;
-  for (const int parameter : order_)
+  for (const int parameter : ledger_.order())
     if (anywhere[parameter] != 0) order.push_back(parameter);
   for (std::size_t i = 0; i < parameters_.size(); ++i)
     if (arena_.bucket_of(static_cast<int>(i)) >= 0)
       arena_.set_gradient(static_cast<int>(i), anywhere[i] != 0);
-  order_ = std::move(order);
+  return order;
 }
 
 // The buckets of later steps follow the order in which rank 0's gradients came. Parameters that may go
 // without a gradient in any step have no order of their own, unless the graph is static; there the order
 // leaves out what no rank uses.
-void Reducer::agree_on_order() {
+void Reducer::agree_on_order(const std::vector<int>& seen) {
   if (options_.find_unused_parameters && !options_.static_graph) {
     order_known_ = true;
     return;
@@ -37,7 +37,7 @@ void Reducer::agree_on_order() {
   auto order = torch::full({static_cast<std::int64_t>(parameters_.size()) + 1}, -1,
                            torch::TensorOptions().dtype(torch::kInt32));
   auto* const mine = order.data_ptr<std::int32_t>();
-  std::copy(order_.begin(), order_.end(), mine);
+  std::copy(seen.begin(), seen.end(), mine);
   mine[parameters_.size()] = shadow_ ? 0 : 1;
   order = order.to(options_.device);
   communicator_.run(broadcast(memory_of(order), DType::i32, 0));
@@ -45,10 +45,10 @@ void Reducer::agree_on_order() {
   const auto* const values = order.data_ptr<std::int32_t>();
   order_known_ = values[parameters_.size()] != 0;
   if (!order_known_) return;  // rank 0 had no backward of its own this time
-  order_.clear();
-  for (std::size_t i = 0; i < parameters_.size() && values[i] >= 0; ++i) order_.push_back(values[i]);
+  const std::vector<int> agreed(
+      values, std::find_if(values, values + parameters_.size(), [](auto v) { return v < 0; }));
   const BucketCaps caps{.first = options_.first_bucket_bytes, .rest = options_.bucket_bytes};
-  auto layout = assign_buckets(arena_.items(), order_, caps);
+  auto layout = assign_buckets(arena_.items(), agreed, caps);
   if (layout != arena_.layout()) next_layout_ = std::move(layout);
 }
 
@@ -58,11 +58,7 @@ void Reducer::shadow_backward() {
   shadow_ = true;
   start_pass();
   arena_.clear();
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    order_.push_back(static_cast<int>(i));
-    ready_[i] = Ready::absent;
-  }
-  std::fill(missing_.begin(), missing_.end(), 0);
+  ledger_.note_all_absent();
   finish();
   shadow_ = false;
 }

@@ -41,6 +41,11 @@ std::span<std::byte> memory_of(const torch::Tensor& tensor) {
   return {static_cast<std::byte*>(tensor.data_ptr()), static_cast<std::size_t>(tensor.nbytes())};
 }
 
+std::size_t padded_bytes(const torch::Tensor& tensor) {
+  constexpr std::size_t kCacheLine = 64;
+  return round_up(tensor.nbytes(), kCacheLine);
+}
+
 torch::Tensor tensor_in(std::shared_ptr<Memory> memory, std::span<std::byte> bytes,
                         const torch::Tensor& like) {
   const auto strides = is_dense(like) ? like.strides().vec() : like.contiguous().strides().vec();

@@ -19,6 +19,9 @@ bool is_dense(const torch::Tensor& tensor);  // its elements fill its memory, in
 // The memory of a dense tensor. Also of one that CUDA owns: for communicators, not for the host.
 std::span<std::byte> memory_of(const torch::Tensor& tensor);
 
+// What a tensor takes in a block of several: each begins on a cache line, what lies between stays zero on every rank.
+std::size_t padded_bytes(const torch::Tensor& tensor);
+
 // A tensor in a communicator's memory, which it keeps. `bytes` is a part of `memory`.
 torch::Tensor tensor_in(std::shared_ptr<Memory> memory, std::span<std::byte> bytes,
                         const torch::Tensor& like);

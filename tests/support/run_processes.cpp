@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "base/files.h"
 #include "launch/forked_rank.h"
-#include "net/rendezvous.h"
+#include "net/rendezvous/rendezvous.h"
 #include "support/run_ranks.h"
 
 namespace gradwire {

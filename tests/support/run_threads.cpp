@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/mutex.h"
 #include "base/secret.h"
-#include "net/store_memory.h"
+#include "net/store/memory.h"
 #include "support/run_ranks.h"
 
 namespace gradwire {

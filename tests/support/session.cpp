@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "launch/outcome.h"
 #include "launch/program.h"
-#include "net/address_socket.h"
+#include "net/address/socket.h"
 
 namespace gradwire {
 namespace {

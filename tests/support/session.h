@@ -7,7 +7,7 @@
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "launch/child_process.h"
-#include "net/rendezvous_environment.h"
+#include "net/rendezvous/environment.h"
 
 namespace gradwire {
 

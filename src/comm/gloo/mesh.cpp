@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "net/address_interface.h"
+#include "net/address/interface.h"
 #include "net/exchange.h"
 
 namespace gradwire {
@@ -47,9 +47,18 @@ class GlooStore final : public gloo::rendezvous::Store {
     return get_from(*world_.store, world_.global(*writer), full(key), deadline_);
   }
 
-  const World& world_;
+  const World world_;  // later versions of Gloo keep the store for as long as the context
   const Deadline deadline_;
 };
+
+// Gloo took the store by reference, and shares it since it connects lazily.
+template <typename Context, typename Device>
+void connect(Context& context, const std::shared_ptr<gloo::rendezvous::Store>& store, Device& device) {
+  if constexpr (requires { context.connectFullMesh(store, device); })
+    context.connectFullMesh(store, device);
+  else
+    context.connectFullMesh(*store, device);
+}
 
 std::chrono::milliseconds timeout_of(const World& world) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(std::clamp(world.timeout * 1e3, 1.0, 1e9)));
@@ -72,8 +81,7 @@ std::shared_ptr<gloo::Context> connect_mesh(const World& world) {
   });
   auto context = std::make_shared<gloo::rendezvous::Context>(world.rank, world.size);
   context->setTimeout(timeout_of(world));
-  GlooStore store(world);
-  context->connectFullMesh(store, device);
+  connect(*context, std::make_shared<GlooStore>(world), device);
   return context;
 }
 

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "comm/mpi/mpi.h"
-#include "net/rendezvous_environment.h"
+#include "net/rendezvous/environment.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "comm/collectives_conformance.h"
-#include "net/rendezvous_environment.h"
+#include "net/rendezvous/environment.h"
 
 namespace {
 

@@ -7,8 +7,6 @@ namespace gradwire {
 namespace {
 
 using NcclStreams = NcclOnStandin;
-using Floats = std::vector<float>;
-
 constexpr int kRanks = 2;
 
 Call all_reduce_after(const GpuData<float>& data, cudaStream_t stream) {
@@ -22,7 +20,7 @@ TEST_F(NcclStreams, reads_its_input_only_when_the_callers_stream_has_made_it) {
   expect_all_ok(run_threads(kRanks, [&all_started](const World& world) {
     const auto nccl = make_nccl(world);
     const GpuData<float> data(world.rank, {-1, -1});
-    const Floats values{1, 2};
+    const std::vector<float> values{1, 2};
     GatedStream stream(world.rank);
     require(cudaMemcpyAsync(data.bytes().data(), values.data(), data.bytes().size(), cudaMemcpyHostToDevice,
                             stream.get()));
@@ -31,7 +29,7 @@ TEST_F(NcclStreams, reads_its_input_only_when_the_callers_stream_has_made_it) {
     EXPECT_FALSE(work->done());
     stream.open();
     work->wait();
-    EXPECT_EQ(data.read(), (Floats{2, 4}));
+    EXPECT_EQ(data.read(), (std::vector<float>{2, 4}));
   }));
 }
 
@@ -39,7 +37,7 @@ TEST_F(NcclStreams, takes_no_stream_for_the_default_stream_of_its_gpu) {
   expect_all_ok(run_threads(kRanks, [](const World& world) {
     const auto nccl = make_nccl(world);
     const GpuData<float> data(world.rank, {-1, -1});
-    const Floats values{1, 2};
+    const std::vector<float> values{1, 2};
     GatedStream stream(world.rank);
     cudaEvent_t made = nullptr;
     require(cudaEventCreateWithFlags(&made, cudaEventDisableTiming));
@@ -52,7 +50,7 @@ TEST_F(NcclStreams, takes_no_stream_for_the_default_stream_of_its_gpu) {
     EXPECT_FALSE(work->done());
     stream.open();
     work->wait();
-    EXPECT_EQ(data.read(), (Floats{2, 4}));
+    EXPECT_EQ(data.read(), (std::vector<float>{2, 4}));
     require(cudaEventDestroy(made));
   }));
 }
@@ -69,7 +67,7 @@ TEST_F(NcclStreams, makes_another_stream_wait_while_the_host_goes_on) {
                             cudaMemcpyDeviceToDevice, consumer.get()));
     producer.open();  // the host came here although the call can't have ended
     require(cudaStreamSynchronize(consumer.get()));
-    EXPECT_EQ(copy.read(), (Floats{2, 4}));
+    EXPECT_EQ(copy.read(), (std::vector<float>{2, 4}));
     work->wait();
   }));
 }
@@ -87,7 +85,7 @@ TEST_F(NcclStreams, lets_calls_overlap_with_work_of_the_callers_stream) {
         stream, [](void* held) { static_cast<std::latch*>(held)->wait(); }, &gate));
     work->wait();  // although the caller's stream stands still behind the call
     gate.count_down();
-    EXPECT_EQ(data.read(), (Floats{2, 4}));
+    EXPECT_EQ(data.read(), (std::vector<float>{2, 4}));
     require(cudaStreamDestroy(stream));
   }));
 }
@@ -98,7 +96,7 @@ TEST_F(NcclStreams, goes_on_with_a_call_whose_work_nobody_kept) {
     const GpuData<float> data(world.rank, {1, 2});
     nccl->start(all_reduce(data.bytes(), DType::f32));
     nccl->run(barrier());
-    EXPECT_EQ(data.read(), (Floats{2, 4}));
+    EXPECT_EQ(data.read(), (std::vector<float>{2, 4}));
   }));
 }
 

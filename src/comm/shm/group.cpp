@@ -1,5 +1,7 @@
 #include "comm/shm/group.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -11,10 +13,6 @@
 
 namespace gradwire {
 namespace {
-
-constexpr std::size_t round_up(std::size_t value, std::size_t step) {
-  return (value + step - 1) / step * step;
-}
 
 // Room for two windows of every rank's part and two windows of results, see staged.cpp.
 std::size_t stage_bytes(int ranks) {

@@ -18,8 +18,6 @@ namespace {
 // One way between cores: 30 to 70 ns within a cache, 200 to 300 ns beyond, on the machines measured.
 constexpr Seconds kFar = 130e-9;
 
-std::size_t round_up(std::size_t value, std::size_t step) { return (value + step - 1) / step * step; }
-
 bool reduces(Collective kind) {
   return kind == Collective::all_reduce || kind == Collective::reduce || kind == Collective::reduce_scatter;
 }

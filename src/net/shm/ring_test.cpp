@@ -11,12 +11,12 @@
 namespace gradwire {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using ByteVector = std::vector<std::byte>;
 
 std::byte nth(std::size_t n) { return static_cast<std::byte>((n * 7 + n / 255) & 255); }
 
-Bytes stream(std::size_t from, std::size_t size) {
-  Bytes bytes(size);
+ByteVector stream(std::size_t from, std::size_t size) {
+  ByteVector bytes(size);
   for (std::size_t i = 0; i < size; ++i) bytes[i] = nth(from + i);
   return bytes;
 }
@@ -25,7 +25,7 @@ TEST(Ring, is_empty_at_first_and_gives_back_what_it_took) {
   const Segment segment = Segment::create(Ring::kSmallest, 0);
   RingWriter writer(segment.bytes());
   RingReader reader(segment.bytes());
-  Bytes head(3), body(4);
+  ByteVector head(3), body(4);
   EXPECT_EQ(reader.read(head, body), 0u);
   EXPECT_FALSE(reader.has_bytes());
   EXPECT_EQ(writer.write(stream(0, 3), stream(3, 4)), 7u);
@@ -40,12 +40,12 @@ TEST(Ring, takes_no_more_than_it_has_room_for) {
   const Segment segment = Segment::create(Ring::kSmallest, 0);
   RingWriter writer(segment.bytes());
   RingReader reader(segment.bytes());
-  const Bytes data = stream(0, Ring::kSmallest);
+  const ByteVector data = stream(0, Ring::kSmallest);
   std::size_t taken = 0;
   while (const std::size_t now = writer.write({}, data)) taken += now;
   EXPECT_GT(taken, 0u);
   EXPECT_LT(taken, data.size());
-  Bytes out(taken);
+  ByteVector out(taken);
   std::size_t given = 0;
   while (const std::size_t now = reader.read({}, std::span(out).subspan(given))) given += now;
   EXPECT_EQ(given, taken);
@@ -63,7 +63,7 @@ TEST(Ring, is_a_stream_of_bytes_whatever_the_pieces) {
   for (int round = 0; round < 5000; ++round) {
     const std::size_t head = random() % 33;
     written += writer.write(stream(written, head), stream(written + head, any(50000)));
-    Bytes first(random() % 33), second(any(50000));
+    ByteVector first(random() % 33), second(any(50000));
     const std::size_t moved = reader.read(first, second);
     first.insert(first.end(), second.begin(), second.end());
     first.resize(moved);
@@ -83,7 +83,7 @@ TEST(Ring, carries_a_stream_between_two_threads) {
       sent += writer.write({}, std::span(data).subspan(sent));
   });
   RingReader reader(segment.bytes());
-  Bytes got(kTotal);
+  ByteVector got(kTotal);
   for (std::size_t read = 0; read < kTotal; std::this_thread::yield())
     read += reader.read({}, std::span(got).subspan(read));
   EXPECT_EQ(got, stream(0, kTotal));

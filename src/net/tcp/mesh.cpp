@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "net/address.h"
-#include "net/address_interface.h"
-#include "net/address_socket.h"
+#include "net/address/address.h"
+#include "net/address/interface.h"
+#include "net/address/socket.h"
 #include "net/exchange.h"
 #include "net/tcp/handshake.h"
 

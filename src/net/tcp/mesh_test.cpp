@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "net/address_socket.h"
+#include "net/address/socket.h"
 #include "net/tcp/handshake.h"
 #include "net/tcp/tcp_transport.h"
 #include "support/run_ranks.h"

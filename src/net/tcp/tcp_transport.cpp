@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include "base/error.h"
-#include "net/address_socket.h"
+#include "net/address/socket.h"
 #include "net/host_share.h"
 #include "net/message_transport.h"
 #include "net/tcp/tcp_wire.h"

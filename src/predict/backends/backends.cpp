@@ -14,17 +14,17 @@ namespace {
 constexpr double kTcpShare =
     0.94;  // of a card's nominal rate that TCP carries: 1.1 to 1.18 of 1.25 GB/s, 2.9 of 3.1
 
-struct Measured {
+struct BenchRow {
   double bytes = 0, time = 0, ranks = 0;
 };
 
-std::vector<Measured> rows_of(const nlohmann::json& json, std::string_view name, const std::string& where) {
-  std::vector<Measured> rows;
+std::vector<BenchRow> rows_of(const nlohmann::json& json, std::string_view name, const std::string& where) {
+  std::vector<BenchRow> rows;
   for (const Fields& row : Fields(json, where).objects("rows"))
     if (row.text("backend") == name && row.text("collective") == "all_reduce")
       rows.push_back({row.number("bytes", 1, 1e15), row.number("time_us", 1e-6, 1e12) * 1e-6,
                       row.number("ranks", 2, 1e6)});
-  std::sort(rows.begin(), rows.end(), [](const Measured& a, const Measured& b) { return a.bytes < b.bytes; });
+  std::sort(rows.begin(), rows.end(), [](const BenchRow& a, const BenchRow& b) { return a.bytes < b.bytes; });
   if (rows.size() < 2 || rows.front().bytes == rows.back().bytes)
     throw ConfigError(fmt::format(
         "{}: two sizes of an all_reduce with {} are needed, see gradwire bench --help", where, name));
@@ -68,7 +68,7 @@ BackendCost find_backend_cost(std::string_view name) {
 BackendCost backend_cost_from_bench(std::string_view text, std::string_view name, std::string_view where) {
   const nlohmann::json json = parsed(text, where);
   const auto rows = rows_of(json, name, std::string(where));
-  const Measured &small = rows.front(), &large = rows.back();
+  const BenchRow &small = rows.front(), &large = rows.back();
   const double step = small.time / (2 * (small.ranks - 1));
   const double carried = 2 * (large.ranks - 1) / large.ranks * large.bytes;
   const double moving = std::max(large.time - 2 * (large.ranks - 1) * step, 0.1 * large.time);

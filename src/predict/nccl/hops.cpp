@@ -10,9 +10,9 @@
 namespace gradwire {
 namespace {
 
-constexpr double kGiga = 1e9;
-// Peer to peer through an Intel root complex costs 6/5 of the bandwidth (NCCL's topo.h, 39).
-constexpr double kIntelPenalty = 1.2;
+constexpr double kGigabyte = 1e9;
+// What NCCL counts for a byte through an Intel root complex (topo.h, 39).
+constexpr double kBelievedIntelPenalty = 1.2;
 // One TCP flow of NCCL is bound by the processor: 2.0 GB/s for one ring (NVIDIA/nccl issue 209).
 constexpr double kSocketFlow = 2.0;
 
@@ -53,7 +53,7 @@ bool between_switch_and_host(const Topology& topology, const Link& link) {
 
 void cross_pcie(const Topology& topology, LinkId id, const Hop& hop, std::vector<Crossing>& crossings) {
   const Link& link = topology.link(id);
-  const double nominal = link.rate.nominal_bytes_per_s / kGiga;
+  const double nominal = link.rate.nominal_bytes_per_s / kGigabyte;
   const bool of_gpu = topology.device(link.from).kind == DeviceKind::gpu ||
                       topology.device(link.to).kind == DeviceKind::gpu;
   const bool uplink = !of_gpu && between_switch_and_host(topology, link);
@@ -67,7 +67,7 @@ void cross_pcie(const Topology& topology, LinkId id, const Hop& hop, std::vector
 // Written once and read once: both pass the same memory.
 void cross_memory(const Topology& topology, const Link& link, std::vector<Crossing>& crossings) {
   const bool down = topology.device(link.to).kind == DeviceKind::memory;
-  crossings.push_back({{ResourceKind::memory, link.rate.nominal_bytes_per_s / kGiga, 0,
+  crossings.push_back({{ResourceKind::memory, link.rate.nominal_bytes_per_s / kGigabyte, 0,
                         static_cast<int>(down ? link.to : link.from)},
                        1});
 }
@@ -80,17 +80,17 @@ std::vector<Crossing> crossings_of(const Machine& machine, const Hop& hop) {
     const Link& link = topology.link(id);
     if (link.kind == LinkKind::nvlink)
       crossings.push_back(
-          {{ResourceKind::nvlink, link.rate.nominal_bytes_per_s / kGiga, link.generation, link.from}, 1});
+          {{ResourceKind::nvlink, link.rate.nominal_bytes_per_s / kGigabyte, link.generation, link.from}, 1});
     if (link.kind == LinkKind::pcie) cross_pcie(topology, id, hop, crossings);
     if (link.kind == LinkKind::memory) cross_memory(topology, link, crossings);
     if (link.kind == LinkKind::socket)
-      crossings.push_back({{ResourceKind::socket, link.rate.bytes_per_s / kGiga, hop.from, id}, 1});
+      crossings.push_back({{ResourceKind::socket, link.rate.bytes_per_s / kGigabyte, hop.from, id}, 1});
   }
   return crossings;
 }
 
 double believed_of(const Link& link) {
-  return (link.rate.nccl_bytes_per_s > 0 ? link.rate.nccl_bytes_per_s : link.rate.bytes_per_s) / kGiga;
+  return (link.rate.nccl_bytes_per_s > 0 ? link.rate.nccl_bytes_per_s : link.rate.bytes_per_s) / kGigabyte;
 }
 
 }  // namespace
@@ -128,7 +128,7 @@ double believed_gbps(const Machine& machine, const std::vector<const HopSet*>& r
       for (const LinkId id : hop.path.links) {
         const bool root = intel && hop.path.path_class >= PathClass::phb &&
                           machine.topology.link(id).kind == LinkKind::pcie;
-        loads[id] += (root ? kIntelPenalty : 1) / static_cast<double>(rings.size());
+        loads[id] += (root ? kBelievedIntelPenalty : 1) / static_cast<double>(rings.size());
       }
   double least = HUGE_VAL;
   for (const auto& [id, load] : loads) {

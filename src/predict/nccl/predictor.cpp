@@ -6,10 +6,10 @@
 namespace gradwire {
 namespace {
 
-constexpr Bytes kLarge = 1000 * 1000;  // where what is left open changes from small to large
-constexpr double kStep = 0.02;         // of a logarithm, for slopes
+constexpr Bytes kLargeRow = 1000 * 1000;  // where what is left open changes from small to large
+constexpr double kNudge = 0.02;         // of a logarithm, for slopes
 
-bool same(const NcclChoice& a, const NcclChoice& b) {
+bool same_choice(const NcclChoice& a, const NcclChoice& b) {
   return a.algorithm == b.algorithm && a.protocol == b.protocol;
 }
 
@@ -34,11 +34,11 @@ void NcclPredictor::find_segments() {
   segments_ = {{0, nccl_choice(fabric_, kSmallest), 0}};
   for (Bytes low = kSmallest; low < kLargest; low *= 2) {
     const NcclChoice next = nccl_choice(fabric_, 2 * low), before = segments_.back().choice;
-    if (same(next, before)) continue;
+    if (same_choice(next, before)) continue;
     Bytes first = low, last = 2 * low;  // the change lies between: first takes the old choice, last the new one
     while (last - first > last / 1024 + 1) {
       const Bytes middle = first + (last - first) / 2;
-      (same(nccl_choice(fabric_, middle), next) ? last : first) = middle;
+      (same_choice(nccl_choice(fabric_, middle), next) ? last : first) = middle;
     }
     const Seconds least = std::max(segments_.back().least, price_.all_reduce(before, last));
     segments_.push_back({last, next, least});
@@ -69,11 +69,11 @@ NcclDoubt NcclPredictor::doubt(Bytes bytes) const {
   const NcclChoice choice = segment(bytes).choice;
   const double here = price_.all_reduce(choice, bytes);
   for (std::size_t i = 0; i < kNcclConstants; ++i) {
-    const double there = price_.with(i, std::exp(kStep)).all_reduce(choice, bytes);
-    doubt.by_constant[i] = std::log(there / here) / kStep * calibration_.spreads[i];
+    const double there = price_.with(i, std::exp(kNudge)).all_reduce(choice, bytes);
+    doubt.by_constant[i] = std::log(there / here) / kNudge * calibration_.spreads[i];
   }
   const Unexplained open = calibration_.unexplained_of(scope_of(fabric_));
-  doubt.rest = bytes < kLarge ? open.below_1mb : open.from_1mb;
+  doubt.rest = bytes < kLargeRow ? open.below_1mb : open.from_1mb;
   return doubt;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using C = NcclConstant;
 
-constexpr double kTreeShare = 0.92;                // NCCL's figure (tuning.cc, 305-383)
+constexpr double kTreeShareOfRing = 0.92;                // NCCL's figure (tuning.cc, 305-383)
 constexpr double kNvlsTreeShare = 0.95;            // NVLS over several nodes against one
 constexpr double kLl128OnNetwork = 120.0 / 128.0;  // bytes of data in a line
 constexpr double kSimpleOnNetwork = 1.5;           // a hop of Simple against one of LL, through NCCL's proxy
@@ -160,7 +160,7 @@ double NcclPrice::transfer_us(const NcclChoice& choice, double bytes) const {
       return kilo / (fabric_->nodes == 1 ? reduced : std::min(kNvlsTreeShare * reduced, tree_network));
     }
     case NcclAlgorithm::tree:  // inner GPUs send twice what they reduce
-      return kilo / (share * std::min(kTreeShare / 2 * inside, tree_network));
+      return kilo / (share * std::min(kTreeShareOfRing / 2 * inside, tree_network));
     case NcclAlgorithm::ring:
       break;
   }

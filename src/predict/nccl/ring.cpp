@@ -13,7 +13,7 @@
 namespace gradwire {
 namespace {
 
-constexpr double kGiga = 1e9;
+constexpr double kBytesInGb = 1e9;
 
 int nvlinks(const Machine& machine, DeviceId a, DeviceId b) {
   return nvlinks_between(machine.topology, a, b);
@@ -67,8 +67,8 @@ NodeRings nvlink_rings(const Machine& machine, const std::vector<DeviceId>& gpus
   const Rate rate = nvlink_rate(machine.gpu, std::max(1, generation), fewest);
   NodeRings rings;
   rings.link = switched ? NcclLink::nvswitch : NcclLink::nvlink;
-  rings.believed_gbps = rate.nccl_bytes_per_s / kGiga;
-  rings.nominal_gbps = rate.nominal_bytes_per_s / kGiga;
+  rings.believed_gbps = rate.nccl_bytes_per_s / kBytesInGb;
+  rings.nominal_gbps = rate.nominal_bytes_per_s / kBytesInGb;
   rings.thread_blocks = nvlink_blocks(machine.gpu.sm, rings.believed_gbps);
   rings.resources = {{ResourceKind::nvlink, rings.nominal_gbps, generation, weakest}};
   rings.routes = {{0}};

@@ -24,8 +24,8 @@ std::optional<Value> find_named(const std::array<Value, n>& all, const std::stri
   return std::nullopt;
 }
 
-constexpr std::array kAlgorithms = {NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls,
-                                    NcclAlgorithm::nvls_tree};
+constexpr std::array kNcclAlgorithms = {NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls,
+                                        NcclAlgorithm::nvls_tree};
 constexpr std::array kProtocols = {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple};
 
 // A list leaves the choice to NCCL; "^NAME" only excludes; names of algorithms we don't model count as no
@@ -72,7 +72,7 @@ NcclSettings nccl_settings(const std::map<std::string, std::string>& environment
     if (name == "NCCL_MAX_NCHANNELS") settings.most_channels = positive<int>(name, value);
     if (name == "NCCL_BUFFSIZE") settings.buffer = positive<Bytes>(name, value);
     if (name == "NCCL_NET_GDR_LEVEL" && (lower(value) == "loc" || value == "0")) settings.gpudirect = false;
-    if (name == "NCCL_ALGO") settings.algorithm = only_choice(kAlgorithms, value);
+    if (name == "NCCL_ALGO") settings.algorithm = only_choice(kNcclAlgorithms, value);
     if (name == "NCCL_PROTO") settings.protocol = only_choice(kProtocols, value);
   }
   if (settings.p2p_level == PathClass::self) settings.p2p_disabled = true;

@@ -15,8 +15,8 @@
 namespace gradwire {
 namespace {
 
-constexpr double kWeakWeight = 0.05;   // of a record something is missing from
-constexpr Bytes kLarge = 1000 * 1000;  // FORMAT: "rows of 1 MB and more"
+constexpr double kWeakWeight = 0.05;             // of a record something is missing from
+constexpr Bytes kFromOneMegabyte = 1000 * 1000;  // FORMAT: "rows of 1 MB and more"
 
 // What a tool adds to NCCL's own time. torch.distributed measured from Python: stas-b200-1node is 15 to 25 us
 // above aic-b200_sxm-8gpu at equal sizes, whatever the size.
@@ -238,7 +238,7 @@ Calibration calibrate(std::span<const PreparedRecord> all) {
       const auto point = point_of(one, predictor, i);
       const double spread = std::log(point.high / point.predicted) / kEightOfTen;
       for (const std::string& scope : {point.scope, std::string("all")})
-        residuals[{scope, point.bytes >= kLarge}].emplace_back(std::log(point.measured / point.predicted), spread);
+        residuals[{scope, point.bytes >= kFromOneMegabyte}].emplace_back(std::log(point.measured / point.predicted), spread);
     }
   }
   for (const auto& [key, of] : residuals) {

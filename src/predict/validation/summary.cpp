@@ -8,7 +8,7 @@
 namespace gradwire {
 namespace {
 
-constexpr Bytes kLarge = 1000 * 1000;
+constexpr Bytes kLargeBuffer = 1000 * 1000;
 
 double at_share(const std::vector<double>& sorted, double share) {
   const auto index = static_cast<std::size_t>(share * static_cast<double>(sorted.size()));
@@ -45,7 +45,7 @@ ErrorSummary summarize(std::span<const ValidationPoint> points) {
 
 bool counts(const ValidationPoint& point) { return point.quality == Quality::ok; }
 
-bool is_large(const ValidationPoint& point) { return point.bytes >= kLarge; }
+bool is_large(const ValidationPoint& point) { return point.bytes >= kLargeBuffer; }
 
 void drop_unpredicted(std::vector<ValidationPoint>& points, std::vector<std::string>& skipped) {
   const auto useless = [](const ValidationPoint& point) {

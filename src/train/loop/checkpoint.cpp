@@ -1,5 +1,7 @@
 #include "train/loop/checkpoint.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>

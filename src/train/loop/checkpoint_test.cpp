@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "comm/make.h"
+#include "support/error_of.h"
 #include "support/run_ranks.h"
 
 namespace gradwire {
@@ -52,15 +53,6 @@ struct Trained {
 };
 
 void on_ranks(int ranks, const RankFunction& function) { expect_all_ok(run_threads(ranks, function)); }
-
-std::string message_of(const std::function<void()>& function) {
-  try {
-    function();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 class Checkpoints : public testing::TestWithParam<std::tuple<int, int, bool, bool>> {};
 
@@ -113,7 +105,7 @@ TEST(Checkpoint, that_does_not_fit_is_an_error_on_every_rank_that_names_the_tens
     save_checkpoint(path, trained.state, {}, *communicator);
     Trained wider(1, 6);
     const auto before = wider.model->parameters()[0].clone();
-    EXPECT_THAT(message_of([&] { load_checkpoint(path, wider.state, *communicator); }),
+    EXPECT_THAT(error_of([&] { load_checkpoint(path, wider.state, *communicator); }),
                 HasSubstr("'0.weight' is Float 5x3 in it and Float 6x3 in this model"));
     EXPECT_TRUE(torch::equal(before, wider.model->parameters()[0])) << "nothing is changed";
     Trained sgd(1, 5, false);
@@ -129,7 +121,7 @@ TEST(Checkpoint, that_is_cut_foreign_or_not_there_is_an_error_on_every_rank) {
     Trained trained(1);
     save_checkpoint(path, trained.state, {}, *communicator, {.sharded = true});
     const auto load = [&](const char* name) {
-      return message_of([&] { load_checkpoint(directory.path() / name, trained.state, *communicator); });
+      return error_of([&] { load_checkpoint(directory.path() / name, trained.state, *communicator); });
     };
     EXPECT_THAT(load("none"), HasSubstr("none: No such file"));
     communicator->run(barrier());
@@ -142,7 +134,7 @@ TEST(Checkpoint, that_is_cut_foreign_or_not_there_is_an_error_on_every_rank) {
     EXPECT_THAT(load("c"), HasSubstr("c.step-0.1-of-2: it is cut short"));
     EXPECT_THAT(load("foreign"), HasSubstr("not a checkpoint"));
     EXPECT_THAT(
-        message_of([&] { save_checkpoint(directory.path() / "no" / "c", trained.state, {}, *communicator); }),
+        error_of([&] { save_checkpoint(directory.path() / "no" / "c", trained.state, {}, *communicator); }),
         HasSubstr("can't write"));
   });
 }
@@ -153,7 +145,7 @@ TEST(Checkpoint, refuses_an_optimizer_it_does_not_know_by_name) {
     Trained trained(1);
     torch::optim::RMSprop other(trained.model->parameters());
     trained.state.optimizer = &other;
-    EXPECT_THAT(message_of([&] {
+    EXPECT_THAT(error_of([&] {
                   save_checkpoint(directory.path() / "c", trained.state, {},
                                   *make_communicator(world, "shm"));
                 }),

@@ -1,5 +1,6 @@
 #include "train/loop/optimizer_state.h"
 
+#include <sstream>
 #include <type_traits>
 
 #include "base/error.h"
@@ -11,23 +12,28 @@ using torch::optim::AdamParamState;
 using torch::optim::AdamWParamState;
 using torch::optim::Optimizer;
 using torch::optim::SGDParamState;
-using Tensors = std::map<std::string, torch::Tensor>;
+using StateTensors = std::map<std::string, torch::Tensor>;
 
-// libtorch 1.13 looks state up by the parameter's address as text, 2.x by the address.
+// libtorch 1.13 looks state up by the parameter's address as a stream writes it, 2.x by the address.
 template <typename Map>
 typename Map::key_type key_in(const Map&, const torch::Tensor& parameter) {
-  if constexpr (std::is_same_v<typename Map::key_type, std::string>)
-    return c10::guts::to_string(parameter.unsafeGetTensorImpl());
-  else
+  if constexpr (std::is_same_v<typename Map::key_type, std::string>) {
+    std::ostringstream text;
+    text << parameter.unsafeGetTensorImpl();
+    return text.str();
+  } else {
     return parameter.unsafeGetTensorImpl();
+  }
 }
 
 std::string prefix_of(const NamedTensor& parameter) { return "optimizer." + parameter.name + "."; }
 
-void list(const SGDParamState& state, Tensors& found) { found["momentum_buffer"] = state.momentum_buffer(); }
+void list(const SGDParamState& state, StateTensors& found) {
+  found["momentum_buffer"] = state.momentum_buffer();
+}
 
 template <typename State>
-void list_adam(const State& state, Tensors& found) {
+void list_adam(const State& state, StateTensors& found) {
   found["step"] = torch::tensor(static_cast<std::int64_t>(state.step()));
   found["exp_avg"] = state.exp_avg();
   found["exp_avg_sq"] = state.exp_avg_sq();
@@ -35,7 +41,7 @@ void list_adam(const State& state, Tensors& found) {
 }
 
 // A tensor of this name, on the parameter's device, or an undefined one.
-torch::Tensor take(const Tensors& tensors, const NamedTensor& parameter, const std::string& what) {
+torch::Tensor take(const StateTensors& tensors, const NamedTensor& parameter, const std::string& what) {
   const auto found = tensors.find(prefix_of(parameter) + what);
   if (found == tensors.end()) return {};
   if (what != "step" && found->second.sizes() != parameter.tensor.sizes())
@@ -45,7 +51,7 @@ torch::Tensor take(const Tensors& tensors, const NamedTensor& parameter, const s
                         : found->second.to(parameter.tensor.device(), /*non_blocking=*/false, /*copy=*/true);
 }
 
-std::unique_ptr<torch::optim::OptimizerParamState> make_sgd(const Tensors& tensors,
+std::unique_ptr<torch::optim::OptimizerParamState> make_sgd(const StateTensors& tensors,
                                                             const NamedTensor& parameter) {
   auto state = std::make_unique<SGDParamState>();
   state->momentum_buffer(take(tensors, parameter, "momentum_buffer"));
@@ -53,7 +59,7 @@ std::unique_ptr<torch::optim::OptimizerParamState> make_sgd(const Tensors& tenso
 }
 
 template <typename State>
-std::unique_ptr<torch::optim::OptimizerParamState> make_adam(const Tensors& tensors,
+std::unique_ptr<torch::optim::OptimizerParamState> make_adam(const StateTensors& tensors,
                                                              const NamedTensor& parameter) {
   auto state = std::make_unique<State>();
   const auto step = take(tensors, parameter, "step");
@@ -77,22 +83,22 @@ Kind kind_of(const Optimizer& optimizer) {
       "checkpoints know the state of torch's SGD, Adam and AdamW: save the model without the optimizer");
 }
 
-Tensors tensors_of_state(Kind kind, const torch::optim::OptimizerParamState& state) {
-  Tensors found;
+StateTensors tensors_of_state(Kind kind, const torch::optim::OptimizerParamState& state) {
+  StateTensors found;
   if (kind == Kind::sgd) list(static_cast<const SGDParamState&>(state), found);
   if (kind == Kind::adam) list_adam(static_cast<const AdamParamState&>(state), found);
   if (kind == Kind::adamw) list_adam(static_cast<const AdamWParamState&>(state), found);
   return found;
 }
 
-std::unique_ptr<torch::optim::OptimizerParamState> make_state(Kind kind, const Tensors& tensors,
+std::unique_ptr<torch::optim::OptimizerParamState> make_state(Kind kind, const StateTensors& tensors,
                                                               const NamedTensor& parameter) {
   if (kind == Kind::sgd) return make_sgd(tensors, parameter);
   return kind == Kind::adam ? make_adam<AdamParamState>(tensors, parameter)
                             : make_adam<AdamWParamState>(tensors, parameter);
 }
 
-bool has_any(const Tensors& tensors, const std::string& prefix) {
+bool has_any(const StateTensors& tensors, const std::string& prefix) {
   const auto found = tensors.lower_bound(prefix);
   return found != tensors.end() && found->first.starts_with(prefix);
 }
@@ -112,7 +118,7 @@ std::vector<NamedTensor> optimizer_tensors(Optimizer& optimizer, const std::vect
 }
 
 void set_optimizer_tensors(Optimizer& optimizer, const std::vector<NamedTensor>& parameters,
-                           const Tensors& tensors) {
+                           const StateTensors& tensors) {
   const Kind kind = kind_of(optimizer);
   for (const auto& parameter : parameters)
     if (has_any(tensors, prefix_of(parameter)))

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "support/error_of.h"
 
 namespace gradwire {
 namespace {
@@ -29,13 +30,8 @@ std::string content() {
   return read_file(directory.path() / "t");
 }
 
-std::string message_of(const std::string& bytes) {
-  try {
-    TensorFile(bytes, "t.ckpt");
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+std::string file_error(const std::string& bytes) {
+  return error_of([&] { TensorFile(bytes, "t.ckpt"); });
 }
 
 // A file with that header and so many bytes behind it.
@@ -61,7 +57,7 @@ TEST(TensorFile, is_read_as_it_was_written) {
 TEST(TensorFile, cut_anywhere_is_a_clear_error) {
   const auto whole = content();
   for (std::size_t length = 0; length < whole.size(); ++length)
-    EXPECT_THAT(message_of(whole.substr(0, length)),
+    EXPECT_THAT(file_error(whole.substr(0, length)),
                 AnyOf(HasSubstr("cut short"), HasSubstr("not a checkpoint")))
         << length;
 }
@@ -69,33 +65,33 @@ TEST(TensorFile, cut_anywhere_is_a_clear_error) {
 TEST(TensorFile, with_a_flipped_bit_is_a_clear_error) {
   auto damaged = content();
   damaged[damaged.size() - 3] = static_cast<char>(damaged[damaged.size() - 3] ^ 4);
-  EXPECT_THAT(message_of(damaged), HasSubstr("do not match its checksum"));
+  EXPECT_THAT(file_error(damaged), HasSubstr("do not match its checksum"));
 }
 
 TEST(TensorFile, of_another_kind_is_refused) {
-  EXPECT_THAT(message_of("PK\x03\x04 a zip file of torch.save"), HasSubstr("not a checkpoint"));
-  EXPECT_THAT(message_of(""), HasSubstr("not a checkpoint"));
-  EXPECT_THAT(message_of(std::string(64, '\xff')), HasSubstr("not a checkpoint"));
+  EXPECT_THAT(file_error("PK\x03\x04 a zip file of torch.save"), HasSubstr("not a checkpoint"));
+  EXPECT_THAT(file_error(""), HasSubstr("not a checkpoint"));
+  EXPECT_THAT(file_error(std::string(64, '\xff')), HasSubstr("not a checkpoint"));
 }
 
 TEST(TensorFile, with_a_header_that_lies_is_refused) {
   const auto one = [](const char* dtype, const char* shape, const char* offsets) {
     return fmt::format(R"({{"x":{{"dtype":"{}","shape":{},"data_offsets":{}}}}})", dtype, shape, offsets);
   };
-  EXPECT_EQ(message_of(made(one("F32", "[2]", "[0,8]"), 8)), "no error");
-  EXPECT_THAT(message_of(made(one("F32", "[2]", "[0,8]"), 9)), HasSubstr("1 bytes follow"));
-  EXPECT_THAT(message_of(made(one("F32", "[2]", "[0,9]"), 9)), HasSubstr("disagree"));
-  EXPECT_THAT(message_of(made(one("F32", "[2]", "[8,0]"), 8)), HasSubstr("disagree"));
-  EXPECT_THAT(message_of(made(one("F32", "[-2]", "[0,8]"), 8)), HasSubstr("whole number"));
-  EXPECT_THAT(message_of(made(one("F32", "[4294967296,4294967296]", "[0,8]"), 8)),
+  EXPECT_EQ(file_error(made(one("F32", "[2]", "[0,8]"), 8)), "");
+  EXPECT_THAT(file_error(made(one("F32", "[2]", "[0,8]"), 9)), HasSubstr("1 bytes follow"));
+  EXPECT_THAT(file_error(made(one("F32", "[2]", "[0,9]"), 9)), HasSubstr("disagree"));
+  EXPECT_THAT(file_error(made(one("F32", "[2]", "[8,0]"), 8)), HasSubstr("disagree"));
+  EXPECT_THAT(file_error(made(one("F32", "[-2]", "[0,8]"), 8)), HasSubstr("whole number"));
+  EXPECT_THAT(file_error(made(one("F32", "[4294967296,4294967296]", "[0,8]"), 8)),
               HasSubstr("more elements"));
-  EXPECT_THAT(message_of(made(one("F32", "[9e9]", "[0,8]"), 8)), HasSubstr("whole number"));
-  EXPECT_THAT(message_of(made(one("F8", "[2]", "[0,8]"), 8)), HasSubstr("'F8' is not a type"));
-  EXPECT_THAT(message_of(made(one("F32", "2", "[0,8]"), 8)), HasSubstr("shape a list"));
-  EXPECT_THAT(message_of(made(R"({"x":5})", 0)), HasSubstr("needs dtype"));
-  EXPECT_THAT(message_of(made(R"({"__metadata__":{"a":1}})", 0)), HasSubstr("should be a text"));
-  EXPECT_THAT(message_of(made(R"({"x":{)", 0)), HasSubstr("damaged"));
-  EXPECT_THAT(message_of(made(R"({"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
+  EXPECT_THAT(file_error(made(one("F32", "[9e9]", "[0,8]"), 8)), HasSubstr("whole number"));
+  EXPECT_THAT(file_error(made(one("F8", "[2]", "[0,8]"), 8)), HasSubstr("'F8' is not a type"));
+  EXPECT_THAT(file_error(made(one("F32", "2", "[0,8]"), 8)), HasSubstr("shape a list"));
+  EXPECT_THAT(file_error(made(R"({"x":5})", 0)), HasSubstr("needs dtype"));
+  EXPECT_THAT(file_error(made(R"({"__metadata__":{"a":1}})", 0)), HasSubstr("should be a text"));
+  EXPECT_THAT(file_error(made(R"({"x":{)", 0)), HasSubstr("damaged"));
+  EXPECT_THAT(file_error(made(R"({"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
                               R"("y":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})",
                               6)),
               HasSubstr("does not follow"));

@@ -13,7 +13,9 @@ constexpr double kEpsilon = 1e-12;  // of the norms, as in the published model
 constexpr LayerStyle kStyle{
     .norm_first = false, .causal = false, .tanh_gelu = false, .norm_epsilon = kEpsilon};
 
-nn::LayerNorm make_norm(int width) { return nn::LayerNorm(nn::LayerNormOptions({width}).eps(kEpsilon)); }
+nn::LayerNorm make_layer_norm(int width) {
+  return nn::LayerNorm(nn::LayerNormOptions({width}).eps(kEpsilon));
+}
 
 class Bert : public Net {
  public:
@@ -22,10 +24,10 @@ class Bert : public Net {
         tokens(register_module("tokens", nn::Embedding(shape.vocabulary, shape.width))),
         positions(register_module("positions", nn::Embedding(shape.context, shape.width))),
         segments(register_module("segments", nn::Embedding(2, shape.width))),
-        norm(register_module("norm", make_norm(shape.width))),
+        norm(register_module("norm", make_layer_norm(shape.width))),
         dropout(register_module("dropout", nn::Dropout(0.1))),
         transform(register_module("transform", nn::Linear(shape.width, shape.width))),
-        transform_norm(register_module("transform_norm", make_norm(shape.width))) {
+        transform_norm(register_module("transform_norm", make_layer_norm(shape.width))) {
     for (int i = 0; i < shape.layers; ++i)
       layers.push_back(register_module("layer" + std::to_string(i), TransformerLayer(shape, kStyle)));
     output_bias = register_parameter("output_bias", torch::zeros(shape.vocabulary));

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "net/rendezvous.h"
+#include "net/rendezvous/rendezvous.h"
 #include "support/session.h"
 #include "train/gradients_fixture.h"
 #include "train/models/net.h"

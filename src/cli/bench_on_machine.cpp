@@ -1,0 +1,206 @@
+#include "cli/bench_on_machine.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "measure/sample.h"
+#include "predict/backends/own.h"
+#include "predict/nccl/all_reduce.h"
+#include "report/bench.h"
+#include "report/render.h"
+
+namespace gradwire {
+namespace {
+
+struct PricedRow {
+  std::string backend;
+  Bytes bytes = 0;
+  AllReduceEstimate estimate;
+  double busbw = 0;
+};
+
+AllReduceEstimate ask(const NcclModel& model, Collective collective, Bytes bytes) {
+  switch (collective) {
+    case Collective::all_reduce:
+      return model.all_reduce(bytes);
+    case Collective::reduce_scatter:
+      return model.reduce_scatter(bytes);
+    case Collective::all_gather:
+      return model.all_gather(bytes);
+    case Collective::broadcast:
+      return model.broadcast(bytes);
+    default:
+      throw ConfigError(fmt::format(
+          "{} has no model: with --on there are all_reduce, reduce_scatter, all_gather and broadcast",
+          name_of(collective)));
+  }
+}
+
+// Prices all-reduces of one backend other than NCCL: ours by their programs, the others by two constants.
+class HostBackend {
+ public:
+  HostBackend(const PriceOptions& options, const std::string& name) : name_(name) {
+    const auto measured = options.costs.empty() ? std::string() : read_file(options.costs);
+    if (is_own_backend(name))
+      own_ = measured.empty() ? default_own_costs() : own_costs_from_bench(measured, options.costs);
+    else
+      cost_ =
+          measured.empty() ? find_backend_cost(name) : backend_cost_from_bench(measured, name, options.costs);
+  }
+
+  AllReduceEstimate all_reduce(const Machine& machine, Bytes bytes) const {
+    const auto priced =
+        own_ ? own_all_reduce(name_, *own_, machine, bytes) : backend_all_reduce(cost_, machine, bytes);
+    AllReduceEstimate estimate;
+    estimate.time = priced.time;
+    estimate.algorithm = priced.algorithm;
+    estimate.protocol = name_ == "shm" ? "memory" : name_ == "shm+tcp" ? "shm+TCP" : "TCP";
+    estimate.path = machine.nodes > 1 ? "host memory + network" : "host memory";
+    estimate.narrowest_link = priced.network_bound ? "network card" : name_ + "'s own rate";
+    estimate.relative_error = priced.relative_error;
+    return estimate;
+  }
+
+ private:
+  std::string name_;
+  std::optional<OwnCosts> own_;
+  BackendCost cost_;
+};
+
+// Variables of the user's shell that would also change what NCCL does there.
+NcclSettings settings_here() {
+  std::map<std::string, std::string> environment;
+  for (const char* name : {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_ALGO", "NCCL_PROTO",
+                           "NCCL_NVLS_ENABLE", "NCCL_NET_GDR_LEVEL"})
+    if (const char* value = std::getenv(name)) environment[name] = value;
+  return nccl_settings(environment);
+}
+
+std::vector<PricedRow> price(const PriceOptions& options, const Machine& machine) {
+  std::vector<PricedRow> rows;
+  const int ranks = static_cast<int>(machine.gpus.size());
+  for (const std::string& backend : options.backends) {
+    if (backend != "nccl" && options.collective != Collective::all_reduce)
+      throw ConfigError(fmt::format("{} with --on: only all_reduce has a model", backend));
+    const NcclModel model(machine, default_calibration(), settings_here());
+    std::optional<HostBackend> host;
+    if (backend != "nccl") host.emplace(options, backend);
+    for (const Bytes bytes : options.sizes) {
+      PricedRow row{backend, bytes, {}, 0};
+      row.estimate = host ? host->all_reduce(machine, bytes) : ask(model, options.collective, bytes);
+      if (row.estimate.time > 0)
+        row.busbw = bus_bandwidth(options.collective, ranks, bytes, row.estimate.time) / 1e9;
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+double algbw(const PricedRow& row) {
+  return row.estimate.time > 0 ? algorithm_bandwidth(row.bytes, row.estimate.time) / 1e9 : 0;
+}
+
+// What the error bar of a backend rests on.
+std::string basis(const std::string& backend, bool measured) {
+  if (backend == "nccl") return "mean error on machines of this class left out of the fit (docs/accuracy.md)";
+  const std::string where =
+      measured ? "from your --costs" : "from one host of 2 virtual cores (docs/performance.md)";
+  if (backend == "shm") return "a guess: a sweep of 2 ranks " + where + ", bounded by the memory of the host";
+  if (is_own_backend(backend))
+    return "a guess: our programs in simulated time, costs of a process " + where +
+           "; where the network card is narrowest two measurements over a cable agree to 5 %";
+  return "a guess: two constants " + where +
+         "; where the network card is narrowest one measurement over a cable agrees to 5 %";
+}
+
+std::string microseconds(Seconds time) {
+  return time < 0.01 ? fmt::format("{:.5g}", time * 1e6) : fmt::format("{:.0f}", time * 1e6);
+}
+
+nlohmann::json prices_json(const PriceOptions& options, const Machine& machine,
+                           const std::vector<PricedRow>& rows) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const PricedRow& row : rows) {
+    const AllReduceEstimate& estimate = row.estimate;
+    list.push_back({{"backend", row.backend},
+                    {"collective", name_of(options.collective)},
+                    {"ranks", machine.gpus.size()},
+                    {"bytes", row.bytes},
+                    {"time_us", estimate.time * 1e6},
+                    {"time_us_min", estimate.time * 1e6 * (1 - estimate.relative_error)},
+                    {"time_us_max", estimate.time * 1e6 * (1 + estimate.relative_error)},
+                    {"algbw_gbps", algbw(row)},
+                    {"busbw_gbps", row.busbw},
+                    {"wrong", 0},
+                    {"algorithm", estimate.algorithm},
+                    {"protocol", estimate.protocol},
+                    {"channels", estimate.channels},
+                    {"path", estimate.path},
+                    {"narrowest_link", estimate.narrowest_link},
+                    {"relative_error", estimate.relative_error}});
+  }
+  return {{"on", machine.name}, {"predicted", true}, {"assumed", machine.notes}, {"rows", list}};
+}
+
+Sentence comment(const std::string& text) { return {"# " + text, "", "#   "}; }
+
+Table prices_table(const std::vector<PricedRow>& rows) {
+  Table table{.rows = {{"backend", "bytes", "us", "+- %", "algbw", "busbw", "algo", "proto", "ch."}},
+              .left = 1};
+  for (const PricedRow& row : rows)
+    table.rows.push_back({row.backend, fmt::to_string(row.bytes), microseconds(row.estimate.time),
+                          fmt::format("{:.0f}", 100 * row.estimate.relative_error),
+                          fmt::format("{:.2f}", algbw(row)), fmt::format("{:.2f}", row.busbw),
+                          row.estimate.algorithm, row.estimate.protocol,
+                          row.estimate.channels > 0 ? fmt::to_string(row.estimate.channels) : "-"});
+  return table;
+}
+
+Curves prices_curves(const std::vector<PricedRow>& rows) {
+  Curves curves = bandwidth_curves();
+  for (const PricedRow& row : rows) {
+    if (curves.series.empty() || curves.series.back().name != row.backend)
+      curves.series.push_back({.name = row.backend, .points = {}});
+    curves.series.back().points.emplace_back(static_cast<double>(row.bytes), row.busbw);
+  }
+  return curves;
+}
+
+Report prices_report(const PriceOptions& options, const Machine& machine,
+                     const std::vector<PricedRow>& rows) {
+  Report report;
+  report.data = prices_json(options, machine, rows);
+  report.add(comment(fmt::format("{} on {}: {} GPUs of {} on {} node{}; predicted, not measured; GB/s",
+                                 name_of(options.collective), machine.name, machine.gpus.size(),
+                                 machine.gpu.id, machine.nodes, machine.nodes == 1 ? "" : "s")));
+  for (const std::string& note : machine.notes) report.add(comment("assumed: " + note));
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (i + 1 == rows.size() || rows[i + 1].backend != rows[i].backend)
+      report.add(comment(fmt::format("{}: over {}; narrowest: {}", rows[i].backend, rows[i].estimate.path,
+                                     rows[i].estimate.narrowest_link)));
+  report.add(prices_table(rows));
+  for (const auto& backend : options.backends)
+    report.add(comment(fmt::format("+- of {}: {}", backend, basis(backend, !options.costs.empty()))));
+  Curves curves = prices_curves(rows);
+  if (options.plot && curves.series.front().points.size() > 1) report.add(Gap{}, std::move(curves));
+  return report;
+}
+
+}  // namespace
+
+int price_bench(const PriceOptions& options) {
+  Machine machine = find_machine(options.on);
+  if (options.ranks > 0) machine = with_gpus(std::move(machine), options.ranks);
+  if (machine.gpus.size() < 2)
+    throw ConfigError(fmt::format("{} has {} GPU: a collective needs two", options.on,
+                                  machine.gpus.empty() ? "no" : "one"));
+  show(prices_report(options, machine, price(options, machine)), options.json);
+  return 0;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,230 @@
+#include <fmt/format.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/bench_on_machine.h"
+#include "cli/progress.h"
+#include "cli/usage.h"
+#include "cli/verbs.h"
+#include "measure/job.h"
+#include "measure/rank.h"
+#include "net/rendezvous/rendezvous.h"
+#include "report/bench.h"
+#include "report/render.h"
+
+namespace gradwire {
+namespace {
+
+constexpr const char* kBenchExample = R"(
+Contestants are sampled in turn, round by round, so that what disturbs the
+machine meets all of them; time is the median of the rounds, min the fastest.
+Backends:
+  shm tcp gloo[:ALGORITHM] mpi[:VARIANT] mpich[:VARIANT] nccl
+  shm+tcp shm+gloo auto
+  NAME:user   the same on ordinary memory, which shm must stage
+  peers       Open MPI, MPICH and Gloo with every setting they are known to be
+              fast with
+
+Examples:
+  gradwire bench all_reduce -n 2 --backend shm,tcp --sizes 4,64K,1M
+  gradwire bench all_reduce -n 2 --backend shm,gloo,mpi --limit --versus shm
+
+Between hosts: start a `gradwire bench` as each rank of a job, by
+`gradwire run`, mpirun, srun or torchrun, or with RANK, WORLD_SIZE, MASTER_ADDR,
+MASTER_PORT and GRADWIRE_SECRET. Rank 0 prints.
+
+Example, on each of two hosts:
+  RANK=0 WORLD_SIZE=2 MASTER_ADDR=host0 MASTER_PORT=29500 \
+      gradwire bench all_reduce --backend tcp
+
+With --on MACHINE nothing runs: the model says what nccl-tests would show there,
+with the algorithm, protocol and path to look for in NCCL's log. Backends are
+then nccl, gloo, mpi, and ours: shm, tcp and shm+tcp, whose programs run in
+simulated time.
+
+Examples:
+  gradwire bench all_reduce --on dgx-a100 --sizes 1K:1G:8
+  gradwire bench all_reduce --on '2*2x-rtx3090-nvlink@10gbe' --backend nccl,gloo
+)";
+
+constexpr const char* kPricedSizes = "8:1G:4";  // what nccl-tests is usually asked for
+
+struct BenchFlags {
+  std::string collective, backends = "shm,tcp", sizes = "4,1K,64K,1M,16M", dtype = "f32", reduction = "sum";
+  std::string versus, against, interface, sample_time = "10ms", timeout = "60s";
+  int ranks = 2, rounds = 7, calls = 0;
+  std::string on, costs;
+  bool limit = false, json = false, no_plot = false;
+  bool ranks_given = false, sizes_given = false, backends_given = false;
+};
+
+// The settings peers.md's measurements found to win at one size or another.
+const std::vector<std::string> kPeers = {
+    "mpi",          "mpi:malloc", "mpi:nocma",  "mpi:segring",           "mpich",
+    "mpich:malloc", "gloo",       "gloo:bcube", "gloo:halving_doubling", "gloo:ring_chunked"};
+
+std::vector<std::string> contestant_names(const BenchFlags& flags) {
+  std::vector<std::string> names;
+  for (const auto part : split(flags.backends, ',')) {
+    if (part == "peers")
+      names.insert(names.end(), kPeers.begin(), kPeers.end());
+    else
+      names.emplace_back(trim(part));
+  }
+  if (flags.limit) names.emplace_back("limit");
+  if (!flags.versus.empty() && std::find(names.begin(), names.end(), flags.versus) == names.end())
+    throw ConfigError(fmt::format("--versus {}: it is not one of the backends measured ({})", flags.versus,
+                                  join(names, ", ")));
+  return names;
+}
+
+std::vector<Bytes> whole_sizes(const std::string& text, DType type) {
+  const std::vector<Bytes> sizes = parse_sizes(text);
+  for (const Bytes size : sizes)
+    if (size % size_of(type) != 0)
+      throw ConfigError(fmt::format("--sizes: {} bytes are no whole number of {}: write multiples of {}",
+                                    size, name_of(type), size_of(type)));
+  return sizes;
+}
+
+BenchOptions bench_options(const BenchFlags& flags) {
+  if (flags.ranks < 1 || flags.rounds < 1) throw ConfigError("-n and --rounds must be at least 1");
+  return {.collective = parse_collective(flags.collective),
+          .dtype = parse_dtype(flags.dtype),
+          .reduction = parse_reduction(flags.reduction),
+          .ranks = flags.ranks,
+          .sizes = whole_sizes(flags.sizes, parse_dtype(flags.dtype)),
+          .rounds = flags.rounds,
+          .calls = flags.calls,
+          .sample_time = parse_seconds(flags.sample_time)};
+}
+
+// Peers that are not installed are left out and said; a backend the user named must be there.
+std::vector<std::unique_ptr<Contestant>> start_contestants(const BenchFlags& flags) {
+  const ContestantOptions options{
+      .ranks = flags.ranks, .timeout = parse_seconds(flags.timeout), .interface = flags.interface};
+  const bool all_peers = flags.backends.find("peers") != std::string::npos;
+  std::vector<std::unique_ptr<Contestant>> contestants;
+  for (const auto& name : contestant_names(flags)) {
+    try {
+      contestants.push_back(start_contestant(name, options));
+    } catch (const ConfigError& error) {
+      const bool optional = all_peers && std::find(kPeers.begin(), kPeers.end(), name) != kPeers.end();
+      if (!optional) throw;
+      fmt::print(stderr, "gradwire bench: without {}: {}\n", name, error.what());
+    }
+  }
+  return contestants;
+}
+
+int run_priced(const BenchFlags& flags) {
+  PriceOptions options{
+      .on = flags.on, .collective = parse_collective(flags.collective), .sizes = {}, .costs = flags.costs};
+  if (flags.ranks_given) options.ranks = flags.ranks;
+  options.sizes = whole_sizes(flags.sizes_given ? flags.sizes : kPricedSizes, parse_dtype(flags.dtype));
+  if (flags.backends_given) options.backends = contestant_names(flags);
+  options.json = flags.json;
+  options.plot = !flags.no_plot;
+  return price_bench(options);
+}
+
+int report(const BenchFlags& flags, const BenchOptions& options,
+           const std::vector<std::unique_ptr<Contestant>>& contestants) {
+  ProgressBar bar(!flags.json);
+  const Measurement measurement =
+      measure(options, contestants, [&](double share, const std::string& doing) { bar.show(share, doing); });
+  bar.clear();
+  BenchView view{.curves = !flags.no_plot};
+  if (!flags.versus.empty()) view.contest = Contest{flags.versus, flags.against};
+  show(bench_report(options, measurement, view), flags.json);
+  std::uint64_t wrong = 0;
+  for (const Row& row : measurement.rows) wrong += row.wrong;
+  return wrong == 0 ? 0 : 1;
+}
+
+// One of the ranks that something else started.
+int run_in_job(const BenchFlags& flags) {
+  if (flags.ranks_given)
+    throw ConfigError(
+        fmt::format("-n {}: this is a rank of a job already, which says how many there are", flags.ranks));
+  const World world = join("env://", {.interface = flags.interface, .timeout = parse_seconds(flags.timeout)});
+  int code = 0;
+  if (world.rank == 0) {
+    auto options = bench_options(flags);
+    options.ranks = world.size;
+    code = report(flags, options, job_contestants(world, contestant_names(flags)));
+  } else {
+    follow_job(world, contestant_names(flags));
+  }
+  leave(world);
+  return code;
+}
+
+int run_bench(const BenchFlags& flags) {
+  if (!flags.on.empty()) return run_priced(flags);
+  if (is_one_of_several(process_environment())) return run_in_job(flags);
+  return report(flags, bench_options(flags), start_contestants(flags));
+}
+
+void add_rank_verb(CLI::App& app, int& exit_code) {
+  auto* verb = app.add_subcommand("bench-rank", "a rank process of `bench`")->group("");
+  auto contestant = std::make_shared<std::string>();
+  verb->add_option("contestant", *contestant)->required();
+  verb->callback([contestant, &exit_code] { exit_code = run_bench_rank(join("env://"), *contestant); });
+}
+
+}  // namespace
+
+void add_bench_verb(CLI::App& app, int& exit_code) {
+  auto* verb = app.add_subcommand("bench", "measure collectives on this machine, backends side by side");
+  auto flags = std::make_shared<BenchFlags>();
+  verb->add_option("collective", flags->collective,
+                   "all_reduce, reduce_scatter, all_gather, broadcast, reduce, all_to_all or barrier")
+      ->required();
+  verb->add_option("-n,--ranks", flags->ranks, "rank processes of each contestant")
+      ->capture_default_str()
+      ->check(within(1, 65536));
+  verb->add_option("-b,--backend", flags->backends, "who takes part, comma-separated")->capture_default_str();
+  verb->add_option("-s,--sizes", flags->sizes, "bytes: a list, or FIRST:LAST[:FACTOR]")
+      ->capture_default_str();
+  verb->add_option("-d,--dtype", flags->dtype, "f16 bf16 f32 f64 i8 u8 i32 i64")->capture_default_str();
+  verb->add_option("-o,--op", flags->reduction, "sum avg min max product")->capture_default_str();
+  verb->add_option("-r,--rounds", flags->rounds, "samples of each contestant at each size")
+      ->capture_default_str()
+      ->check(within(1, 1e6));
+  verb->add_option("--sample-time", flags->sample_time, "how long a sample lasts")->capture_default_str();
+  verb->add_option("-i,--iters", flags->calls, "calls a sample, instead of a time")->check(within(1, 1e9));
+  verb->add_option("--timeout", flags->timeout, "give up on a wait after this long")->capture_default_str();
+  verb->add_option("--interface", flags->interface,
+                   "where network backends listen: a name, an address or a CIDR");
+  verb->add_flag("--limit", flags->limit, "also measure the machine's own limit (all_reduce, f32, sum)");
+  verb->add_option("--versus", flags->versus, "compare this backend with the fastest other at each size");
+  verb->add_option("--against", flags->against, "with --versus: only these others count, as in gloo");
+  verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
+  verb->add_flag("--no-plot", flags->no_plot, "leave out the plot");
+  verb->footer(kBenchExample);
+  verb->add_option("--on", flags->on,
+                   "price it on this machine instead of running: see gradwire topo --help");
+  verb->add_option("--costs", flags->costs,
+                   "with --on: take the costs of gloo, tcp or mpi from this bench --json");
+  verb->callback([verb, flags, &exit_code] {
+    flags->ranks_given = verb->count("--ranks") > 0;
+    flags->sizes_given = verb->count("--sizes") > 0;
+    flags->backends_given = verb->count("--backend") > 0;
+    if (!flags->on.empty())
+      refuse_flags(*verb,
+                   {"--op", "--rounds", "--sample-time", "--iters", "--timeout", "--interface", "--limit",
+                    "--versus", "--against"},
+                   "with --on: nothing is measured");
+    else
+      refuse_flags(*verb, {"--costs"}, "without --on: it prices a machine's collectives");
+    exit_code = run_bench(*flags);
+  });
+  add_rank_verb(app, exit_code);
+}
+
+}  // namespace gradwire

@@ -1,0 +1,51 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/verbs.h"
+#include "report/render.h"
+#include "report/topo/topo.h"
+#include "topo/machine.h"
+
+namespace gradwire {
+namespace {
+
+constexpr const char* kTopoExample = R"(
+MACHINE is
+  NAME                  a preset: dgx-a100, 2x-titan-rtx-pcie
+                        (see gradwire list machines)
+  Nx-GPU-LINK[-LAYOUT]  any GPU: 4x-rtx4090-pcie-pxb, 2x-a40-nvlink
+                        (nvlink nvswitch pcie; pix pxb phb node sys)
+  FILE or FILE:GPU      a saved `nvidia-smi topo -m`, NCCL's topology XML,
+                        or YAML as in presets/machines.yaml
+  N*MACHINE@NETWORK     several nodes: 4*dgx-h100@ndr, 8*box.yaml@8x-hdr
+                        (see gradwire list networks)
+  this                  the machine this runs on (the default)
+
+Examples:
+  gradwire topo
+  gradwire topo 2x-rtx3090-nvlink
+  nvidia-smi topo -m > box.txt; gradwire topo --on box.txt:rtx4090
+)";
+
+struct TopoFlags {
+  std::string on = "this";
+  bool json = false;
+};
+
+}  // namespace
+
+void add_topo_verb(CLI::App& app, int& exit_code) {
+  auto flags = std::make_shared<TopoFlags>();
+  CLI::App* verb =
+      app.add_subcommand("topo", "shows devices, links and the path between every pair, with GB/s");
+  verb->add_option("--on,machine", flags->on, "the machine to show, with or without --on")
+      ->type_name("MACHINE");
+  verb->add_flag("--json", flags->json, "one JSON object and nothing else");
+  verb->footer(kTopoExample);
+  verb->callback([flags, &exit_code] {
+    show(machine_report(find_machine(flags->on)), flags->json);
+    exit_code = 0;
+  });
+}
+
+}  // namespace gradwire

@@ -1,0 +1,124 @@
+#include "cli/train_on_machine.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/compare_question.h"
+#include "predict/compare/memory.h"
+#include "predict/step/measured.h"
+#include "predict/step/on_machine.h"
+#include "predict/step/recorded.h"
+#include "report/breakdown_json.h"
+#include "report/compare/compare.h"
+#include "report/render.h"
+#include "report/step_chart.h"
+
+namespace gradwire {
+namespace {
+
+constexpr int kMostRanksDrawn = 16;  // ranks of a model are alike; a trace of thousands helps nobody
+
+// What is told of a step beside its estimate.
+struct Telling {
+  std::string title;
+  std::string problem;  // empty: none
+};
+
+nlohmann::json result_json(const TrainOnOptions& options, const StepEstimate& estimate,
+                           const Telling& telling) {
+  nlohmann::json result = {{"model", options.model},
+                           {"on", options.on},
+                           {"ranks", estimate.ranks},
+                           {"batch", estimate.batch},
+                           {"samples_per_s", estimate.samples_per_s},
+                           {"step_ms", estimate.step * 1e3},
+                           {"loss_first", nullptr},
+                           {"loss_last", nullptr},
+                           {"scaling", estimate.scaling},
+                           {"relative_error", estimate.relative_error},
+                           {"breakdown_ms", breakdown_json(estimate.parts)}};
+  if (!options.trace.empty()) result["trace"] = options.trace;
+  result["warnings"] = nlohmann::json::array();
+  if (!telling.problem.empty()) result["warnings"].push_back(telling.problem);
+  return result;
+}
+
+std::string machine_title(const TrainOnOptions& options, const Workload& workload,
+                          const StepEstimate& estimate) {
+  return fmt::format("{} on {} GPU{} of {}, simulated: {:.1f} ms a step, {:.1f} {}/s, scaling {:.0f} %",
+                     workload.name, estimate.ranks, estimate.ranks == 1 ? "" : "s", options.on,
+                     estimate.step * 1e3, estimate.samples_per_s, plural(workload.sample),
+                     100 * estimate.scaling);
+}
+
+Report simulated_report(const TrainOnOptions& options, const StepEstimate& estimate, const Telling& telling) {
+  Report report;
+  report.data = result_json(options, estimate, telling);
+  add_step(report, telling.title, estimate.parts);
+  report.add(Sentence{
+      fmt::format("{} buckets, {:.1f} ms of all-reduce; expect an error of {:.0f} %", estimate.buckets.size(),
+                  estimate.communication * 1e3, 100 * estimate.relative_error),
+      "     "});
+  if (!telling.problem.empty()) report.add(Gap{}, Sentence{"But " + telling.problem + "."});
+  if (!options.trace.empty())
+    report.add(Gap{}, Sentence{fmt::format("trace: {} (open it at ui.perfetto.dev)", options.trace)});
+  return report;
+}
+
+int tell(const TrainOnOptions& options, const StepEstimate& estimate, const Telling& telling) {
+  if (!options.trace.empty())
+    write_timeline(options.trace,
+                   timeline_of(estimate, fmt::format("model: {} on {}", options.model, options.on),
+                               std::min(estimate.ranks, kMostRanksDrawn)));
+  show(simulated_report(options, estimate, telling), options.json);
+  return 0;
+}
+
+// What ranks computed that waited for each other is not what they would compute undisturbed.
+std::string disturbance(const RecordedStep& recorded, const std::string& file) {
+  const auto communication = recorded.parts.comm_overlapped + recorded.parts.comm_exposed;
+  if (communication < 0.01 * recorded.parts.step()) return "";
+  return fmt::format(
+      "{} is of ranks that communicated, which slowed what they computed: record it with --backend none",
+      file);
+}
+
+// What one step computes and what its wires take, both as measured.
+int train_on_measured_wires(const TrainOnOptions& options) {
+  if (!is_trace(options.model))
+    throw ConfigError(
+        fmt::format("--on {0}: measured wires need a measured step: write `gradwire train {1} --backend none "
+                    "--trace step.json`, "
+                    "then `gradwire train step.json --on {0}`",
+                    options.on, options.model));
+  const auto sweep = read_sweep(options.on, options.backend, options.ranks);
+  const auto recorded = recorded_step(read_timeline(options.model), options.model);
+  const auto problem = recorded_problem(recorded, measured_wires(sweep), !options.step.no_overlap);
+  const auto estimate = solve(problem, recorded_constants(recorded));
+  return tell(
+      options, estimate,
+      {fmt::format("{} with {} ranks over {}, predicted: {:.1f} ms a step, scaling {:.0f} %", options.model,
+                   estimate.ranks, sweep.backend, estimate.step * 1e3, 100 * estimate.scaling),
+       disturbance(recorded, options.model)});
+}
+
+}  // namespace
+
+int train_on_machine(const TrainOnOptions& options) {
+  if (is_sweep(options.on)) return train_on_measured_wires(options);
+  if (!options.backend.empty())
+    throw ConfigError(fmt::format("--backend {} has no meaning with --on {}: a machine's model is NCCL's",
+                                  options.backend, options.on));
+  const auto question = question_of(options.model, options.step);
+  Machine machine = find_machine(options.on);
+  if (options.ranks) machine = with_gpus(std::move(machine), *options.ranks);
+  const auto estimate = estimate_step(question.workload, machine, question.options);
+  const auto problem = find_memory_problem(question.workload, machine, question.options);
+  return tell(options, estimate,
+              {machine_title(options, question.workload, estimate), problem.value_or(question.warning)});
+}
+
+}  // namespace gradwire

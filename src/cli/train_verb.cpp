@@ -1,0 +1,208 @@
+// The verb itself is without torch: it reads and checks the flags and starts ranks of gradwire-train, the
+// program that is built where libtorch is. So `gradwire` starts in milliseconds and runs on machines without
+// it.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "base/error.h"
+#include "cli/launch_flags.h"
+#include "cli/train_on_machine.h"
+#include "cli/train_ranks.h"
+#include "cli/usage.h"
+#include "cli/verbs.h"
+#include "report/wrap.h"
+#include "train/job/options.h"
+
+namespace gradwire {
+namespace {
+
+constexpr const char* kTrainExample = R"(
+Trains with DistributedDataParallel and says where a median step's time went.
+Images are digits in the system's fonts, tested on fonts that were not learnt;
+text is the licences every Debian has, byte by byte (or --text FILE); resnets
+take generated images of ImageNet's size. Each rank gets its share of the cores.
+Other nodes join with --nnodes, --node-rank and --master, as under
+`gradwire run`. --max-restarts goes on from the newest checkpoint.
+--backend mpi starts mpirun; `mpirun -n 2 gradwire train ...` works too.
+
+Models:
+)";
+
+constexpr const char* kTrainExamples = R"(
+Examples:
+  gradwire train mlp -n 2
+  gradwire train gpt-tiny -n 2 --steps 200 --trace step.json
+  gradwire train convnet -n 2 --checkpoint c.ckpt --checkpoint-every 50 \
+    --max-restarts 3
+  gradwire train resnet50 -n 2 --batch 4 --compress bf16 --backend tcp --json
+  gradwire train resnet50 --on dgx-a100 --batch 64 --trace simulated.json
+
+A step over wires that are only measured: what it computes, from ranks that
+train apart, and what collectives take there.
+  gradwire train mlp --backend none --trace apart.json
+  gradwire bench all_reduce -b tcp --sizes 64K:64M:4 --json > wires.json
+  gradwire train apart.json --on wires.json
+)";
+
+struct TrainFlags {
+  LaunchFlags launch;
+  TrainOptions train;
+  std::string on;
+  bool ranks_given = false;
+};
+
+// What a model of a machine has no use for.
+const std::vector<std::string> kRealOnly = {"--nnodes",
+                                            "--node-rank",
+                                            "--master",
+                                            "--secret-file",
+                                            "--interface",
+                                            "--log-dir",
+                                            "--max-restarts",
+                                            "--timeout",
+                                            "--grace",
+                                            "--steps",
+                                            "--lr",
+                                            "--clip",
+                                            "--seed",
+                                            "--data",
+                                            "--text",
+                                            "--image",
+                                            "--first-bucket-mb",
+                                            "--checkpoint",
+                                            "--checkpoint-every",
+                                            "--sharded",
+                                            "--resume"};
+
+std::string model_list() {
+  std::string text;
+  for (const TrainableModel& model : trainable_models())
+    text += wrapped(fmt::format("  {:<12}{:>8.1f} M  {}", model.name,
+                                static_cast<double>(model.parameters) / 1e6, model.what),
+                    26);
+  return text;
+}
+
+std::string find_trainer() {
+  const auto beside = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "gradwire-train";
+  if (!std::filesystem::exists(beside))
+    throw ConfigError(
+        "there is no gradwire-train beside this program: it was built without libtorch. Install that "
+        "(Debian: "
+        "libtorch-dev libopenblas0-openmp) and build again");
+  return beside.string();
+}
+
+// What is said alike of a real run and of a model of one.
+int simulate(const TrainFlags& flags) {
+  TrainOnOptions options;
+  const TrainOptions& train = flags.train;
+  options.model = train.model;
+  options.on = flags.on;
+  options.trace = train.trace;
+  options.json = train.json;
+  if (train.backend != "auto") options.backend = train.backend;
+  if (flags.ranks_given) options.ranks = flags.launch.ranks;
+  options.step.batch = train.batch;
+  options.step.accumulate = train.accumulate;
+  options.step.sequence = train.sequence;
+  options.step.bucket_mb = train.bucket_mb;
+  options.step.precision = train.precision == "f32" ? "fp32" : train.precision;
+  options.step.compression = train.compress;
+  options.step.no_overlap = train.overlap == "after";
+  options.step.optimizer = train.optimizer == "adamw" ? "adam" : train.optimizer;
+  return train_on_machine(options);
+}
+
+int run_train(const TrainFlags& flags) {
+  if (!flags.on.empty()) return simulate(flags);
+  const TrainOptions train = complete(flags.train);
+  LaunchOptions options = launch_options(flags.launch);
+  options.name = "gradwire train";
+  options.final_code = 2;  // bad usage or input
+  // Rank 0 alone speaks, to the terminal itself: lines in front of which a rank stands can't hold a progress
+  // bar.
+  if (flags.launch.log_dir.empty()) options.group.output = GroupOptions::Output::inherit;
+  return start_ranks(std::move(options), find_trainer(), train);
+}
+
+void add_training_flags(CLI::App& verb, TrainOptions& train) {
+  verb.add_option("--steps", train.steps, "optimizer steps in all")
+      ->capture_default_str()
+      ->check(within(1, 1e9));
+  verb.add_option("--batch", train.batch, "samples a rank and micro-batch [the model's]")
+      ->check(within(1, 1 << 20));
+  verb.add_option("--accumulate", train.accumulate, "micro-batches a step; the last one communicates")
+      ->capture_default_str()
+      ->check(within(1, 1 << 20));
+  verb.add_option("--precision", train.precision, "of parameters and gradients: f32 f64 bf16")
+      ->capture_default_str();
+  verb.add_option("--optimizer", train.optimizer, "sgd (momentum 0.9) or adamw [the model's]");
+  verb.add_option("--lr", train.learning_rate, "learning rate [the model's]")->check(within(1e-12, 1e6));
+  verb.add_option("--clip", train.clip, "largest norm of all gradients; 0: any")->capture_default_str();
+  verb.add_option("--seed", train.seed, "of weights, shuffles and dropout")->capture_default_str();
+  verb.add_option("--data", train.data, "real or generated");
+  verb.add_option("--text", train.text, "a file to learn text from");
+  verb.add_option("--sequence", train.sequence, "tokens a sample of text [128, or the model's context]")
+      ->check(within(1, 1 << 20));
+  verb.add_option("--image", train.image, "pixels along a generated image's side")->capture_default_str();
+}
+
+void add_communication_flags(CLI::App& verb, TrainOptions& train) {
+  verb.add_option("-b,--backend", train.backend,
+                  "auto shm tcp gloo mpi nccl shm+tcp shm+gloo; none: ranks apart")
+      ->capture_default_str();
+  verb.add_option("--bucket-mb", train.bucket_mb, "MiB of a bucket of gradients")
+      ->capture_default_str()
+      ->check(within(1e-6, 1e6));
+  verb.add_option("--first-bucket-mb", train.first_bucket_mb,
+                  "MiB of the first, small so that it leaves early")
+      ->capture_default_str();
+  verb.add_option("--compress", train.compress, "what gradients travel as: none fp16 bf16 powersgd")
+      ->capture_default_str();
+  verb.add_flag("--sync-batch-norm", train.sync_batch_norm, "resnets: normalize over the batch of all ranks");
+  verb.add_option("--overlap", train.overlap, "buckets leave: during backward, after it, or auto")
+      ->capture_default_str();
+}
+
+void add_file_flags(CLI::App& verb, TrainOptions& train) {
+  verb.add_option("--trace", train.trace, "write the steps of all ranks as a Chrome/Perfetto trace");
+  verb.add_option("--checkpoint", train.checkpoint, "write parameters and optimizer at the end");
+  verb.add_option("--checkpoint-every", train.checkpoint_every, "and every so many steps")
+      ->capture_default_str();
+  verb.add_flag("--sharded", train.sharded, "every rank writes a part of the checkpoint");
+  verb.add_option("--resume", train.resume, "go on from a checkpoint, with any number of ranks");
+  verb.add_flag("--json", train.json, "print one JSON object and nothing else");
+}
+
+}  // namespace
+
+void add_train_verb(CLI::App& app, int& exit_code) {
+  auto* verb =
+      app.add_subcommand("train", "train a built-in model on several ranks, and say where the time went");
+  auto flags = std::make_shared<TrainFlags>();
+  flags->launch.ranks = 2;
+  verb->add_option("model", flags->train.model, "one of those below; with --on any of gradwire list models")
+      ->required();
+  verb->add_option(
+      "--on", flags->on,
+      "simulate a step on this machine instead, as compare does; -n: so many of its GPUs; or over "
+      "the wires of a bench --json, with a trace");
+  add_launch_flags(*verb, flags->launch, "gradwire train");
+  add_training_flags(*verb, flags->train);
+  add_communication_flags(*verb, flags->train);
+  add_file_flags(*verb, flags->train);
+  verb->footer(kTrainExample + model_list() + kTrainExamples);
+  verb->callback([verb, flags, &exit_code] {
+    flags->ranks_given = verb->count("--ranks") > 0;
+    if (!flags->on.empty())
+      refuse_flags(*verb, kRealOnly, "with --on: a step is simulated, nothing is trained");
+    exit_code = run_train(*flags);
+  });
+}
+
+}  // namespace gradwire

@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "cli/verbs.h"
+#include "predict/records/read.h"
+#include "report/render.h"
+#include "report/validate/validate.h"
+
+namespace gradwire {
+namespace {
+
+constexpr const char* kValidateExample = R"(
+FILE holds measured records, one JSON object a line, as docs/records.md says:
+all-reduce sweeps and training runs. Every row is predicted without its answer:
+where a platform is among the built-in measurements, the calibration of
+collectives and the constants of the step are both fitted again without it.
+Only records of quality `ok` count in the summary; of `odd` ones it is said what
+is wrong. What can't be predicted is listed with the reason. --markdown writes a
+report of the files given; docs/accuracy.md is that of both files.
+
+Examples:
+  gradwire validate presets/measured/collectives.jsonl
+  gradwire validate presets/measured/*.jsonl --markdown docs/accuracy.md
+  gradwire validate presets/measured/collectives.jsonl --fit > calibration.yaml
+)";
+
+constexpr int kShownPoints = 30;
+
+struct ValidateFlags {
+  std::vector<std::string> files;
+  std::string markdown;
+  bool json = false, fit = false, all = false;
+};
+
+std::vector<Record> read_all(const std::vector<std::string>& files, std::vector<std::string>* skipped) {
+  std::vector<Record> records;
+  for (const std::string& file : files)
+    for (Record& record : read_records(file, skipped)) records.push_back(std::move(record));
+  if (records.empty() && (skipped == nullptr || skipped->empty()))
+    throw ConfigError(fmt::format("{}: no records in it", files.front()));
+  return records;
+}
+
+std::string fitted(std::span<const Record> records) {
+  const std::vector<PreparedRecord> all = prepare(records);
+  if (all.empty()) throw ConfigError("--fit needs records of collectives");
+  return "# Written by `gradwire validate FILE --fit`: natural logarithms of factors on what the rules of "
+         "the NCCL model say\n"
+         "# (src/predict/nccl/terms.cpp), by class of machine; `fitted_on` names the groups of records each "
+         "rests on. Factors\n"
+         "# of all classes a machine belongs to multiply. `ramp` applies between small and large buffers, at "
+         "the knots of\n"
+         "# kRampKnots; `expected_error` is what cross-validation over platforms found.\n" +
+         calibration_yaml(calibrate(all));
+}
+
+int run_validate(const ValidateFlags& flags) {
+  if (flags.fit) {  // a calibration must not rest on less than what it was given
+    fmt::print("{}", fitted(read_all(flags.files, nullptr)));
+    return 0;
+  }
+  std::vector<std::string> unknown;
+  const std::vector<Record> records = read_all(flags.files, &unknown);
+  Validation validation = validate(records, !flags.markdown.empty() || !flags.json);
+  validation.skipped.insert(validation.skipped.begin(), unknown.begin(), unknown.end());
+  if (!flags.markdown.empty())
+    write_file(flags.markdown, validation_markdown(validation, records, flags.files));
+  show(validation_report(validation, flags.all ? 1 << 30 : kShownPoints), flags.json);
+  return 0;
+}
+
+}  // namespace
+
+void add_validate_verb(CLI::App& app, int& exit_code) {
+  auto* verb = app.add_subcommand("validate", "predictions against measured records, with the error of each");
+  auto flags = std::make_shared<ValidateFlags>();
+  verb->add_option("files", flags->files, "measured records, JSON lines")->required();
+  verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
+  verb->add_flag("--all", flags->all, "show every point, not the worst alone");
+  verb->add_option("--markdown", flags->markdown, "also write the report here");
+  verb->add_flag("--fit", flags->fit, "print a calibration fitted to these records instead");
+  verb->footer(kValidateExample);
+  verb->callback([flags, &exit_code] { exit_code = run_validate(*flags); });
+}
+
+}  // namespace gradwire

@@ -1,0 +1,19 @@
+// The verbs of the command, a file each. A verb adds itself to the app; when it was called it leaves its exit code, or
+// throws.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace gradwire {
+
+void add_compare_verb(CLI::App& app, int& exit_code);
+void add_train_verb(CLI::App& app, int& exit_code);
+void add_bench_verb(CLI::App& app, int& exit_code);  // and the hidden `bench-rank`, which its rank processes run
+void add_run_verb(CLI::App& app, int& exit_code);
+void add_topo_verb(CLI::App& app, int& exit_code);
+void add_list_verb(CLI::App& app, int& exit_code);
+void add_validate_verb(CLI::App& app, int& exit_code);
+
+}  // namespace gradwire

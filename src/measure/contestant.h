@@ -1,0 +1,35 @@
+// One side of a benchmark: a group of rank processes running one backend, which takes samples on demand.
+// Between samples its ranks sleep. A resource; the destructor ends its processes.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "measure/sample.h"
+
+namespace gradwire {
+
+class Contestant {
+ public:
+  virtual ~Contestant() = default;
+  virtual const std::string& name() const = 0;
+  // The slowest rank's time, a rank's mean processor time, and everybody's wrong elements. Throws Error with
+  // what a rank said when it failed.
+  virtual SampleResult sample(const SampleRequest&) = 0;
+};
+
+struct ContestantOptions {
+  int ranks = 2;
+  Seconds timeout = 60;   // of every wait in a rank, and for an answer
+  std::string interface;  // where network backends listen
+};
+
+// A backend of ours, or of MPI through its own mpirun:
+//   shm tcp gloo auto nccl shm+tcp ...      as make_communicator takes them; with ":user" behind it
+//                                           for ordinary memory
+//   mpi, mpi:VARIANT, mpich, mpich:VARIANT  started by mpirun; variants set what the implementation
+//                                           is known to be faster with (contestant_mpi.cpp)
+//   limit                                   the machine's own limit (limit.h)
+std::unique_ptr<Contestant> start_contestant(const std::string& name, const ContestantOptions& options);
+
+}  // namespace gradwire

@@ -1,0 +1,39 @@
+// One rank's side of a benchmark: a communicator, and the buffers of the collective that is being measured.
+// Belongs to one thread.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "comm/communicator.h"
+#include "measure/sample.h"
+#include "measure/workload.h"
+#include "net/world.h"
+
+namespace gradwire {
+
+// A contestant's backend: its name without ":user", which says that its buffers are ordinary memory.
+std::string without_memory(const std::string& contestant);
+
+class Sampler {
+ public:
+  // `contestant` is a backend as make_communicator takes it, or "limit"; with ":user" its buffers are
+  // ordinary memory.
+  Sampler(const World& world, const std::string& contestant);
+
+  Rank rank() const { return communicator_->rank(); }
+  SampleResult take(
+      const SampleRequest& request);  // all ranks take it at once; what it throws is in the result
+
+ private:
+  SampleResult check();
+  SampleResult time(int calls);
+  void prepare(const SampleRequest& request);
+
+  bool communicator_memory_ = true;
+  std::unique_ptr<Communicator> communicator_;
+  std::unique_ptr<CheckedBuffers> buffers_;
+  Bytes prepared_bytes_ = 0;
+};
+
+}  // namespace gradwire

@@ -1,0 +1,77 @@
+#include "predict/step/validation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "predict/step/training.h"
+#include "predict/validation/doubts.h"
+
+namespace gradwire {
+namespace {
+
+ValidationPoint point_of(const TrainingPrediction& prediction) {
+  ValidationPoint point;
+  point.id = prediction.id;
+  point.platform = point.group = prediction.platform;
+  point.point = prediction.point;
+  point.kind = RecordKind::training;
+  point.quality = prediction.quality;
+  point.measured = prediction.measured;
+  point.predicted = prediction.predicted;
+  point.alpha_beta = prediction.plain;
+  point.scope = prediction.scope;
+  point.assumed = prediction.assumed;
+  point.pair = prediction.kind == "training_pair";
+  return point;
+}
+
+// Predicts the values of training records with collectives calibrated on `known` without the record's platform.
+void add_training(std::span<const Record> records, std::span<const PreparedRecord> known,
+                  Validation& validation) {
+  const bool any =
+      std::any_of(records.begin(), records.end(), [](const Record& one) { return one.training.has_value(); });
+  if (!any) return;
+  CalibrationsWithout calibrations(known);
+  const CalibrationOf without = [&](const std::string& platform) -> const Calibration& {
+    return calibrations.platform(platform);
+  };
+  const auto asked = training_cases({records.begin(), records.end()}, without);
+  const auto constants = constants_without_each(built_in_training_records(), without);
+  for (const auto& prediction : predict_training(asked, constants, default_step_constants()))
+    validation.points.push_back(point_of(prediction));
+  for (const auto& [what, why] : asked.left_out)
+    validation.skipped.push_back(fmt::format("{}: {}", what, why));
+}
+
+void add_doubts(std::span<const Record> records, Validation& validation) {
+  for (const Record& record : records)
+    if (auto doubt = doubt_of(record, validation.points); !doubt.empty())
+      validation.doubts[record.id] = {record.quality, std::move(doubt)};
+  for (ValidationPoint& point : validation.points)
+    if (const auto found = validation.doubts.find(point.id); found != validation.doubts.end())
+      point.remark = found->second.reason;
+}
+
+}  // namespace
+
+// A calibration may rest on every record we know but those of the platform it is asked about.
+Validation validate(std::span<const Record> records, bool thorough) {
+  Validation validation;
+  const std::vector<PreparedRecord> asked = prepare(records, &validation.skipped);
+  const std::vector<PreparedRecord> known = prepare(built_in_records());
+  validation.points = cross_validate(asked, known);
+  if (thorough) {
+    validation.own_sweep = validate_with_own_sweep(asked, known);
+    validation.by_group = cross_validate(asked, known, LeaveOut::group);
+  }
+  add_training(records, known, validation);
+  drop_unpredicted(validation.points, validation.skipped);
+  std::vector<std::string> said_above;  // the same rows again
+  drop_unpredicted(validation.own_sweep, said_above);
+  drop_unpredicted(validation.by_group, said_above);
+  add_doubts(records, validation);
+  return validation;
+}
+
+}  // namespace gradwire

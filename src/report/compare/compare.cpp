@@ -1,0 +1,163 @@
+#include "report/compare/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace gradwire {
+namespace {
+
+std::string milliseconds(Seconds time) {
+  return time < 0.0995 ? fmt::format("{:.1f} ms", time * 1e3) : fmt::format("{:.0f} ms", time * 1e3);
+}
+
+std::string rate(double value) {
+  return fmt::format("{:.{}f}", value, value < 0.995 ? 2 : value < 99.95 ? 1 : 0);
+}
+
+std::size_t name_width(const Comparison& comparison) {
+  std::size_t width = 8;
+  for (const auto& contender : comparison.contenders) width = std::max(width, contender.machine.name.size());
+  return std::min<std::size_t>(width, 29);
+}
+
+Table table_of(const Comparison& comparison) {
+  const auto names = name_width(comparison);
+  Table table{{{"", "step", plural(comparison.workload.sample) + "/s", "exposed", "comm costs", "scaling"}}};
+  for (const auto& [machine, wires, estimate, plain] : comparison.contenders)
+    table.rows.push_back({machine.name.substr(0, names), milliseconds(estimate.step),
+                          rate(estimate.samples_per_s), milliseconds(estimate.parts.comm_exposed),
+                          milliseconds(estimate.communication_cost()),
+                          fmt::format("{:.0f} %", 100 * estimate.scaling)});
+  return table;
+}
+
+void add_table(Report& report, const Comparison& comparison) {
+  report.add(table_of(comparison),
+             Sentence{"comm costs: what is exposed, and backward slowed by collectives under it"});
+  for (const auto& [machine, wires, estimate, plain] : comparison.contenders)
+    if (!wires.narrowest_link.empty())
+      report.add(
+          Sentence{fmt::format("{}: {}; narrowest: {}", machine.name, wires.algorithm, wires.narrowest_link),
+                   "", "  "});
+}
+
+struct DrawnPart {
+  const char* mark;
+  const char* name;
+  Seconds time;
+};
+
+std::array<DrawnPart, 7> drawn_parts(const StepEstimate& estimate) {
+  const auto& parts = estimate.parts;
+  return {{{"·", "data", parts.data},
+           {"▒", "forward", parts.forward},
+           {"█", "backward", parts.backward - estimate.slowdown},
+           {"~", "slowed", estimate.slowdown},
+           {"!", "exposed", parts.comm_exposed},
+           {"▓", "optimizer", parts.optimizer},
+           {"-", "other", parts.other}}};
+}
+
+StackedBars bars_of(const Comparison& comparison) {
+  StackedBars chart{.parts = {}, .bars = {}, .name_width = name_width(comparison)};
+  for (const auto& part : drawn_parts(comparison.contenders.front().estimate))
+    chart.parts.push_back(
+        {part.mark, part.name, part.name != std::string_view("data") || comparison.options.data > 0});
+  for (const auto& contender : comparison.contenders) {
+    chart.bars.push_back({contender.machine.name, milliseconds(contender.estimate.step), {}});
+    for (const auto& part : drawn_parts(contender.estimate)) chart.bars.back().values.push_back(part.time);
+  }
+  return chart;
+}
+
+void add_remedies(Report& report, const Comparison& comparison) {
+  if (comparison.remedies.empty()) return;
+  const bool against = comparison.contenders.size() > 1 && comparison.remedies_on == comparison.answer.worse;
+  report.add(Gap{}, Title{fmt::format(
+                        "What else would help on {}{}", comparison.remedies_on,
+                        against ? fmt::format(" (the link: {:.2f}x)", comparison.answer.link.speedup) : "")});
+  for (const auto& remedy : comparison.remedies)
+    report.add(Sentence{fmt::format("{:25} {:.2f}x  {}", remedy.what, remedy.speedup, remedy.note), "  ",
+                        std::string(35, ' ')});
+}
+
+void add_turns(Report& report, const Comparison& comparison) {
+  if (comparison.turns.empty()) return;
+  report.add(Gap{}, Title{"Where the answer turns"});
+  for (const auto& turn : comparison.turns)
+    report.add(Sentence{fmt::format("{} it {} ({:.2f}x{})", turn.what,
+                                    turn.verdict == Verdict::helps   ? "helps"
+                                    : turn.verdict == Verdict::hurts ? "hurts"
+                                                                     : "does not matter",
+                                    turn.speedup, turn.fits ? "" : "; does not fit the GPU's memory"),
+                        "  ", "    "});
+}
+
+// PyTorch may compute fp32 in TF32 where a GPU has it: say which is meant.
+std::string precision_of(const Comparison& comparison) {
+  const auto has_tf32 = [](const Contender& contender) { return contender.machine.gpu.tf32_flops > 0; };
+  const bool either = std::ranges::any_of(comparison.contenders, has_tf32);
+  const std::string name(to_string(comparison.options.precision));
+  return comparison.options.precision == Precision::fp32 && either ? name + " (without TF32)" : name;
+}
+
+std::string through_host_text(const Comparison& comparison) {
+  const auto is_it = [](const Contender& contender) { return contender.wires.through_host; };
+  if (comparison.options.backend != "nccl" || std::ranges::none_of(comparison.contenders, is_it)) return {};
+  return " Through host memory overlap is taken to hide nothing, which rests on two RTX 4090 "
+         "(docs/predict.md); a range with such a machine covers that it hides as over direct links. The rate "
+         "of host memory differs between hosts from 3.1 to 5 GB/s.";
+}
+
+std::string certainty(const Comparison& comparison) {
+  std::string text = comparison.options.anchor
+                         ? "How sure: computing is anchored on the step you measured"
+                         : fmt::format(
+                               "How sure: computing is estimated from the GPU's peaks, {:.0f} % off on "
+                               "average; give --step-ms, a step measured on one GPU, to make it exact",
+                               100 * comparison.contenders.front().estimate.computing_error);
+  double worst = 0;
+  for (const auto& contender : comparison.contenders) worst = std::max(worst, contender.wires.relative_error);
+  if (const auto& backend = comparison.options.backend; backend != "nccl")
+    text += fmt::format(
+        "; all-reduce times with {} rest on one machine's measurements, count on {:.0f} % either way",
+        backend, 100 * worst);
+  else if (worst > 0)
+    text += fmt::format("; all-reduce times are known to {:.0f} % on average on machines left out of the fit",
+                        100 * worst);
+  text += ". Bytes over link rate alone would say ";
+  std::vector<std::string> plain;
+  for (const auto& contender : comparison.contenders)
+    plain.push_back(fmt::format("{} for {}", milliseconds(contender.plain_step), contender.machine.name));
+  return text + join(plain, ", ") + "." + through_host_text(comparison);
+}
+
+}  // namespace
+
+std::string plural(const std::string& word) { return word + (word.ends_with("ch") ? "es" : "s"); }
+
+Report comparison_report(const Comparison& comparison) {
+  Report report;
+  report.data = comparison_json(comparison);
+  report.add(Sentence{comparison.answer.sentence});
+  for (const auto& warning : comparison.warnings) report.add(Sentence{"But " + warning + "."});
+  const auto& options = comparison.options;
+  report.add(Gap{}, Sentence{fmt::format(
+                        "{}, batch {} a GPU{}, {}, {} of gradients a step", comparison.workload.title,
+                        options.batch, options.accumulate > 1 ? fmt::format(" x {}", options.accumulate) : "",
+                        precision_of(comparison),
+                        format_bytes(comparison.contenders.front().estimate.gradient_bytes))});
+  add_table(report, comparison);
+  report.add(Gap{}, Title{"Where a step's time goes"}, bars_of(comparison));
+  add_remedies(report, comparison);
+  add_turns(report, comparison);
+  report.add(Gap{}, Sentence{certainty(comparison)});
+  return report;
+}
+
+}  // namespace gradwire

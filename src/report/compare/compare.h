@@ -1,0 +1,21 @@
+// A comparison as a Report: the answer, a table, bars, what else would help, where it turns, how sure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "predict/compare/compare.h"
+#include "predict/compare/sweep.h"
+#include "report/report.h"
+
+namespace gradwire {
+
+Report comparison_report(const Comparison&);
+Report sweep_report(const std::vector<SweepCurve>&, const SweepSpec&, const Workload&);
+
+nlohmann::json comparison_json(const Comparison&);
+nlohmann::json sweep_json(const std::vector<SweepCurve>&, const SweepSpec&);
+
+std::string plural(const std::string& word);  // "images", "batches"
+
+}  // namespace gradwire

@@ -1,0 +1,93 @@
+#include "report/compare/compare.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "predict/workload/catalog.h"
+#include "report/compare/short_names.h"
+#include "report/render.h"
+#include "report/wrap.h"
+
+namespace gradwire {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+void expect_to_fit(const std::string& text) {
+  for (const auto line : split(text, '\n')) EXPECT_LE(display_width(line), kTerminalWidth) << line;
+}
+
+std::string text_of(const Comparison& comparison) { return to_text(comparison_report(comparison)); }
+
+std::string sweep_text(const std::vector<SweepCurve>& curves, const SweepSpec& spec,
+                       const Workload& workload) {
+  return to_text(sweep_report(curves, spec, workload));
+}
+
+const std::vector<Machine>& three() {
+  static const std::vector<Machine> machines = {find_machine("2*2x-titan-rtx-nvlink@10gbe"),
+                                                find_machine("2*2x-titan-rtx-pcie@10gbe"),
+                                                find_machine("dgx-h100")};
+  return machines;
+}
+
+TEST(CompareText, ThreeMachinesWithLongNamesFitATerminal) {
+  StepOptions options;
+  options.batch = 4;
+  options.data = 0.003;
+  const auto text = text_of(compare(build_model("gpt2"), three(), options));
+  expect_to_fit(text);
+  EXPECT_THAT(text, HasSubstr("comm costs"));
+  EXPECT_THAT(text, HasSubstr("narrowest: network"));
+}
+
+TEST(CompareText, ASweepOverThreeMachinesFitsATerminal) {
+  const auto spec = parse_sweep("gpus=1..64");
+  const auto model = build_model("gpt2");
+  expect_to_fit(sweep_text(sweep(model, three(), {}, spec), spec, model));
+}
+
+TEST(CompareText, SaysWhatASweepLeftOut) {
+  const auto spec = parse_sweep("gpus=1..8");
+  const auto model = build_model("gpt2");
+  const auto text = sweep_text(sweep(model, {find_machine("2x-rtx3090-pcie")}, {}, spec), spec, model);
+  expect_to_fit(text);
+  EXPECT_THAT(text, HasSubstr("\n-: 2x-rtx3090-pcie has 2 GPUs;"));
+  EXPECT_THAT(text, HasSubstr("over GPUs (both axes logarithmic)"));
+}
+
+TEST(CompareText, SaysWhatHostMemoryRestsOn) {
+  const auto model = build_model("gpt2");
+  const auto text = text_of(compare(model, {find_machine("2x-rtx3090-pcie")}, {}));
+  EXPECT_THAT(text, HasSubstr("rests on two RTX 4090"));
+  EXPECT_THAT(text, HasSubstr("fp32 (without TF32)"));
+  EXPECT_THAT(text_of(compare(model, {find_machine("dgx-1")}, {})),
+              Not(AnyOf(HasSubstr("RTX 4090"), HasSubstr("TF32"))));
+}
+
+TEST(CompareText, RatesBelowOneHaveTwoDigits) {
+  const auto text = text_of(compare(build_model("llama-70b"), {find_machine("2x-rtx3090-pcie")}, {}));
+  EXPECT_THAT(text, ContainsRegex(" 0[.][0-9][0-9] ")) << text;
+}
+
+TEST(CompareText, FilesAreNamedWithoutTheirFoldersUnlessThatMixesThemUp) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(without_folders({"dgx-a100", "2*boxes/a.txt:rtx3090@10gbe"}),
+            (Names{"dgx-a100", "2*a.txt:rtx3090@10gbe"}));
+  EXPECT_EQ(without_folders({"x/one/a.txt", "/y/two/a.txt"}), (Names{"one/a.txt", "two/a.txt"}));
+  EXPECT_EQ(without_folders({"x/one/a.txt", "/x/one/a.txt"}), (Names{"x/one/a.txt", "/x/one/a.txt"}));
+  EXPECT_EQ(without_folders({"a/b.txt", "a/b.txt", "b.txt"}), (Names{"a/b.txt", "a/b.txt", "b.txt"}));
+}
+
+TEST(CompareText, CountsInPlurals) {
+  EXPECT_EQ(plural("batch"), "batches");
+  EXPECT_EQ(plural("image"), "images");
+}
+
+}  // namespace
+}  // namespace gradwire

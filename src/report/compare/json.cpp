@@ -1,0 +1,95 @@
+#include "report/compare/compare.h"
+
+#include "report/breakdown_json.h"
+
+namespace gradwire {
+namespace {
+
+nlohmann::json estimate_json(const StepEstimate& estimate) {
+  return {{"step_ms", estimate.step * 1e3},
+          {"samples_per_s", estimate.samples_per_s},
+          {"comm_exposed_ms", estimate.parts.comm_exposed * 1e3},
+          {"comm_total_ms", estimate.communication * 1e3},
+          {"comm_slowdown_ms", estimate.slowdown * 1e3},
+          {"comm_cost_ms", estimate.communication_cost() * 1e3},
+          {"scaling", estimate.scaling},
+          {"gpus", estimate.ranks},
+          {"gradient_bytes", estimate.gradient_bytes},
+          {"relative_error", estimate.relative_error},
+          {"breakdown_ms", breakdown_json(estimate.parts)}};
+}
+
+nlohmann::json contender_json(const Contender& contender) {
+  auto machine = estimate_json(contender.estimate);
+  machine["on"] = contender.machine.name;
+  machine["gpu"] = contender.machine.gpu.id;
+  machine["narrowest_link"] = contender.wires.narrowest_link;
+  machine["algorithm"] = contender.wires.algorithm;
+  machine["path"] = contender.wires.path;
+  machine["plain_step_ms"] = contender.plain_step * 1e3;
+  machine["assumed"] = contender.machine.notes;
+  return machine;
+}
+
+nlohmann::json effect_json(const Effect& effect) {
+  return {{"verdict", to_string(verdict_of(effect))},
+          {"certain", is_certain(effect)},
+          {"speedup", effect.speedup},
+          {"low", effect.low},
+          {"high", effect.high}};
+}
+
+nlohmann::json answer_json(const Answer& answer) {
+  return {{"verdict", to_string(answer.verdict)},
+          {"certain", answer.certain},
+          {"speedup", answer.speedup},
+          {"low", answer.low},
+          {"high", answer.high},
+          {"gpu_count", answer.count},
+          {"gpu", effect_json(answer.gpu)},
+          {"link", effect_json(answer.link)},
+          {"reason", answer.reason},
+          {"better", answer.better},
+          {"worse", answer.worse},
+          {"sentence", answer.sentence}};
+}
+
+}  // namespace
+
+nlohmann::json comparison_json(const Comparison& comparison) {
+  nlohmann::json machines = nlohmann::json::array(), remedies = nlohmann::json::array(),
+                 turns = nlohmann::json::array();
+  for (const auto& contender : comparison.contenders) machines.push_back(contender_json(contender));
+  for (const auto& remedy : comparison.remedies)
+    remedies.push_back({{"what", remedy.what}, {"speedup", remedy.speedup}, {"note", remedy.note}});
+  for (const auto& turn : comparison.turns)
+    turns.push_back({{"what", turn.what},
+                     {"verdict", to_string(turn.verdict)},
+                     {"speedup", turn.speedup},
+                     {"fits", turn.fits}});
+  return {{"model", comparison.workload.name},
+          {"batch", comparison.options.batch},
+          {"answer", answer_json(comparison.answer)},
+          {"machines", machines},
+          {"remedies", remedies},
+          {"remedies_on", comparison.remedies_on},
+          {"turns", turns},
+          {"warnings", comparison.warnings}};
+}
+
+nlohmann::json sweep_json(const std::vector<SweepCurve>& curves, const SweepSpec& spec) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const auto& curve : curves) {
+    nlohmann::json points = nlohmann::json::array();
+    for (const auto& point : curve.points) {
+      auto one = estimate_json(point.estimate);
+      one[std::string(to_string(spec.axis))] = point.value;
+      points.push_back(one);
+    }
+    all.push_back({{"on", curve.on}, {"points", points}});
+    if (!curve.note.empty()) all.back()["note"] = curve.note;
+  }
+  return {{"axis", to_string(spec.axis)}, {"curves", all}};
+}
+
+}  // namespace gradwire

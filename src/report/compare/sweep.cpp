@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "report/compare/compare.h"
+
+namespace gradwire {
+namespace {
+
+std::string format_value(double value) {
+  return value >= 100 || value == std::floor(value) ? fmt::format("{:.0f}", value)
+                                                    : fmt::format("{:.3g}", value);
+}
+
+std::string unit_of(Axis axis) {
+  return axis == Axis::gpus ? "GPUs" : axis == Axis::batch ? "batch" : "GB/s";
+}
+
+std::string cell_of(const SweepCurve& curve, double value) {
+  for (const auto& point : curve.points)
+    if (point.value == value)
+      return fmt::format("{}/s {:.0f} ms {:.0f} %", format_value(point.estimate.samples_per_s),
+                         point.estimate.step * 1e3, 100 * point.estimate.scaling);
+  return "-";
+}
+
+// Machines beside each other, as many as fit a line; the others below.
+void add_sweep_tables(Report& report, const std::vector<SweepCurve>& curves, const SweepSpec& spec) {
+  constexpr std::size_t kBeside = 3;
+  for (std::size_t first = 0; first < curves.size(); first += kBeside) {
+    const auto some = std::span(curves).subspan(first, std::min(kBeside, curves.size() - first));
+    Table table{.rows = {{unit_of(spec.axis)}}, .left = 0};
+    for (const auto& curve : some) table.rows[0].push_back(curve.on.substr(0, 23));
+    for (const double value : spec.values) {
+      table.rows.push_back({format_value(value)});
+      for (const auto& curve : some) table.rows.back().push_back(cell_of(curve, value));
+    }
+    report.add(std::move(table));
+  }
+}
+
+}  // namespace
+
+Report sweep_report(const std::vector<SweepCurve>& curves, const SweepSpec& spec, const Workload& workload) {
+  Report report;
+  report.data = sweep_json(curves, spec);
+  Curves chart{.title = fmt::format("{}: {}/s over {} (both axes logarithmic)", workload.name,
+                                    plural(workload.sample), unit_of(spec.axis)),
+               .series = {},
+               .format_x = format_value,
+               .format_y = format_value};
+  for (const auto& curve : curves) {
+    chart.series.push_back({curve.on, {}});
+    for (const auto& point : curve.points)
+      chart.series.back().points.push_back({point.value, point.estimate.samples_per_s});
+  }
+  report.add(std::move(chart), Gap{});
+  add_sweep_tables(report, curves, spec);
+  for (const auto& curve : curves)
+    if (!curve.note.empty()) report.add(Sentence{"-: " + curve.note, "", "   "});
+  return report;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,43 @@
+#include "report/render.h"
+
+#include <fmt/format.h>
+
+#include "report/chart.h"
+#include "report/table.h"
+#include "report/wrap.h"
+
+namespace gradwire {
+namespace {
+
+struct AsText {
+  std::string operator()(const Title& title) const { return wrapped(title.text, 2); }
+  std::string operator()(const Sentence& one) const {
+    return wrap(one.indent + one.text, kTerminalWidth, one.hanging) + "\n";
+  }
+  std::string operator()(const Gap&) const { return "\n"; }
+  std::string operator()(const Table& table) const { return table_text(table); }
+  std::string operator()(const Grid& grid) const { return grid_text(grid); }
+  std::string operator()(const StackedBars& bars) const { return draw_bars(bars); }
+  std::string operator()(const Curves& curves) const { return draw_curves(curves); }
+  std::string operator()(const Drawing& drawing) const { return drawing.text; }
+};
+
+}  // namespace
+
+void Report::append(Report other) {
+  for (Block& block : other.blocks) blocks.push_back(std::move(block));
+}
+
+std::string to_text(const Block& block) { return std::visit(AsText{}, block); }
+
+std::string to_text(const Report& report) {
+  std::string text;
+  for (const Block& block : report.blocks) text += to_text(block);
+  return text;
+}
+
+std::string to_json(const Report& report) { return report.data.dump(2) + "\n"; }
+
+void show(const Report& report, bool json) { fmt::print("{}", json ? to_json(report) : to_text(report)); }
+
+}  // namespace gradwire

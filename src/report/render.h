@@ -1,0 +1,17 @@
+// A Report as people read it in a terminal and as programs parse it.
+#pragma once
+
+#include <string>
+
+#include "report/report.h"
+
+namespace gradwire {
+
+std::string to_text(const Report&);  // at most 80 columns, ending in a line end
+std::string to_text(const Block&);
+std::string to_json(const Report&);  // one object, ending in a line end
+
+// What `--json` decides, on standard output.
+void show(const Report&, bool json);
+
+}  // namespace gradwire

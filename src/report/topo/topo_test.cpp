@@ -1,0 +1,111 @@
+#include "report/topo/topo.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "report/list/lists.h"
+#include "report/render.h"
+#include "report/wrap.h"
+
+namespace gradwire {
+namespace {
+
+using ::testing::HasSubstr;
+
+void expect_shown_to_fit(const std::string& text, const std::string& what) {
+  for (const auto line : split(text, '\n')) {
+    const std::string words(trim(line));
+    const bool one_word = words.find(' ') == std::string::npos;  // a long path can't be broken
+    EXPECT_TRUE(one_word || display_width(std::string(line)) <= kTerminalWidth) << what << ": " << line;
+    EXPECT_FALSE(line.ends_with(' ')) << what << ": " << line;
+  }
+}
+
+std::string topo_text(const Machine& machine) { return to_text(machine_report(machine)); }
+
+TEST(TopoText, a_pair_without_peer_access_is_shown_whole) {
+  EXPECT_EQ(topo_text(find_machine("2x-titan-rtx-pcie")),
+            R"(2x-titan-rtx-pcie: 2 x NVIDIA TITAN RTX, PCIe 3 x16, no peer access over PCIe
+
+Paths, as nvidia-smi topo -m shows them
+       GPU0 GPU1
+  GPU0    X  PHB
+  GPU1  PHB    X
+  PHB: the host bridge
+
+The node
+  CPU0  Xeon Scalable (Skylake, Cascade Lake), memory 51.2 GB/s each way
+  └─ PCI0
+     └─ GPU0 GPU1  PCIe 3 x16, 12 GB/s each
+
+GB/s one way, nothing else on the links
+       GPU0 GPU1
+  GPU0    X  12h
+  GPU1  12h    X
+  h: through host memory, these GPUs have no peer access over PCIe
+
+Note
+  - the processor is not stated: taken as Xeon Scalable (Skylake, Cascade Lake)
+)");
+}
+
+TEST(TopoText, a_shared_uplink_shows_when_all_gpus_send_at_once) {
+  // Four GPUs stage through the host over one uplink of 25 GB/s.
+  EXPECT_THAT(topo_text(find_machine("8x-rtx4090-switch")),
+              HasSubstr("All at once, each GPU to the next: 6.25 GB/s at the narrowest, SW0 > PCI0"));
+}
+
+TEST(TopoText, every_preset_and_every_list_fits_80_columns) {
+  for (const MachinePreset& preset : all_machines()) {
+    expect_shown_to_fit(topo_text(find_machine(preset.node.name)), preset.node.name);
+    expect_shown_to_fit(topo_text(find_machine("2*" + preset.node.name + "@100gbe")), preset.node.name);
+  }
+  expect_shown_to_fit(to_text(gpus_report()), "gpus");
+  expect_shown_to_fit(to_text(links_report()), "links");
+  expect_shown_to_fit(to_text(networks_report()), "networks");
+  expect_shown_to_fit(to_text(machines_report()), "machines");
+}
+
+TEST(TopoText, many_cards_under_one_switch_fit_80_columns) {
+  const TempDir directory;
+  const auto file = (directory.path() / "many.txt").string();
+  std::vector<std::string> names = {"GPU0"};
+  for (int i = 0; i < 12; ++i) names.push_back(fmt::format("mlx5_{}", i));
+  std::string text = "\t" + join(names, "\t") + "\tCPU Affinity\n";
+  for (const auto& row : names) {
+    text += row;
+    for (const auto& column : names) text += row == column ? "\t X " : "\tPIX";
+    text += row == "GPU0" ? "\t0-15\n" : "\t\n";
+  }
+  write_file(file, text);
+  expect_shown_to_fit(topo_text(find_machine(file + ":a100-sxm-80")), "many cards");
+}
+
+TEST(TopoText, says_that_a_name_describes_a_machine) {
+  const auto text = topo_text(find_machine("4x-rtx4090-pcie-pxb"));
+  EXPECT_THAT(text, HasSubstr("\n  described by its name\n"));
+}
+
+TEST(TopoJson, paths_and_rates_are_there_for_every_pair) {
+  const auto json = machine_json(find_machine("2*2x-rtx3090-nvlink@10gbe"));
+  EXPECT_EQ(json["nodes"], 2);
+  EXPECT_EQ(json["gpus"], 4);
+  EXPECT_EQ(json["matrix"]["cells"][0][1], "NV4");
+  EXPECT_EQ(json["network"]["kind"], "ethernet");
+  EXPECT_EQ(json["paths"].size(), 6U);  // two GPUs and a card, both ways
+  for (const auto& path : json["paths"]) EXPECT_GT(path["gb_per_s"].get<double>(), 0);
+}
+
+TEST(Lists, name_their_sources) {
+  for (const auto& list : {gpus_json(), links_json(), networks_json(), machines_json()})
+    for (const auto& entry : list) EXPECT_FALSE(entry["source"].get<std::string>().empty()) << entry.dump();
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,93 @@
+#include "report/train.h"
+
+#include <fmt/format.h>
+
+#include "report/breakdown_json.h"
+#include "report/step_chart.h"
+
+namespace gradwire {
+namespace {
+
+double ms(Seconds time) { return time * 1e3; }
+
+std::string learnt(const TrainResult& result) {
+  std::string text = fmt::format("loss {:.4f} -> {:.4f} in {} steps", result.losses.front(),
+                                 result.losses.back(), result.losses.size());
+  if (result.accuracy)
+    text += fmt::format("; test loss {:.4f}, accuracy {:.1f} % of {}", *result.test_loss,
+                        *result.accuracy * 100, result.test_count);
+  return text;
+}
+
+}  // namespace
+
+double samples_per_second(const TrainOptions& options, const TrainResult& result) {
+  const double samples = static_cast<double>(options.batch) * options.accumulate * result.ranks;
+  return result.step.step() > 0 ? samples / result.step.step() : 0;
+}
+
+namespace {
+
+nlohmann::json train_json(const TrainOptions& options, const TrainResult& result) {
+  nlohmann::json json = {{"model", options.model},
+                         {"parameters", result.parameters},
+                         {"gradient_bytes", result.gradient_bytes},
+                         {"buckets", result.buckets},
+                         {"ranks", result.ranks},
+                         {"backend", result.backend},
+                         {"batch", options.batch},
+                         {"accumulate", options.accumulate},
+                         {"precision", options.precision},
+                         {"compress", options.compress},
+                         {"data", result.data},
+                         {"first_step", result.first_step},
+                         {"steps", result.losses.size()},
+                         {"samples_per_s", samples_per_second(options, result)},
+                         {"step_ms", ms(result.step.step())},
+                         {"loss_first", result.losses.front()},
+                         {"loss_last", result.losses.back()},
+                         {"losses", result.losses},
+                         {"breakdown_ms", breakdown_json(result.step)},
+                         {"comm_hidden_share", result.step.hidden_share()}};
+  if (result.accuracy) json["accuracy"] = *result.accuracy;
+  if (result.test_loss) json["test_loss"] = *result.test_loss;
+  if (!options.trace.empty()) json["trace"] = options.trace;
+  return json;
+}
+
+}  // namespace
+
+Report run_report(const TrainOptions& options, const TrainResult& result) {
+  const std::string accumulate = options.accumulate > 1 ? fmt::format(" x {}", options.accumulate) : "";
+  const std::string compress =
+      options.compress == "none" ? "" : fmt::format(", {} gradients", options.compress);
+  const std::string wires = result.backend == "none" ? "none (ranks apart)" : result.backend;
+  Report report;
+  report.add(Sentence{fmt::format("{}: {:.2f} M parameters, {} of gradients in {} buckets", options.model,
+                                  static_cast<double>(result.parameters) / 1e6,
+                                  format_bytes(result.gradient_bytes), result.buckets)},
+             Sentence{fmt::format("{} ranks x {} threads over {}, batch {}{} a rank, {}{}, {}", result.ranks,
+                                  result.threads, wires, options.batch, accumulate, options.precision,
+                                  compress, result.data),
+                      "", "  "});
+  return report;
+}
+
+Report train_report(const TrainOptions& options, const TrainResult& result) {
+  Report report;
+  report.data = train_json(options, result);
+  report.add(Sentence{learnt(result)}, Gap{});
+  add_step(report,
+           fmt::format("{:.1f} samples/s; where a median step of {:.2f} ms went:",
+                       samples_per_second(options, result), ms(result.step.step())),
+           result.step);
+  if (result.dropped_spans > 0)
+    report.add(Sentence{
+        fmt::format("the trace holds the first steps alone: {} spans found no room", result.dropped_spans)});
+  if (!options.trace.empty())
+    report.add(Gap{}, Sentence{fmt::format("trace: {} (open it at ui.perfetto.dev)", options.trace)});
+  if (!options.checkpoint.empty()) report.add(Sentence{fmt::format("checkpoint: {}", options.checkpoint)});
+  return report;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,163 @@
+#include "report/validate/validate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/units.h"
+
+namespace gradwire {
+namespace {
+
+std::vector<std::string> summary_row(const std::string& name, const ErrorSummary& summary) {
+  if (summary.count == 0) return {name, "0", "-", "-", "-", "-", "-"};
+  return {name,
+          fmt::to_string(summary.count),
+          format_percent(summary.mean_abs_error),
+          format_percent(summary.median_abs_error),
+          format_percent(summary.p90_abs_error),
+          format_percent(summary.bias),
+          summary.alpha_beta_error > 0 ? format_percent(summary.alpha_beta_error) : "-"};
+}
+
+std::set<std::string> kinds_of(const Validation& validation) {
+  std::set<std::string> kinds;
+  for (const ValidationPoint& point : validation.points) kinds.insert(kind_name(point));
+  return kinds;
+}
+
+std::vector<ValidationPoint> of_kind(const std::vector<ValidationPoint>& points, const std::string& kind) {
+  return points_where(points, [&](const ValidationPoint& p) { return counts(p) && kind_name(p) == kind; });
+}
+
+Table summaries(const Validation& validation) {
+  Table table{{{"", "count", "mean", "median", "p90", "bias", "plain"}}};
+  for (const std::string& kind : kinds_of(validation)) {
+    table.rows.push_back(summary_row(kind, summarize(of_kind(validation.points, kind))));
+    if (kind != "collective") continue;
+    const auto add = [&](const std::string& name, const std::vector<ValidationPoint>& of, bool large) {
+      const auto some = points_where(of, [&](const auto& p) {
+        return counts(p) && p.kind == RecordKind::collective && is_large(p) == large;
+      });
+      if (!some.empty()) table.rows.push_back(summary_row(name, summarize(some)));
+    };
+    add("  from 1 MB", validation.points, true);
+    add("  below 1 MB", validation.points, false);
+    add("  from 1 MB, leaving out groups", validation.by_group, true);
+    add("  from 1 MB, rest of sweep given", validation.own_sweep, true);
+    add("  below 1 MB, rest of sweep given", validation.own_sweep, false);
+  }
+  return table;
+}
+
+constexpr std::size_t kNameWidth = 48;
+
+// The record and the point; where that is too long the record loses its middle.
+std::string name_of_point(const ValidationPoint& point) {
+  const auto what = point.kind == RecordKind::collective ? format_bytes(point.bytes) : point.point;
+  auto id = point.id;
+  const auto room = kNameWidth - std::min(kNameWidth - 8, what.size() + 1);
+  if (id.size() > room) id = id.substr(0, room / 2 - 1) + ".." + id.substr(id.size() - (room - room / 2 - 1));
+  return (id + " " + what).substr(0, kNameWidth);
+}
+
+std::vector<std::string> point_row(const ValidationPoint& point) {
+  return {fmt::format("{}{:+.1f} %", counts(point) ? "" : "*", 100 * point.error()), name_of_point(point),
+          fmt::format("{:.5g}", point.measured), fmt::format("{:.5g}", point.predicted)};
+}
+
+void add_points(Report& report, const Validation& validation, int most_points) {
+  Table table{.rows = {{"error", "record and point", "measured", "predicted"}}, .left = 2};
+  int found = 0;
+  for (const bool good : {true, false})
+    for (const ValidationPoint& point :
+         worst_first(points_where(validation.points, [&](const auto& p) { return counts(p) == good; })))
+      if (++found <= most_points) table.rows.push_back(point_row(point));
+  report.add(summaries(validation), Gap{}, std::move(table));
+  if (std::ranges::any_of(validation.points, [](const auto& point) { return !counts(point); }))
+    report.add(Sentence{"*: of a record of doubtful quality, not counted"});
+  if (found > most_points)
+    report.add(Sentence{fmt::format("... and {} more: --all shows them", found - most_points)});
+}
+
+// Odd records and what is wrong with each.
+void add_odd(Report& report, const Validation& validation, int most) {
+  int odd = 0;
+  for (const auto& [id, doubt] : validation.doubts)
+    if (doubt.quality == Quality::odd && ++odd <= most)
+      report.add(Sentence{fmt::format("odd: {}: {}", id, doubt.reason), "", "  "});
+  if (odd > most)
+    report.add(Sentence{fmt::format("... and {} more odd records: --all shows them", odd - most)});
+}
+
+// Without the dust of changing units: 49999.99999999999 was written 50000.
+double as_written(double value) { return std::stod(fmt::format("{:.15g}", value)); }
+
+nlohmann::json point_json(const ValidationPoint& point) {
+  nlohmann::json json = {{"id", point.id},
+                         {"kind", kind_name(point)},
+                         {"platform", point.platform},
+                         {"quality", to_string(point.quality)},
+                         {"point", point.point},
+                         {"measured", as_written(point.measured)},
+                         {"predicted", point.predicted},
+                         {"error", point.error()},
+                         {"assumed", point.assumed}};
+  if (!point.remark.empty()) json["remark"] = point.remark;
+  return json;
+}
+
+}  // namespace
+
+std::string kind_name(const ValidationPoint& point) {
+  return point.kind == RecordKind::collective ? "collective" : point.pair ? "training_pair" : "training";
+}
+
+namespace {
+
+nlohmann::json validation_json(const Validation& validation) {
+  nlohmann::json records = nlohmann::json::array(), summary = nlohmann::json::object();
+  for (const ValidationPoint& point : worst_first(validation.points)) records.push_back(point_json(point));
+  const auto add = [&](const std::string& kind, const std::vector<ValidationPoint>& points) {
+    const ErrorSummary of = summarize(points);
+    const auto figure = [&](double value) { return of.count > 0 ? nlohmann::json(value) : nlohmann::json(); };
+    summary[kind] = {{"count", of.count},
+                     {"mean_abs_error", figure(of.mean_abs_error)},
+                     {"median_abs_error", figure(of.median_abs_error)},
+                     {"p90_abs_error", figure(of.p90_abs_error)},
+                     {"bias", figure(of.bias)}};
+    if (of.alpha_beta_error > 0) summary[kind]["alpha_beta_mean_abs_error"] = of.alpha_beta_error;
+  };
+  for (const std::string& kind : kinds_of(validation)) add(kind, of_kind(validation.points, kind));
+  if (summary.contains("collective")) {
+    const auto all = of_kind(validation.points, "collective");
+    add("collective_from_1mb", points_where(all, is_large));
+    add("collective_below_1mb", points_where(all, [](const auto& p) { return !is_large(p); }));
+  }
+  return {{"records", records}, {"summary", summary}, {"skipped", validation.skipped}};
+}
+
+}  // namespace
+
+Report validation_report(const Validation& validation, int most_points) {
+  Report report;
+  report.data = validation_json(validation);
+  if (validation.points.empty()) {
+    report.add(Sentence{"No record could be predicted."});
+  } else {
+    report.add(
+        Sentence{
+            "Each point is predicted by a model that never saw its platform. Collectives in us, training in "
+            "samples/s. plain: what bytes / link rate alone would say."},
+        Gap{});
+    add_points(report, validation, most_points);
+  }
+  add_odd(report, validation, std::max(1, most_points / 5));
+  for (const std::string& skipped : validation.skipped)
+    report.add(Sentence{"not predicted: " + skipped, "", "  "});
+  return report;
+}
+
+}  // namespace gradwire

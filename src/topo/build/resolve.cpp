@@ -1,0 +1,155 @@
+#include "topo/build/resolve.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "topo/build/resolve_network.h"
+
+namespace gradwire {
+namespace {
+
+constexpr int kMostGpus = 1024;  // of one node; NVL72 has 72
+
+Gpu unknown_gpu() {
+  Gpu gpu;
+  gpu.name = "GPU";
+  gpu.pcie_gen = 3;
+  gpu.pcie_p2p = true;
+  return gpu;
+}
+
+void resolve_gpu(ResolvedNode& node) {
+  if (node.spec.gpu_facts) {
+    node.gpu = *node.spec.gpu_facts;
+  } else if (node.spec.gpu.empty()) {
+    node.gpu = unknown_gpu();
+    node.notes.emplace_back("the GPU is not stated: taken as one with peer access over PCIe");
+  } else {
+    node.gpu = find_gpu(node.spec.gpu);
+  }
+  node.spec.gpu = node.gpu.id;
+}
+
+void resolve_count(ResolvedNode& node) {
+  NodeSpec& spec = node.spec;
+  const int highest =
+      spec.gpu_indices.empty() ? 0 : *std::max_element(spec.gpu_indices.begin(), spec.gpu_indices.end()) + 1;
+  node.total_gpus = spec.matrix ? spec.matrix->gpus : std::max(spec.gpus, highest);
+  if (spec.gpus < 1 || spec.gpus > kMostGpus)
+    throw ConfigError(fmt::format("a node has 1 to {} GPUs, not {}", kMostGpus, spec.gpus));
+  if (spec.gpus > node.total_gpus || highest > node.total_gpus)
+    throw ConfigError(fmt::format("{} GPUs are asked for but the matrix has {}", std::max(spec.gpus, highest),
+                                  node.total_gpus));
+  if (spec.gpu_indices.empty()) {
+    spec.gpu_indices.resize(static_cast<std::size_t>(spec.gpus));
+    std::iota(spec.gpu_indices.begin(), spec.gpu_indices.end(), 0);
+  }
+  std::vector<int> sorted = spec.gpu_indices;
+  std::sort(sorted.begin(), sorted.end());
+  if (static_cast<int>(sorted.size()) < spec.gpus || sorted.front() < 0 ||
+      std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    throw ConfigError(fmt::format("gpu_indices must name {} different GPUs", spec.gpus));
+  spec.gpu_indices.resize(static_cast<std::size_t>(spec.gpus));
+}
+
+void resolve_pcie(ResolvedNode& node) {
+  if (!node.spec.pcie_gen && node.spec.gpu.empty())
+    node.notes.emplace_back("PCIe is not stated: taken as generation 3");
+  node.spec.pcie_gen = node.spec.pcie_gen.value_or(node.gpu.pcie_gen);
+  node.spec.pcie_width = node.spec.pcie_width.value_or(node.gpu.pcie_width);
+  node.spec.p2p = node.spec.p2p.value_or(node.gpu.pcie_p2p);
+}
+
+void resolve_cpu(ResolvedNode& node) {
+  NodeSpec& spec = node.spec;
+  if (!spec.cpu && node.gpu.c2c_bytes_per_s > 0) spec.cpu = CpuMaker::grace;
+  if (spec.cpu == CpuMaker::unknown) spec.cpu.reset();
+  if (!spec.cpu_model.empty()) {
+    node.cpu = find_processor(spec.cpu_model);
+    spec.cpu = node.cpu.maker;
+    return;
+  }
+  node.cpu = usual_processor(spec.cpu, *spec.pcie_gen);
+  spec.cpu_model = node.cpu.id;
+  if (spec.cpu != CpuMaker::grace)
+    node.notes.push_back(fmt::format("the processor is not stated: taken as {}", node.cpu.title));
+  if (!spec.cpu) spec.cpu = CpuMaker::unknown;
+}
+
+bool has_nvlinks(const TopoMatrix& matrix) {
+  for (const auto& row : matrix.cells)
+    for (const auto& cell : row)
+      if (cell.starts_with("NV")) return true;
+  return false;
+}
+
+Intra usual_intra(const ResolvedNode& node) {
+  if (node.spec.matrix) return has_nvlinks(*node.spec.matrix) ? Intra::nvlink_mesh : Intra::pcie;
+  if (!node.spec.nvlinks.empty() || node.spec.nvlink_links_per_pair) return Intra::nvlink_mesh;
+  if (node.total_gpus == 1 || node.gpu.nvlink_links < 4) return Intra::pcie;
+  if (node.gpu.nvswitch) return Intra::nvswitch;
+  return node.gpu.nvlink_gen <= 2 ? Intra::nvlink_mesh
+                                  : Intra::pcie;  // P100 and V100 SXM; bridges are not assumed
+}
+
+void resolve_nvlink(ResolvedNode& node) {
+  NodeSpec& spec = node.spec;
+  if (!spec.intra) {
+    spec.intra = usual_intra(node);
+    if (!spec.matrix && node.total_gpus > 1)
+      node.notes.push_back(
+          fmt::format("how the GPUs are joined is not stated: taken as {}", to_string(*spec.intra)));
+  }
+  spec.nvlink_gen = spec.nvlink_gen.value_or(node.gpu.nvlink_gen);
+  spec.nvlink_links_per_gpu = spec.nvlink_links_per_gpu.value_or(node.gpu.nvlink_links);
+  if (*spec.intra == Intra::pcie || node.total_gpus == 1) return;
+  if (*spec.nvlink_gen == 0 && spec.matrix) spec.nvlink_gen = 3;
+  if (*spec.nvlink_gen == 0)
+    throw ConfigError(
+        fmt::format("{} has no NVLink: ask for pcie", node.gpu.id.empty() ? "this GPU" : node.gpu.id));
+}
+
+// Two cards in a workstation share a host bridge; servers give each GPU its own, four to a socket. Boards
+// with NVLink pair GPUs under switches.
+PcieLayout usual_layout(const ResolvedNode& node) {
+  PcieLayout layout;
+  if (node.gpu.nvswitch || (*node.spec.intra == Intra::nvlink_mesh && node.gpu.nvlink_gen <= 2)) {
+    layout.gpus_per_switch = 2;
+    layout.gpus_per_bridge = node.gpu.nvlink_gen <= 2 ? 4 : 2;
+    layout.gpus_per_socket = 4;
+  } else {
+    layout.gpus_per_bridge = node.total_gpus <= 2 ? 2 : 1;
+    layout.gpus_per_socket = 4;
+  }
+  if (node.spec.cpu == CpuMaker::grace) {
+    layout.gpus_per_switch = 0;
+    layout.gpus_per_bridge = 1;
+    layout.gpus_per_socket = node.gpu.id == "gh200" ? 1 : 2;
+  }
+  return layout;
+}
+
+void resolve_layout(ResolvedNode& node) {
+  if (node.spec.pcie || node.spec.matrix) return;
+  node.spec.pcie = usual_layout(node);
+  if (node.total_gpus > 1)
+    node.notes.emplace_back("the PCIe tree is not stated: taken as usual for such nodes");
+}
+
+}  // namespace
+
+ResolvedNode resolve(const NodeSpec& spec, const std::optional<NetworkSpec>& network) {
+  ResolvedNode node;
+  node.spec = spec;
+  resolve_gpu(node);
+  resolve_count(node);
+  resolve_pcie(node);
+  resolve_cpu(node);
+  resolve_nvlink(node);
+  resolve_layout(node);
+  if (network || spec.network) node.spec.network = resolve_network(node, network);
+  return node;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,93 @@
+#include "topo/import/matrix_words.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/text.h"
+#include "topo/path.h"
+
+namespace gradwire {
+
+std::string without_escapes(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {
+      while (i + 1 < text.size() && std::isalpha(static_cast<unsigned char>(text[i])) == 0) ++i;
+      continue;
+    }
+    result += text[i] == '|' || text[i] == '\r' || text[i] == '`' ? ' ' : text[i];
+  }
+  return result;
+}
+
+namespace {
+
+// Length of the cell or device name that a word begins with; 0 if none.
+std::size_t known_prefix(std::string_view word) {
+  const auto digits = [&](std::size_t from) {
+    std::size_t end = from;
+    while (end < word.size() && std::isdigit(static_cast<unsigned char>(word[end])) != 0) ++end;
+    return end > from ? end : 0;
+  };
+  for (const std::string_view code : {"NODE", "SYS", "SOC", "PIX", "PXB", "PHB", "X"})
+    if (word.starts_with(code)) return code.size();
+  for (const std::string_view name : {"GPU", "NIC", "NV"})
+    if (word.starts_with(name)) return digits(name.size());
+  return 0;
+}
+
+// Pasting can lose the blank between two columns: "PXBNODE", "NIC1NIC2".
+void add_unglued(std::string_view word, Words& words) {
+  Words parts;
+  for (std::string_view rest = word; !rest.empty();) {
+    const std::size_t size = known_prefix(rest);
+    if (size == 0) return words.push_back(word);
+    parts.push_back(rest.substr(0, size));
+    rest.remove_prefix(size);
+  }
+  words.insert(words.end(), parts.begin(), parts.end());
+}
+
+}  // namespace
+
+Words matrix_words(std::string_view line) {
+  const auto is_space = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+  Words words;
+  for (std::size_t i = 0; i < line.size();) {
+    const std::size_t begin = i;
+    while (i < line.size() && !is_space(line[i])) ++i;
+    if (i > begin) add_unglued(line.substr(begin, i - begin), words);
+    while (i < line.size() && is_space(line[i])) ++i;
+  }
+  return words;
+}
+
+bool is_gpu_name(std::string_view word) {
+  return word.starts_with("GPU") && find_integer<int>(word.substr(3));
+}
+
+bool is_number(std::string_view word) { return find_integer<long>(word).has_value(); }
+
+bool is_p2p_status(std::string_view word) {
+  constexpr std::string_view kStatuses[] = {"OK", "CNS", "GNS", "TNS", "NS", "U", "DR"};
+  return std::find(std::begin(kStatuses), std::end(kStatuses), word) != std::end(kStatuses);
+}
+
+// "GPU0 GPU1 mlx5_0 CPU Affinity"
+bool is_matrix_header(const Words& words) {
+  if (words.empty() || !is_gpu_name(words[0])) return false;
+  if (words.size() == 1 || words[1] == "CPU" || words[1] == "...") return true;
+  return !find_path_class(words[1]) && !is_p2p_status(words[1]) && !is_number(words[1]);
+}
+
+std::vector<std::string> column_names(const Words& header) {
+  std::vector<std::string> names;
+  for (const auto word : header) {
+    if (word == "CPU" || word == "NUMA" || word == "GPU" || word == "..." || word == "…") break;
+    names.emplace_back(word);
+  }
+  return names;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,79 @@
+#include "train/bucket_ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+
+namespace gradwire {
+
+BucketLedger::BucketLedger(std::vector<std::string> parameters)
+    : names_(std::move(parameters)),
+      bucket_of_(names_.size(), -1),
+      gradients_(names_.size(), Gradient::awaited) {}
+
+void BucketLedger::begin(std::span<const Bucket> layout) {
+  std::fill(bucket_of_.begin(), bucket_of_.end(), -1);
+  std::fill(gradients_.begin(), gradients_.end(), Gradient::awaited);
+  order_.clear();
+  missing_.clear();
+  next_ = 0;
+  for (const Bucket& bucket : layout) {
+    for (const int parameter : bucket.members)
+      bucket_of_.at(static_cast<std::size_t>(parameter)) = static_cast<int>(missing_.size());
+    missing_.push_back(static_cast<int>(bucket.members.size()));
+  }
+}
+
+void BucketLedger::check_awaited(int parameter) const {
+  const auto index = static_cast<std::size_t>(parameter);
+  if (bucket_of_.at(index) >= 0) return;
+  throw ConfigError(
+      fmt::format("static_graph: parameter {} has a gradient now and had none in the first "
+                  "backward; set find_unused_parameters instead",
+                  names_[index]));
+}
+
+std::optional<int> BucketLedger::note(int parameter, Gradient what) {
+  const auto index = static_cast<std::size_t>(parameter);
+  check(what != Gradient::awaited, "a gradient is noted when it is here or absent");
+  check_awaited(parameter);
+  if (gradients_[index] == Gradient::here)
+    throw ConfigError(
+        fmt::format("parameter {} got two gradients in one backward (a backward inside a backward?): "
+                    "not supported by DistributedDataParallel",
+                    names_[index]));
+  if (gradients_[index] == Gradient::absent)
+    throw ConfigError(
+        fmt::format("parameter {} was taken for unused and has a gradient after all: what forward "
+                    "returns must hold every tensor that backward starts from",
+                    names_[index]));
+  gradients_[index] = what;
+  order_.push_back(parameter);
+  const int bucket = bucket_of_[index];
+  if (--missing_[static_cast<std::size_t>(bucket)] != 0) return std::nullopt;
+  return bucket;
+}
+
+void BucketLedger::note_all_absent() {
+  std::fill(gradients_.begin(), gradients_.end(), Gradient::absent);
+  std::fill(missing_.begin(), missing_.end(), 0);
+  order_.resize(names_.size());
+  std::iota(order_.begin(), order_.end(), 0);
+}
+
+std::optional<int> BucketLedger::take_next() {
+  if (next_ == buckets() || missing_[static_cast<std::size_t>(next_)] != 0) return std::nullopt;
+  return next_++;
+}
+
+std::vector<int> BucketLedger::awaited() const {
+  std::vector<int> result;
+  for (std::size_t i = 0; i < gradients_.size(); ++i)
+    if (bucket_of_[i] >= 0 && gradients_[i] == Gradient::awaited) result.push_back(static_cast<int>(i));
+  return result;
+}
+
+}  // namespace gradwire

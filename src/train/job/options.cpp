@@ -1,0 +1,100 @@
+#include "train/job/options.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "comm/make.h"
+
+namespace gradwire {
+namespace {
+
+void check_choice(const char* flag, const std::string& value, const std::vector<std::string>& choices) {
+  if (std::find(choices.begin(), choices.end(), value) == choices.end())
+    throw ConfigError(fmt::format("{} '{:.40}': there are {}", flag, value, join(choices, ", ")));
+}
+
+// `least` and `most` may themselves be taken.
+void check_range(const char* flag, double value, double least, double most) {
+  if (!(value >= least && value <= most))
+    throw ConfigError(fmt::format("{} {:g}: write a number from {:g} to {:g}", flag, value, least, most));
+}
+
+void check_place(const char* flag, const std::string& file) {
+  if (file.empty()) return;
+  std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  if (folder.empty()) folder = ".";
+  if (!std::filesystem::is_directory(folder))
+    throw ConfigError(fmt::format("{} {}: there is no folder {}", flag, file, folder.string()));
+  if (std::filesystem::is_directory(file))
+    throw ConfigError(fmt::format("{} {}: this is a folder", flag, file));
+  if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file))
+    throw ConfigError(fmt::format("{} {}: this is a device or a pipe, not a file", flag, file));
+  if (::access(folder.c_str(), W_OK) != 0)  // better now than after hours
+    throw ConfigError(fmt::format("{} {}: nothing can be written in {}", flag, file, folder.string()));
+}
+
+void check_wires(const TrainOptions& options) {
+  if (options.backend != "none") return check_backend(options.backend);
+  if (!options.checkpoint.empty())
+    throw ConfigError(
+        "--checkpoint with --backend none: ranks that train apart have no common model to keep");
+}
+
+void check_training_numbers(const TrainOptions& options) {
+  check_range("--batch", options.batch, 1, 1 << 20);
+  check_range("--accumulate", options.accumulate, 1, 1 << 20);
+  check_range("--steps", options.steps, 1, 1e9);
+  check_range("--image", options.image, 32, 4096);
+  check_range("--bucket-mb", options.bucket_mb, 1e-6, 1e6);
+  check_range("--first-bucket-mb", options.first_bucket_mb, 1e-6, 1e6);
+  check_range("--lr", options.learning_rate, 1e-12, 1e6);
+  check_range("--clip", options.clip, 0, 1e12);
+  check_range("--checkpoint-every", options.checkpoint_every, 0, 1e9);
+}
+
+// Flags that would change nothing are slips.
+void check_sense(const TrainOptions& options, const TrainableModel& model) {
+  const auto refuse = [&](const char* flag, const char* why) {
+    throw ConfigError(fmt::format("{} has no meaning for {}: {}", flag, options.model, why));
+  };
+  if (!takes_text(model) && options.sequence > 0) refuse("--sequence", "it takes no text");
+  if (!takes_text(model) && !options.text.empty()) refuse("--text", "it takes no text");
+  if (options.checkpoint.empty() && options.checkpoint_every > 0)
+    throw ConfigError("--checkpoint-every needs --checkpoint FILE");
+  if (options.checkpoint.empty() && options.sharded) throw ConfigError("--sharded needs --checkpoint FILE");
+}
+
+}  // namespace
+
+TrainOptions complete(TrainOptions options) {
+  const TrainableModel& model = find_trainable(options.model);
+  check_sense(options, model);
+  if (options.batch == 0) options.batch = model.batch;
+  if (options.optimizer.empty()) options.optimizer = model.optimizer;
+  if (options.learning_rate == 0) options.learning_rate = model.learning_rate;
+  if (options.data.empty()) options.data = model.kind == ModelKind::resnet ? "generated" : "real";
+  if (takes_text(model)) {
+    if (options.sequence == 0) options.sequence = std::min(128, model.shape.context);
+    check_range("--sequence", options.sequence, 1, model.shape.context);
+  }
+  check_training_numbers(options);
+  check_choice("--data", options.data, {"real", "generated"});
+  check_choice("--precision", options.precision, {"f32", "f64", "bf16"});
+  check_choice("--compress", options.compress, {"none", "fp16", "bf16", "powersgd"});
+  check_choice("--optimizer", options.optimizer, {"sgd", "adamw"});
+  check_choice("--overlap", options.overlap, {"auto", "during", "after"});
+  check_wires(options);
+  check_place("--trace", options.trace);
+  check_place("--checkpoint", options.checkpoint);
+  if (!options.resume.empty() && !std::filesystem::is_regular_file(options.resume))
+    throw ConfigError(fmt::format("--resume {}: there is no such file", options.resume));
+  return options;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,32 @@
+// Where a run of `gradwire train` begins that --max-restarts has started again: at the newest checkpoint it
+// has written itself, never at one that lay there before. Without torch.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "train/job/options.h"
+
+namespace gradwire {
+
+// Tells the file that is there now from any that replaces it; empty where there is none. Writing a checkpoint
+// replaces the file.
+std::string file_version(const std::filesystem::path& path);
+
+// Fills in what a run needs that may be started `max_restarts` times: what lies at --checkpoint before it,
+// and how often to write one where nobody said.
+TrainOptions prepare_for_restarts(TrainOptions options, int max_restarts);
+
+struct Beginning {
+  std::string resume;  // the checkpoint to go on from; empty: from step 0
+  std::string what;    // "resuming" or "starting over" after a restart; else empty
+  std::string why;     // what more there is to say of it
+};
+
+// `restarts` is how often the run was started again. Looks at the disk of the host it is called on.
+Beginning find_beginning(const TrainOptions& options, int restarts);
+
+// How often the launcher has started this process's run again, from GRADWIRE_RESTART.
+int restarts_so_far();
+
+}  // namespace gradwire

@@ -1,0 +1,251 @@
+#include "train/job/trainer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/error.h"
+#include "comm/make.h"
+#include "train/loop/gather_timeline.h"
+#include "train/loop/sampler.h"
+#include "train/loop/seed.h"
+
+namespace gradwire {
+namespace {
+
+torch::ScalarType type_named(const std::string& name) {
+  return name == "f64" ? torch::kFloat64 : name == "bf16" ? torch::kBFloat16 : torch::kFloat32;
+}
+
+std::shared_ptr<CommHook> make_hook(const std::string& compress) {
+  if (compress == "fp16") return make_fp16_hook();
+  if (compress == "bf16") return make_bf16_hook();
+  return compress == "powersgd" ? make_power_sgd_hook() : nullptr;
+}
+
+Overlap overlap_named(const std::string& name) {
+  if (name == "during") return Overlap::during_backward;
+  return name == "after" ? Overlap::after_backward : Overlap::automatic;
+}
+
+constexpr int kTestBatch = 16;
+
+Bytes mib(double count) { return static_cast<Bytes>(count * (1 << 20)); }
+
+// GPUs where there is one for every rank of this host and nobody asked for something else.
+bool takes_gpus(const World& world, const std::string& backend) {
+  if (backend.starts_with("nccl")) return true;
+  return backend == "auto" && torch::cuda::is_available() &&
+         static_cast<int>(torch::cuda::device_count()) >= world.local_size;
+}
+
+DdpOptions ddp_options(const TrainOptions& options, torch::Device device) {
+  DdpOptions made;
+  made.first_bucket_bytes = mib(std::min(options.first_bucket_mb, options.bucket_mb));
+  made.bucket_bytes = mib(options.bucket_mb);
+  made.device = device;
+  made.overlap = overlap_named(options.overlap);
+  made.hook = make_hook(options.compress);
+  return made;
+}
+
+}  // namespace
+
+Trainer::Trainer(const World& world, const TrainOptions& options)
+    : world_(world),
+      options_(options),
+      entry_(find_trainable(options.model)),
+      type_(type_named(options.precision)),
+      data_(make_data(entry_, {.real = options.data == "real",
+                               .text = options.text,
+                               .sequence = options.sequence,
+                               .image = options.image,
+                               .seed = options.seed})) {
+  make_communicators();
+  seed_all(options.seed);
+  auto model = make_model(entry_, options.sync_batch_norm ? communicator_.get() : nullptr);
+  model->to(device_, type_);
+  ddp_.emplace(std::move(model), *communicator_, ddp_options(options, device_));
+  make_optimizer();
+  if (!options.resume.empty())
+    first_step_ = static_cast<int>(load_checkpoint(options.resume, state(), *host_).step);
+  if (first_step_ >= options.steps)
+    throw ConfigError(fmt::format("--resume {}: it is of step {} already, and --steps is {}", options.resume,
+                                  first_step_, options.steps));
+  make_recorder();
+}
+
+void Trainer::make_communicators() {
+  const bool gpus = takes_gpus(world_, options_.backend);
+  if (gpus) device_ = torch::Device(torch::kCUDA, static_cast<torch::DeviceIndex>(world_.local_rank));
+  const bool apart = options_.backend == "none";
+  if (apart)
+    communicator_ = make_communicator(subset(world_, {world_.rank}, "apart"));
+  else
+    communicator_ = make_communicator(world_, gpus && options_.backend == "auto" ? "nccl" : options_.backend);
+  World host = world_;
+  host.name = "train-host";
+  if (gpus || apart) host_communicator_ = make_communicator(host, "auto");
+  host_ = host_communicator_ ? host_communicator_.get() : communicator_.get();
+}
+
+void Trainer::make_optimizer() {
+  if (options_.optimizer == "adamw")
+    optimizer_ = std::make_unique<torch::optim::AdamW>(ddp_->parameters(),
+                                                       torch::optim::AdamWOptions(options_.learning_rate));
+  else
+    optimizer_ = std::make_unique<torch::optim::SGD>(
+        ddp_->parameters(), torch::optim::SGDOptions(options_.learning_rate).momentum(0.9));
+}
+
+// Room for every span of the run up to 131072, which is 9 MB: of longer runs the first steps are recorded.
+// Buckets may become a few more when they are rebuilt.
+void Trainer::make_recorder() {
+  const std::size_t a_step =
+      8 + 4 * static_cast<std::size_t>(options_.accumulate) + 2 * ddp_->buckets().size();
+  recorder_ = std::make_unique<Recorder>(
+      std::min<std::size_t>(1 << 17, a_step * static_cast<std::size_t>(options_.steps)));
+  trace_.emplace(*recorder_);
+  ddp_->set_trace(&*trace_);
+  clock_ = align_clocks(*host_);
+}
+
+TrainingState Trainer::state() { return {tensors_of_model(*ddp_->module()), optimizer_.get()}; }
+
+TrainResult Trainer::describe() const {
+  TrainResult result;
+  for (const auto& parameter : ddp_->parameters()) {
+    result.parameters += parameter.numel();
+    result.gradient_bytes += parameter.nbytes();
+  }
+  result.ranks = world_.size;
+  result.threads = torch::get_num_threads();
+  result.buckets = static_cast<int>(ddp_->buckets().size());
+  result.backend = options_.backend == "none" ? "none" : communicator_->name();
+  result.data = data_.what;
+  result.first_step = first_step_;
+  return result;
+}
+
+// Batches are numbered through all epochs, so that a resumed run sees those it would have seen.
+Batch Trainer::next_batch(std::int64_t number) {
+  DistributedSampler sampler(data_.train->size(),
+                             {.rank = world_.rank, .ranks = world_.size, .seed = options_.seed});
+  const std::int64_t batch = options_.batch, per_epoch = std::max<std::int64_t>(1, sampler.size() / batch);
+  if (number / per_epoch != epoch_) {
+    epoch_ = number / per_epoch;
+    sampler.set_epoch(epoch_);
+    indices_ = sampler.indices();
+  }
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t i = 0; i < batch; ++i)
+    chosen.push_back(indices_[static_cast<std::size_t>(number % per_epoch * batch + i) % indices_.size()]);
+  return place(data_.train->get(chosen));
+}
+
+double Trainer::train_micro_batch(int step, int micro) {
+  Batch batch;
+  torch::Tensor loss;
+  {
+    const Timed timed(recorder_.get(), SpanKind::data);
+    batch = next_batch(std::int64_t{step} * options_.accumulate + micro);
+  }
+  {
+    const Timed timed(recorder_.get(), SpanKind::forward);
+    loss = loss_of(ddp_->forward(batch.input), batch.target) / options_.accumulate;
+  }
+  {
+    const Timed timed(recorder_.get(), SpanKind::backward);
+    loss.backward();
+  }
+  return loss.item<double>();
+}
+
+// Every step draws its dropout from a seed of its own, so that a resumed run draws what it would have drawn.
+double Trainer::train_step(int step) {
+  recorder_->set_step(step);
+  seed_rank(options_.seed ^ static_cast<std::uint64_t>(step) << 32, world_.rank);
+  double loss = 0;
+  if (options_.accumulate > 1) {
+    const auto quiet = ddp_->no_sync();
+    for (int micro = 0; micro + 1 < options_.accumulate; ++micro) loss += train_micro_batch(step, micro);
+  }
+  loss += train_micro_batch(step, options_.accumulate - 1);
+  const Timed timed(recorder_.get(), SpanKind::optimizer);
+  if (options_.clip > 0) ddp_->clip_grad_norm(options_.clip);
+  optimizer_->step();
+  ddp_->zero_grad();
+  return loss;
+}
+
+void Trainer::save(int step) {
+  const Timed timed(recorder_.get(), SpanKind::other, "checkpoint");
+  save_checkpoint(options_.checkpoint, state(), {.step = step, .epoch = epoch_}, *host_,
+                  {.sharded = options_.sharded});
+}
+
+Batch Trainer::place(Batch batch) const {
+  batch.input = batch.input.is_floating_point() ? batch.input.to(device_, type_) : batch.input.to(device_);
+  batch.target = batch.target.to(device_);
+  return batch;
+}
+
+double Trainer::test(const std::vector<std::int64_t>& samples, Metrics& metrics) {
+  const auto batch = place(data_.test->get(samples));
+  const auto logits = ddp_->module()->forward(batch.input), asked = batch.target.ne(-100);
+  const auto right = logits.argmax(-1).eq(batch.target).logical_and(asked);
+  const double count = asked.sum().item<double>();
+  metrics.add("loss", count > 0 ? loss_of(logits, batch.target).item<double>() : 0, count);
+  metrics.add("accuracy", count > 0 ? right.sum().item<double>() / count : 0, count);
+  return count;
+}
+
+// Every rank takes its share of the test, each sample once.
+void Trainer::evaluate(TrainResult& result) {
+  const std::int64_t most = takes_text(entry_) ? 64 : 512,
+                     size = std::min(most, data_.test ? data_.test->size() : 0);
+  if (size == 0) return;
+  const torch::NoGradGuard no_grad;
+  ddp_->module()->eval();
+  Metrics metrics;
+  metrics.add("loss", 0, 0), metrics.add("accuracy", 0, 0);  // for ranks without a sample
+  std::array<double, 1> count{};
+  std::vector<std::int64_t> samples;
+  for (std::int64_t i = world_.rank; i < size; i += world_.size) {
+    samples.push_back(i);
+    if (static_cast<int>(samples.size()) < kTestBatch && i + world_.size < size) continue;
+    count[0] += test(samples, metrics);
+    samples.clear();
+  }
+  ddp_->module()->train();
+  host_->run(all_reduce(bytes_of(count), DType::f64));
+  const auto means = metrics.reduce(*host_);
+  result.test_loss = means.at("loss");
+  result.accuracy = means.at("accuracy");
+  result.test_count = std::llround(count[0]);
+}
+
+TrainResult Trainer::train(const OnStep& on_step) {
+  TrainResult result = describe();
+  for (int step = first_step_; step < options_.steps; ++step) {
+    const Seconds begin = steady_now();
+    result.losses.push_back(train_step(step));
+    const bool due = options_.checkpoint_every > 0 && (step + 1) % options_.checkpoint_every == 0;
+    if (!options_.checkpoint.empty() && due && step + 1 < options_.steps) save(step + 1);
+    on_step(step, result.losses.back(), steady_now() - begin);
+  }
+  ddp_->set_trace(nullptr);
+  host_->run(all_reduce(bytes_of(result.losses), DType::f64, Reduction::avg));
+  timeline_ = gather_timeline(*host_, *recorder_, clock_,
+                              fmt::format("gradwire train {}, {}", options_.model, result.backend));
+  timeline_.samples = options_.batch * options_.accumulate;
+  result.step = breakdown(timeline_);
+  result.dropped_spans = recorder_->dropped();
+  result.buckets = static_cast<int>(ddp_->buckets().size());
+  evaluate(result);
+  // Last, so that a run that fails before this has something left to do when it is started again.
+  if (!options_.checkpoint.empty()) save(options_.steps);
+  return result;
+}
+
+}  // namespace gradwire

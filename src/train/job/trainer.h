@@ -1,0 +1,69 @@
+// One rank of `gradwire train`: builds model, data and communicator as the options say, and trains. Belongs
+// to one thread. The only part of the command line that uses torch, with trainer.cpp, in a program of its
+// own.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "net/world.h"
+#include "train/data/dataset.h"
+#include "train/ddp.h"
+#include "train/job/options.h"
+#include "train/job/result.h"
+#include "train/loop/checkpoint.h"
+#include "train/loop/clocks.h"
+#include "train/loop/metrics.h"
+#include "train/loop/step_trace.h"
+#include "train/models/net.h"
+
+namespace gradwire {
+
+// After each step: its number, the loss on this rank, and how long it took.
+using OnStep = std::function<void(int step, double loss, Seconds time)>;
+
+class Trainer {
+ public:
+  Trainer(const World& world, const TrainOptions& options);
+
+  TrainResult describe() const;                           // what is known before the first step
+  TrainResult train(const OnStep&);                       // all ranks call it; each gets the whole result
+  const Timeline& timeline() const { return timeline_; }  // of the training, on all ranks
+
+ private:
+  void make_communicators();
+  void make_optimizer();
+  void make_recorder();
+  Batch next_batch(std::int64_t number);
+  double train_step(int step);
+  double train_micro_batch(int step, int micro);
+  void save(int step);
+  void evaluate(TrainResult& result);
+  double test(const std::vector<std::int64_t>& samples, Metrics& metrics);  // how many answers it asked for
+  Batch place(Batch batch) const;
+  TrainingState state();
+
+  const World world_;
+  const TrainOptions options_;
+  const TrainableModel& entry_;
+  torch::Device device_ = torch::kCPU;
+  torch::ScalarType type_ = torch::kFloat32;
+  Data data_;
+  std::unique_ptr<Communicator> communicator_,
+      host_communicator_;         // the second where the first does not join all ranks in host memory
+  Communicator* host_ = nullptr;  // whichever moves host memory
+  std::optional<DistributedDataParallel<Net>> ddp_;
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  std::unique_ptr<Recorder> recorder_;
+  std::optional<StepTrace> trace_;
+  ClockOffset clock_;
+  int first_step_ = 0;
+  std::int64_t epoch_ = -1;
+  std::vector<std::int64_t> indices_;  // this rank's of epoch_
+  Timeline timeline_;
+};
+
+}  // namespace gradwire
