@@ -18,8 +18,8 @@ std::array<NcclPrior, kNcclConstants> read_priors(std::string_view yaml) {
   std::size_t i = 0;
   for (const auto& entry : parse_yaml(yaml, kFile).maps("constants")) {
     if (i == kNcclConstants) entry.fail("name", fmt::format("the last of {} constants", kNcclConstants));
-    priors[i++] = {entry.text("name"), entry.text("unit"), entry.text("source"), entry.number("prior", kValue),
-                   entry.number("spread", kSpread)};
+    priors[i++] = {entry.text("name"), entry.text("unit"), entry.text("source"),
+                   entry.number("prior", kValue), entry.number("spread", kSpread)};
   }
   if (i < kNcclConstants)
     throw ConfigError(fmt::format("{} has {} constants instead of {}", kFile, i, kNcclConstants));
@@ -75,7 +75,8 @@ std::string calibration_yaml(const Calibration& calibration) {
   for (std::size_t i = 0; i < kNcclConstants; ++i) {
     const NcclPrior& prior = nccl_priors()[i];
     text += fmt::format(
-        "  - {{name: {}, unit: \"{}\", prior: {:g}, spread: {:g}, value: {:.4g}, after: {:.3f}, source: \"{}\"}}\n",
+        "  - {{name: {}, unit: \"{}\", prior: {:g}, spread: {:g}, value: {:.4g}, after: {:.3f}, source: "
+        "\"{}\"}}\n",
         prior.name, prior.unit, prior.value, prior.spread, calibration.values[i], calibration.spreads[i],
         prior.source);
   }

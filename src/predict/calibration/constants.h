@@ -75,7 +75,7 @@ struct Unexplained {
 };
 
 struct Calibration {
-  NcclConstants values{}, spreads{};  // spreads: of logarithms, after the sweeps
+  NcclConstants values{}, spreads{};               // spreads: of logarithms, after the sweeps
   std::map<std::string, Unexplained> unexplained;  // by class; "all" for the rest
 
   Unexplained unexplained_of(const std::string& scope) const;

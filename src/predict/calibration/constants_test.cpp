@@ -16,7 +16,8 @@ constexpr auto at(NcclConstant one) { return static_cast<std::size_t>(one); }
 
 // Sweeps whose times are exactly what other constants than the priors' would give.
 struct MadeUp {
-  NcclFabric nvlink = nccl_fabric(find_machine("dgx-a100")), host = nccl_fabric(find_machine("2x-rtx3090-pcie"));
+  NcclFabric nvlink = nccl_fabric(find_machine("dgx-a100")),
+             host = nccl_fabric(find_machine("2x-rtx3090-pcie"));
   NcclConstants truth = nccl_prior_start().values;
 
   std::vector<FitSweep> sweeps() const {
@@ -46,8 +47,10 @@ TEST(NcclConstants, AFitFindsTheOnesThatMadeTheTimesAndKnowsThemBetterThanBefore
   made.truth[at(NcclConstant::host_slot_share)] *= 0.7;
   made.truth[at(NcclConstant::nvlink3_share)] *= 0.95;
   const Calibration found = fit(made.sweeps());
-  EXPECT_NEAR(found.values[at(NcclConstant::host_slot_share)] / made.truth[at(NcclConstant::host_slot_share)], 1, .05);
-  EXPECT_NEAR(found.values[at(NcclConstant::nvlink3_share)] / made.truth[at(NcclConstant::nvlink3_share)], 1, .05);
+  EXPECT_NEAR(found.values[at(NcclConstant::host_slot_share)] / made.truth[at(NcclConstant::host_slot_share)],
+              1, .05);
+  EXPECT_NEAR(found.values[at(NcclConstant::nvlink3_share)] / made.truth[at(NcclConstant::nvlink3_share)], 1,
+              .05);
   EXPECT_LT(found.spreads[at(NcclConstant::host_slot_share)], 0.1);
 }
 
@@ -55,7 +58,8 @@ TEST(NcclConstants, WhatNoSweepTouchesStaysAsItWasKnown) {
   const MadeUp made;
   const Calibration found = fit(made.sweeps());
   EXPECT_DOUBLE_EQ(found.values[at(NcclConstant::efa_hop)], nccl_priors()[at(NcclConstant::efa_hop)].value);
-  EXPECT_NEAR(found.spreads[at(NcclConstant::efa_hop)], nccl_priors()[at(NcclConstant::efa_hop)].spread, 1e-9);
+  EXPECT_NEAR(found.spreads[at(NcclConstant::efa_hop)], nccl_priors()[at(NcclConstant::efa_hop)].spread,
+              1e-9);
 }
 
 TEST(NcclConstants, AnOutlierMovesLittle) {
@@ -63,7 +67,8 @@ TEST(NcclConstants, AnOutlierMovesLittle) {
   auto sweeps = made.sweeps();
   sweeps[1].rows[20].measured *= 20;
   const Calibration found = fit(sweeps);
-  EXPECT_NEAR(found.values[at(NcclConstant::host_slot_share)] / nccl_priors()[at(NcclConstant::host_slot_share)].value,
+  EXPECT_NEAR(found.values[at(NcclConstant::host_slot_share)] /
+                  nccl_priors()[at(NcclConstant::host_slot_share)].value,
               1, .02);
 }
 
@@ -96,8 +101,8 @@ TEST(LeastSquares, FindsTheMiddleOfContradictingRowsByWeightAndHowSureThatIs) {
   const LeastSquares::Term one{0, 1};
   system.add({&one, 1}, 1, 3);
   system.add({&one, 1}, 5, 1);
-  EXPECT_NEAR(system.solve()[0], 2, 1e-9);          // (3 x 1 + 1 x 5) / 4
-  EXPECT_NEAR(system.spreads()[0], 0.5, 1e-9);      // 1 / sqrt(3 + 1)
+  EXPECT_NEAR(system.solve()[0], 2, 1e-9);      // (3 x 1 + 1 x 5) / 4
+  EXPECT_NEAR(system.spreads()[0], 0.5, 1e-9);  // 1 / sqrt(3 + 1)
 }
 
 }  // namespace

@@ -10,9 +10,9 @@ namespace gradwire {
 namespace {
 
 constexpr int kRounds = 8;
-constexpr double kNoise = 0.1;    // of a row, relative
-constexpr double kDoubt = 0.2;   // a logarithm at which a row counts half (Cauchy)
-constexpr double kSlope = 0.02;   // of a logarithm, for slopes
+constexpr double kNoise = 0.1;     // of a row, relative
+constexpr double kDoubt = 0.2;     // a logarithm at which a row counts half (Cauchy)
+constexpr double kSlope = 0.02;    // of a logarithm, for slopes
 constexpr double kMostMove = 0.5;  // of a logarithm, in one round
 constexpr double kEnough = 0.002;
 

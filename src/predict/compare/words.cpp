@@ -128,20 +128,24 @@ std::string reason_of(const Answer& answer, const Contender& better, const Rewir
   const auto why = crowded(slow, fast);
   if (way(fast) == way(slow))
     return text + fmt::format(" on {}, {} and {} on {}{}", slow.machine.name,
-                              milliseconds(fast.estimate.communication), cost(fast), better.machine.name, why);
-  return text +
-         fmt::format(", {} {} and {}{}", way(fast), milliseconds(fast.estimate.communication), cost(fast), why);
+                              milliseconds(fast.estimate.communication), cost(fast), better.machine.name,
+                              why);
+  return text + fmt::format(", {} {} and {}{}", way(fast), milliseconds(fast.estimate.communication),
+                            cost(fast), why);
 }
 
 std::string sentence_of(const Workload& workload, const Answer& answer) {
   if (answer.better == answer.worse)
     return fmt::format("It does not matter for {}: {} and {} are the same machine.", workload.name,
                        answer.better, answer.worse);
-  const auto* word = !answer.certain                    ? "Can't tell"
-                     : answer.verdict == Verdict::helps ? "Yes"
-                     : answer.verdict == Verdict::hurts ? "No"
+  const bool told = answer.sure != Sure::cant_tell;
+  const bool probably = answer.sure == Sure::probably;
+  const auto* word = !told                              ? "Can't tell"
+                     : answer.verdict == Verdict::helps ? (probably ? "Probably" : "Yes")
+                     : answer.verdict == Verdict::hurts ? (probably ? "Probably not" : "No")
+                     : probably                         ? "Probably it does not matter"
                                                         : "It does not matter";
-  const bool plain = answer.certain || more_of_the_same(answer);
+  const bool plain = told || more_of_the_same(answer);
   const auto gives = plain ? how_much(answer)
                            : fmt::format("{:.2f}x, but anything from {:.2f} to {:.2f} is possible",
                                          answer.speedup, answer.low, answer.high);

@@ -18,7 +18,8 @@ TEST(NcclModel, SameSwitch4090sWithoutPeerAccessAreSlowerThanCardsWithUplinksOfT
   EXPECT_EQ(neighbours.path, "host memory");
   EXPECT_GT(neighbours.time, 1.05 * apart.time);
   EXPECT_NE(neighbours.narrowest_link.find("uplink"), std::string::npos) << neighbours.narrowest_link;
-  EXPECT_NE(neighbours.narrowest_link.find("crossed 4 times"), std::string::npos) << neighbours.narrowest_link;
+  EXPECT_NE(neighbours.narrowest_link.find("crossed 4 times"), std::string::npos)
+      << neighbours.narrowest_link;
 }
 
 TEST(NcclModel, ABridgedPairIsFastAndAThirdGpuMakesTheRingAsSlowAsItsSlowestHop) {

@@ -37,7 +37,8 @@ void add_network(const Machine& machine, const NcclSettings& settings, NcclFabri
   fabric.network = network.kind.value_or(NetworkKind::ethernet);
   fabric.staged_network = !direct || (machine.gpus_per_node() == 1 && far_from_card(machine));
   // What reaches a card over the root complex comes in smaller packets; 12 of 15.75 GB/s is NCCL's count.
-  const double slot = fabric.slot_gbps * 12 / 15.75 / (behind_root_complex(machine, cards) ? kIntelPenalty : 1);
+  const double slot =
+      fabric.slot_gbps * 12 / 15.75 / (behind_root_complex(machine, cards) ? kIntelPenalty : 1);
   fabric.cards = cards;
   fabric.card_gbps = std::min(gbit / 8, slot);
   fabric.network_nominal_gbps = gbit / 8 * cards;

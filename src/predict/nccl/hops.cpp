@@ -51,11 +51,11 @@ bool between_switch_and_host(const Topology& topology, const Link& link) {
          topology.device(link.to).kind == DeviceKind::pcie_switch;
 }
 
-void cross_pcie(const Topology& topology, LinkId id, const Hop& hop, std::vector<Crossing>& crossings) {
+void cross_pcie(const Topology& topology, LinkId id, const RingHop& hop, std::vector<Crossing>& crossings) {
   const Link& link = topology.link(id);
   const double nominal = link.rate.nominal_bytes_per_s / kGigabyte;
-  const bool of_gpu = topology.device(link.from).kind == DeviceKind::gpu ||
-                      topology.device(link.to).kind == DeviceKind::gpu;
+  const bool of_gpu =
+      topology.device(link.from).kind == DeviceKind::gpu || topology.device(link.to).kind == DeviceKind::gpu;
   const bool uplink = !of_gpu && between_switch_and_host(topology, link);
   const ResourceKind both = !hop.host ? ResourceKind::peer_slot
                             : uplink  ? ResourceKind::uplink
@@ -72,7 +72,7 @@ void cross_memory(const Topology& topology, const Link& link, std::vector<Crossi
                        1});
 }
 
-std::vector<Crossing> crossings_of(const Machine& machine, const Hop& hop) {
+std::vector<Crossing> crossings_of(const Machine& machine, const RingHop& hop) {
   const Topology& topology = machine.topology;
   std::vector<Crossing> crossings;
   if (hop.flow) crossings.push_back({{ResourceKind::socket_flow, kSocketFlow, 0, hop.path.links.front()}, 1});
@@ -103,7 +103,7 @@ HopSet hops_of(const Machine& machine, const std::vector<DeviceId>& order, const
   const bool intel = maker_of(machine) == CpuMaker::intel;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const DeviceId from = order[i], to = order[(i + 1) % order.size()];
-    Hop hop{from, find_path(machine, from, to)};
+    RingHop hop{from, find_path(machine, from, to)};
     const PathClass distance = hop.path.path_class;
     hop.nvlink = distance == PathClass::nvl && !settings.p2p_disabled;
     hop.host = !hop.nvlink && (hop.path.through_host || settings.p2p_disabled || distance > level);
@@ -124,7 +124,7 @@ double believed_gbps(const Machine& machine, const std::vector<const HopSet*>& r
   const bool intel = maker_of(machine) == CpuMaker::intel;
   const bool sockets_count = !is_amd(machine) || settings.version.value_or(218) >= 219;
   for (const HopSet* ring : rings)
-    for (const Hop& hop : ring->hops)
+    for (const RingHop& hop : ring->hops)
       for (const LinkId id : hop.path.links) {
         const bool root = intel && hop.path.path_class >= PathClass::phb &&
                           machine.topology.link(id).kind == LinkKind::pcie;
@@ -142,7 +142,7 @@ double believed_gbps(const Machine& machine, const std::vector<const HopSet*>& r
 
 void add_route(const Machine& machine, const HopSet& set, NodeRings& rings) {
   std::vector<int> route;
-  for (const Hop& hop : set.hops)
+  for (const RingHop& hop : set.hops)
     for (const Crossing& crossing : crossings_of(machine, hop)) {
       const auto found = std::find(rings.resources.begin(), rings.resources.end(), crossing.resource);
       const auto index = static_cast<int>(found - rings.resources.begin());

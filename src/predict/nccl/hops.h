@@ -9,7 +9,7 @@
 
 namespace gradwire {
 
-struct Hop {
+struct RingHop {
   DeviceId from = kNoDevice;
   Path path;
   bool nvlink = false, host = false;
@@ -18,7 +18,7 @@ struct Hop {
 };
 
 struct HopSet {
-  std::vector<Hop> hops;
+  std::vector<RingHop> hops;
   bool any_nvlink = false, any_host = false, any_sys = false;
 };
 

@@ -7,7 +7,7 @@ namespace gradwire {
 namespace {
 
 constexpr Bytes kLargeRow = 1000 * 1000;  // where what is left open changes from small to large
-constexpr double kNudge = 0.02;         // of a logarithm, for slopes
+constexpr double kNudge = 0.02;           // of a logarithm, for slopes
 
 bool same_choice(const NcclChoice& a, const NcclChoice& b) {
   return a.algorithm == b.algorithm && a.protocol == b.protocol;
@@ -35,7 +35,8 @@ void NcclPredictor::find_segments() {
   for (Bytes low = kSmallest; low < kLargest; low *= 2) {
     const NcclChoice next = nccl_choice(fabric_, 2 * low), before = segments_.back().choice;
     if (same_choice(next, before)) continue;
-    Bytes first = low, last = 2 * low;  // the change lies between: first takes the old choice, last the new one
+    Bytes first = low,
+          last = 2 * low;  // the change lies between: first takes the old choice, last the new one
     while (last - first > last / 1024 + 1) {
       const Bytes middle = first + (last - first) / 2;
       (same_choice(nccl_choice(fabric_, middle), next) ? last : first) = middle;

@@ -11,7 +11,7 @@ namespace {
 
 using C = NcclConstant;
 
-constexpr double kTreeShareOfRing = 0.92;                // NCCL's figure (tuning.cc, 305-383)
+constexpr double kTreeShareOfRing = 0.92;          // NCCL's figure (tuning.cc, 305-383)
 constexpr double kNvlsTreeShare = 0.95;            // NVLS over several nodes against one
 constexpr double kLl128OnNetwork = 120.0 / 128.0;  // bytes of data in a line
 constexpr double kSimpleOnNetwork = 1.5;           // a hop of Simple against one of LL, through NCCL's proxy
@@ -28,7 +28,9 @@ C pace_of(int sm) {
 }
 
 C network_hop(NetworkKind kind) {
-  return kind == NetworkKind::efa ? C::efa_hop : kind == NetworkKind::ethernet ? C::tcp_hop : C::infiniband_hop;
+  return kind == NetworkKind::efa        ? C::efa_hop
+         : kind == NetworkKind::ethernet ? C::tcp_hop
+                                         : C::infiniband_hop;
 }
 
 // Hosts of faster slots copy faster beyond what the slot explains: 2.4 times for each generation, not twice.
@@ -96,7 +98,8 @@ void NcclPrice::rate_network() {
   if (fabric_->nodes == 1) return;
   double card = fabric_->card_gbps * of(C::network_share);
   if (fabric_->staged_network) card = std::min(card, of(C::staged_share) * staged_slot(fabric_->slot_gbps));
-  network_ = std::min(card * fabric_->cards, fabric_->slot_gbps * of(C::lane_share) * fabric_->ranks_per_node);
+  network_ =
+      std::min(card * fabric_->cards, fabric_->slot_gbps * of(C::lane_share) * fabric_->ranks_per_node);
 }
 
 NcclPrice NcclPrice::with(std::size_t constant, double factor) const {
@@ -150,7 +153,8 @@ double NcclPrice::transfer_us(const NcclChoice& choice, double bytes) const {
   const double tree_network = fabric_->nodes > 2 ? network / 2 : network;
   double share = 1;
   if (choice.protocol == NcclProtocol::ll) share = of(C::ll_share);
-  if (choice.protocol == NcclProtocol::ll128) share = fabric_->nodes > 1 ? kLl128OnNetwork : of(C::ll128_share);
+  if (choice.protocol == NcclProtocol::ll128)
+    share = fabric_->nodes > 1 ? kLl128OnNetwork : of(C::ll128_share);
   const double kilo = bytes * 1e-3;
   switch (choice.algorithm) {
     case NcclAlgorithm::nvls:
@@ -176,7 +180,8 @@ double NcclPrice::ramp(const NcclChoice& choice) const {
     if (choice.protocol != NcclProtocol::simple) return C::ramp_ll;
     return fabric_->over_nvlink() ? C::ramp_simple : C::ramp_pcie;
   };
-  const double buffer = fabric_->settings.buffer ? static_cast<double>(*fabric_->settings.buffer) : kUsualBuffer;
+  const double buffer =
+      fabric_->settings.buffer ? static_cast<double>(*fabric_->settings.buffer) : kUsualBuffer;
   return of(shape()) * std::sqrt(kUsualBuffer / buffer);
 }
 

@@ -59,7 +59,8 @@ NodeRings nvlink_rings(const Machine& machine, const std::vector<DeviceId>& gpus
   for (const DeviceId gpu : gpus) {
     int links = 0;
     for (const DeviceId other : gpus)
-      if (gpu != other) links = switched ? nvlinks(machine, gpu, other) : links + nvlinks(machine, gpu, other);
+      if (gpu != other)
+        links = switched ? nvlinks(machine, gpu, other) : links + nvlinks(machine, gpu, other);
     if (fewest == 0 || links < fewest) std::tie(fewest, weakest) = std::pair(links, gpu);
     if (switched) break;
   }
@@ -89,10 +90,12 @@ std::vector<DeviceId> nearest_order(const Machine& machine, std::vector<DeviceId
 
 // Beside bridges a reversed twin of the ring uses the directions of PCIe that the ring leaves idle. The search
 // takes it where it believes in more bandwidth, and never on AMD between sockets since 2.19 (search.cc).
-bool takes_twin(const Machine& machine, const HopSet& hops, const HopSet& twin, const NcclSettings& settings) {
+bool takes_twin(const Machine& machine, const HopSet& hops, const HopSet& twin,
+                const NcclSettings& settings) {
   if (!hops.any_nvlink) return false;
   const bool barred = hops.any_sys && is_amd(machine) && settings.version.value_or(218) >= 219;
-  return !barred && believed_gbps(machine, {&hops, &twin}, settings) > 1.1 * believed_gbps(machine, {&hops}, settings);
+  return !barred &&
+         believed_gbps(machine, {&hops, &twin}, settings) > 1.1 * believed_gbps(machine, {&hops}, settings);
 }
 
 // Channels of at most 24 GB/s, each launched twice.
@@ -101,7 +104,8 @@ int pcie_blocks(double believed, std::size_t rings) {
   return 2 * each * static_cast<int>(rings);
 }
 
-NodeRings pcie_rings(const Machine& machine, const std::vector<DeviceId>& gpus, const NcclSettings& settings) {
+NodeRings pcie_rings(const Machine& machine, const std::vector<DeviceId>& gpus,
+                     const NcclSettings& settings) {
   auto order = nearest_order(machine, gpus);
   const HopSet hops = hops_of(machine, order, settings);
   std::reverse(order.begin() + 1, order.end());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -49,7 +50,8 @@ std::optional<PathClass> level(const std::string& name, const std::string& value
 template <typename Number>
 Number positive(const std::string& name, const std::string& value) {
   const auto number = find_integer<long>(trim(value));
-  if (!number || *number < 1) throw ConfigError(fmt::format("{}={}: NCCL takes a number from 1", name, value));
+  if (!number || *number < 1)
+    throw ConfigError(fmt::format("{}={}: NCCL takes a number from 1", name, value));
   return static_cast<Number>(*number);
 }
 
@@ -77,6 +79,15 @@ NcclSettings nccl_settings(const std::map<std::string, std::string>& environment
   }
   if (settings.p2p_level == PathClass::self) settings.p2p_disabled = true;
   return settings;
+}
+
+NcclSettings nccl_settings_here() {
+  std::map<std::string, std::string> environment;
+  for (const char* name : {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_ALGO",
+                           "NCCL_PROTO", "NCCL_NVLS_ENABLE", "NCCL_NET_GDR_LEVEL", "NCCL_MIN_NCHANNELS",
+                           "NCCL_MAX_NCHANNELS", "NCCL_BUFFSIZE"})
+    if (const char* value = std::getenv(name)) environment[name] = value;
+  return nccl_settings(environment);
 }
 
 std::optional<int> find_nccl_version(const std::string& text) {

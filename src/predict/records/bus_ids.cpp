@@ -46,7 +46,8 @@ std::optional<PcieLayout> layout_by_bus_ids(std::span<const int> bus_ids) {
   std::sort(sorted.begin(), sorted.end());
   const int count = static_cast<int>(sorted.size());
   if (count < 2 || std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return std::nullopt;
-  const int below = static_cast<int>(std::lower_bound(sorted.begin(), sorted.end(), kSecondSocket) - sorted.begin());
+  const int below =
+      static_cast<int>(std::lower_bound(sorted.begin(), sorted.end(), kSecondSocket) - sorted.begin());
   PcieLayout layout;
   layout.gpus_per_switch = cards_per_switch(sorted);
   layout.gpus_per_bridge = std::max(1, layout.gpus_per_switch);

@@ -165,7 +165,8 @@ Record read_record(const Fields& fields, const std::string& where) {
   const auto machine = fields.find_object("machine");
   if (!machine) fields.fail("machine", "an object");
   record.node = read_node(*machine, where);
-  if (!record.node.pcie && !record.node.matrix) record.node.pcie = layout_by_bus_ids(bus_ids_in(record.notes));
+  if (!record.node.pcie && !record.node.matrix)
+    record.node.pcie = layout_by_bus_ids(bus_ids_in(record.notes));
   record.node.name = record.platform;
   record.gpu = read_gpu(fields);
   record.node.gpu = record.gpu;

@@ -76,8 +76,8 @@ Lane run_lane(const StepProblem& problem, const StepConstants& constants, Second
     compute_until(lane, backward * (1 - share * (1 - bucket.ready)));
     if (lane.ended < 0 && lane.done >= backward) lane.ended = lane.now;
     const Lane start = lane;
-    communicate(lane, collective_time(problem, bucket, constants),
-                slowdown(problem, constants, bucket), backward);
+    communicate(lane, collective_time(problem, bucket, constants), slowdown(problem, constants, bucket),
+                backward);
     visit(bucket, start, lane);
   }
   if (lane.ended < 0) lane.ended = lane.now + backward - lane.done;

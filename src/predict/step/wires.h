@@ -26,6 +26,12 @@ struct Wires {
   std::vector<ResourceLoad> loads;  // inside a node, narrowest first
 };
 
+// Standard deviation of log(step of a / step of b), two steps of the same computing on different wires, given
+// how the logarithm of each step answers to its wires'. What a constant of the NCCL model does to both cancels
+// as far as both answer to it alike; what constants leave open is the host's where data goes the same way, else
+// each machine's own.
+double ratio_spread(const Wires& a, double answer_a, const Wires& b, double answer_b);
+
 // Bytes over the bandwidth of the narrowest link, times 2(n-1)/n: the model everybody has in mind.
 std::function<Seconds(Bytes)> alpha_beta(int ranks, double bytes_per_s, Seconds latency);
 

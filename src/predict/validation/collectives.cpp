@@ -87,8 +87,8 @@ FitSweep sweep_of(const PreparedRecord& one, const RowFilter& filter) {
 }
 
 Calibration fitted_without(std::span<const PreparedRecord> known, const std::string& out, LeaveOut by) {
-  auto calibration = fit(fit_sweeps(
-      known, [&](const PreparedRecord& one, std::size_t) { return left_out(one, by) != out; }));
+  auto calibration = fit(
+      fit_sweeps(known, [&](const PreparedRecord& one, std::size_t) { return left_out(one, by) != out; }));
   calibration.unexplained = default_calibration().unexplained;
   return calibration;
 }
@@ -187,7 +187,8 @@ std::vector<ValidationPoint> cross_validate(std::span<const PreparedRecord> aske
   return points;
 }
 
-Calibration with_own_sweep(const Calibration& calibration, const PreparedRecord& one, const RowFilter& filter) {
+Calibration with_own_sweep(const Calibration& calibration, const PreparedRecord& one,
+                           const RowFilter& filter) {
   constexpr double kOwn = 0.6;  // how far one machine's constants lie from those of all
   FitStart start{calibration.values, calibration.spreads};
   for (double& spread : start.spreads) spread = std::max(spread, kOwn);
@@ -215,7 +216,8 @@ std::vector<ValidationPoint> validate_with_own_sweep(std::span<const PreparedRec
 namespace {
 
 // What must be added to the spread of the constants so that eight of ten points lie in their range.
-double left_open(std::vector<std::pair<double, double>> of) {  // log(measured / predicted), spread by constants
+double left_open(
+    std::vector<std::pair<double, double>> of) {  // log(measured / predicted), spread by constants
   std::vector<double> needed;
   for (const auto& [residual, spread] : of) {
     const double whole = residual / kEightOfTen;
@@ -231,14 +233,17 @@ Calibration calibrate(std::span<const PreparedRecord> all) {
   Calibration calibration = fit(fit_sweeps(all, [](const PreparedRecord&, std::size_t) { return true; }));
   std::map<std::pair<std::string, bool>, std::vector<std::pair<double, double>>> residuals;
   auto without = calibrations_without(all, all, LeaveOut::platform);
-  for (auto& [platform, one] : without) one.unexplained.clear();  // so that ranges are those of constants alone
+  for (auto& [platform, one] : without)
+    one.unexplained.clear();  // so that ranges are those of constants alone
   for (const PreparedRecord& one : all) {
     const NcclPredictor predictor(one.fabric, without.at(one.record.platform));
-    for (std::size_t i = 0; i < one.record.collective->rows.size() && one.record.quality == Quality::ok; ++i) {
+    for (std::size_t i = 0; i < one.record.collective->rows.size() && one.record.quality == Quality::ok;
+         ++i) {
       const auto point = point_of(one, predictor, i);
       const double spread = std::log(point.high / point.predicted) / kEightOfTen;
       for (const std::string& scope : {point.scope, std::string("all")})
-        residuals[{scope, point.bytes >= kFromOneMegabyte}].emplace_back(std::log(point.measured / point.predicted), spread);
+        residuals[{scope, point.bytes >= kFromOneMegabyte}].emplace_back(
+            std::log(point.measured / point.predicted), spread);
     }
   }
   for (const auto& [key, of] : residuals) {

@@ -84,7 +84,8 @@ TEST(AllReduceAccuracy, TheShippedCalibrationIsTheOneTheRecordsGive) {
 TEST(AllReduceAccuracy, NoConstantLeavesItsPriorByMoreThanThreeSpreads) {
   for (std::size_t i = 0; i < kNcclConstants; ++i) {
     const NcclPrior& prior = nccl_priors()[i];
-    EXPECT_LT(std::abs(std::log(default_calibration().values[i] / prior.value)), 3 * prior.spread) << prior.name;
+    EXPECT_LT(std::abs(std::log(default_calibration().values[i] / prior.value)), 3 * prior.spread)
+        << prior.name;
   }
 }
 
