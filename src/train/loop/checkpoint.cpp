@@ -247,8 +247,9 @@ auto speaking_of(const Path& path, const Function& function) {
 // One rank reads a file, all get it.
 std::unique_ptr<TensorFile> fetch(const Path& path, Rank reader, Communicator& communicator,
                                   Unchecked unchecked) {
-  return std::make_unique<TensorFile>(share_result(communicator, reader, [&] { return read_file(path, kLargestFile); }),
-                                      path.string(), unchecked);
+  return std::make_unique<TensorFile>(
+      share_result(communicator, reader, [&] { return read_file(path, kLargestFile); }), path.string(),
+      unchecked);
 }
 
 void load_part(const Path& path, const PartEntry& part, Rank reader, Communicator& communicator,
