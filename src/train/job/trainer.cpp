@@ -183,7 +183,7 @@ Trainer::News Trainer::train_step(int step, int signal) {
 Trainer::News Trainer::share_news(double loss, int signal) {
   if (options_.backend == "none" || world_.size == 1) return {loss, signal};
   const Timed timed(recorder_.get(), SpanKind::wait);
-  const std::array<double, 2> mine{loss, static_cast<double>(signal)};
+  std::array<double, 2> mine{loss, static_cast<double>(signal)};
   std::vector<double> all(2 * static_cast<std::size_t>(world_.size));
   host_->run(all_gather(bytes_of(mine), bytes_of(all), DType::f64));
   News news;
