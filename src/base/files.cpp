@@ -47,12 +47,6 @@ void sync_folder(const Path& path) {
 
 std::string random_digits() { return fmt::format("{:08x}", std::uint32_t{std::random_device()()}); }
 
-bool is_draft_of(const std::string& name, const std::string& file) {
-  const std::string begin = file + std::string(kDraft);
-  return name.starts_with(begin) && name.size() == begin.size() + kDraftDigits &&
-         name.find_first_not_of("0123456789abcdef", begin.size()) == std::string::npos;
-}
-
 bool is_abandoned(const Path& path) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   return file && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
@@ -186,10 +180,18 @@ void remove_abandoned(const Path& path, const std::function<bool(const std::stri
       std::filesystem::remove(entry.path(), ignored);
 }
 
+std::optional<std::string> find_drafted(const std::string& name) {
+  const auto at = name.rfind(kDraft);
+  if (at == std::string::npos || name.size() != at + kDraft.size() + kDraftDigits ||
+      name.find_first_not_of("0123456789abcdef", at + kDraft.size()) != std::string::npos)
+    return std::nullopt;
+  return name.substr(0, at);
+}
+
 void remove_abandoned_drafts(const Path& path) {
   const Path place = place_of(path);
   const auto file = place.filename().string();
-  remove_abandoned(place, [&](const std::string& name) { return is_draft_of(name, file); });
+  remove_abandoned(place, [&](const std::string& name) { return find_drafted(name) == file; });
 }
 
 TempDir::TempDir() {

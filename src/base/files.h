@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,6 +59,9 @@ class FileDraft {
 // Where writing to a path leads: links are followed, also those to nothing yet. Throws ConfigError for a
 // device, a pipe, or links that lead in a circle.
 std::filesystem::path place_of(const std::filesystem::path& path);
+
+// The name of the file that `name` is a draft of, if it is one's.
+std::optional<std::string> find_drafted(const std::string& name);
 
 // Removes the drafts of a file whose writers are dead, and nothing else; what can't be removed stays.
 void remove_abandoned_drafts(const std::filesystem::path& path);

@@ -121,11 +121,11 @@ bool is_part_name(const std::string& name, const std::string& checkpoint) {
 void remove_leftovers(const Path& path, const std::vector<PartEntry>& keep) {
   const auto file = path.filename().string();
   remove_abandoned(path, [&](const std::string& name) {
-    return is_part_name(name, file) &&
-           std::none_of(keep.begin(), keep.end(), [&](const PartEntry& part) { return part.name == name; });
+    const auto part = find_drafted(name).value_or(name);
+    return is_part_name(part, file) &&
+           std::none_of(keep.begin(), keep.end(), [&](const PartEntry& kept) { return kept.name == name; });
   });
   remove_abandoned_drafts(path);
-  for (const auto& part : keep) remove_abandoned_drafts(path.parent_path() / part.name);
 }
 
 std::string list_of(const std::vector<PartEntry>& parts) {
@@ -162,7 +162,9 @@ struct Plan {
   TrainingPosition position;
 };
 
-Plan plan_parts(const Path& path, const TrainingPosition& position, Communicator& communicator) {
+// Rank 0 says where: all see the same storage.
+Plan plan_parts(const Path& given, const TrainingPosition& position, Communicator& communicator) {
+  const Path path = share_result(communicator, 0, [&] { return place_of(given).string(); });
   const auto save = share_result(communicator, 0, [] { return make_secret().substr(0, 8); });
   Plan plan{path, {}, position};
   for (Rank rank = 0; rank < communicator.size(); ++rank)
@@ -294,12 +296,11 @@ Path followed(const Path& path) {
 
 }  // namespace
 
-void save_checkpoint(const Path& given, const TrainingState& state, const TrainingPosition& position,
+void save_checkpoint(const Path& path, const TrainingState& state, const TrainingPosition& position,
                      Communicator& communicator, const CheckpointOptions& options) {
-  const Path path = place_of(given);
   if (options.sharded) return save_sharded(path, state, position, communicator);
   share_result(communicator, 0, [&] {
-    save_whole(path, state, position);
+    save_whole(place_of(path), state, position);
     return std::string();
   });
 }

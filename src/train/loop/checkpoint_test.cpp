@@ -117,6 +117,7 @@ TEST(Checkpoint, never_mixes_the_parts_of_two_runs_and_keeps_the_whole_one) {
   const auto killed = names_in(other);
   std::filesystem::copy(other.path() / killed[1], directory.path() / killed[1]);
   write_file(directory.path() / "c.writing-0123abcd", "half a list");
+  write_file(directory.path() / "c.step-4.01234567.1-of-2.writing-0123abcd", "half a part");
   Trained first(1);
   const double next = first.step();
   on_ranks(2, [&](const World& world) {
