@@ -8,9 +8,7 @@
 
 namespace {
 
-void read_all_of(std::string_view text) {
-  gradwire::parse_flight_dump(text, "fuzz");
-}
+void read_all_of(std::string_view text) { gradwire::parse_flight_dump(text, "fuzz"); }
 
 }  // namespace
 
