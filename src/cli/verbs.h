@@ -10,10 +10,13 @@ namespace gradwire {
 
 void add_compare_verb(CLI::App& app, int& exit_code);
 void add_train_verb(CLI::App& app, int& exit_code);
-void add_bench_verb(CLI::App& app, int& exit_code);  // and the hidden `bench-rank`, which its rank processes run
+void add_bench_verb(CLI::App& app,
+                    int& exit_code);  // and the hidden `bench-rank`, which its rank processes run
 void add_run_verb(CLI::App& app, int& exit_code);
 void add_topo_verb(CLI::App& app, int& exit_code);
 void add_list_verb(CLI::App& app, int& exit_code);
 void add_validate_verb(CLI::App& app, int& exit_code);
+void add_describe_verb(CLI::App& app,
+                       int& exit_code);  // hidden: writes shell completions and manual pages to a folder
 
 }  // namespace gradwire
