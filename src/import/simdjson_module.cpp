@@ -165,7 +165,8 @@ ProfileEvent read_event(simdjson::ondemand::object object) {
 class SimdjsonParser final : public EventParser {
  public:
   std::optional<ProfileEvent> find_event(const JsonPiece& piece) override {
-    if (auto event = find({piece.text.data(), piece.text.size(), piece.room})) return event;
+    const simdjson::padded_string_view text(piece.text.data(), piece.text.size(), piece.room);
+    if (auto event = find(text)) return event;
     mended_ = simdjson::padded_string(with_quotes_escaped(piece.text));
     return find(mended_);
   }
