@@ -33,6 +33,7 @@ void add_verbs(CLI::App& app, int& exit_code) {
   gradwire::add_topo_verb(app, exit_code);
   gradwire::add_list_verb(app, exit_code);
   gradwire::add_validate_verb(app, exit_code);
+  gradwire::add_describe_verb(app, exit_code);
   for (CLI::App* verb : app.get_subcommands([](const CLI::App* v) { return !v->get_group().empty(); }))
     verb->group("Verbs");
 }

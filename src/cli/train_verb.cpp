@@ -92,9 +92,9 @@ std::string find_trainer() {
   const auto beside = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "gradwire-train";
   if (!std::filesystem::exists(beside))
     throw ConfigError(
-        "there is no gradwire-train beside this program: it was built without libtorch. Install that "
-        "(Debian: "
-        "libtorch-dev libopenblas0-openmp) and build again");
+        "there is no gradwire-train beside this program: install the package gradwire-train, or, where "
+        "Gradwire was built without libtorch, install that (Debian: libtorch-dev libopenblas0-openmp) and "
+        "build again");
   return beside.string();
 }
 

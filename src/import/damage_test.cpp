@@ -18,6 +18,8 @@
 namespace gradwire {
 namespace {
 
+using std::string_literals::operator""s;
+
 std::string damaged(std::string text, std::mt19937& random) {
   const int wounds = 1 + static_cast<int>(random() % 4);
   for (int i = 0; i < wounds && !text.empty(); ++i) {
@@ -87,7 +89,7 @@ TEST(Damage, to_a_log_is_survived) {
 }
 
 TEST(Damage, to_dumps_reports_and_scripts_is_survived) {
-  expect_harmless(std::string("\x80\x02}q\0X\x07\0\0\0entries]q\x01}(X\x06\0\0\0seq_idK\x07u\x85s.", 43),
+  expect_harmless("\x80\x02}q\0X\x07\0\0\0entries]q\x01}(X\x06\0\0\0seq_idK\x07u\x85s."s,
                   [](const std::string& text) { parse_flight_dump(text, "d"); });
   expect_harmless(
       R"({"entries": [{"collective_seq_id": 3, "process_group": ["0", "d"], "state": "x", "input_sizes": [[1]]}]})",
