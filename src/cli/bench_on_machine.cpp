@@ -72,22 +72,13 @@ class HostBackend {
   BackendCost cost_;
 };
 
-// Variables of the user's shell that would also change what NCCL does there.
-NcclSettings settings_here() {
-  std::map<std::string, std::string> environment;
-  for (const char* name : {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_ALGO", "NCCL_PROTO",
-                           "NCCL_NVLS_ENABLE", "NCCL_NET_GDR_LEVEL"})
-    if (const char* value = std::getenv(name)) environment[name] = value;
-  return nccl_settings(environment);
-}
-
 std::vector<PricedRow> price(const PriceOptions& options, const Machine& machine) {
   std::vector<PricedRow> rows;
   const int ranks = static_cast<int>(machine.gpus.size());
   for (const std::string& backend : options.backends) {
     if (backend != "nccl" && options.collective != Collective::all_reduce)
       throw ConfigError(fmt::format("{} with --on: only all_reduce has a model", backend));
-    const NcclModel model(machine, default_calibration(), settings_here());
+    const NcclModel model(machine, default_calibration(), nccl_settings_here());
     std::optional<HostBackend> host;
     if (backend != "nccl") host.emplace(options, backend);
     for (const Bytes bytes : options.sizes) {

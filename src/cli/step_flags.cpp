@@ -78,6 +78,7 @@ StepOptions step_options(const StepFlags& flags, const Workload& workload) {
   options.optimizer = flags.optimizer;
   options.data = flags.data_ms / 1e3;
   options.backend = flags.backend;
+  options.nccl = nccl_settings_here();
   if (flags.step_ms != 0) options.anchor = Anchor{flags.step_ms / 1e3, options.batch, 1, options.precision};
   check_options(options);
   return options;

@@ -25,7 +25,7 @@ report of the files given; docs/accuracy.md is that of both files.
 Examples:
   gradwire validate presets/measured/collectives.jsonl
   gradwire validate presets/measured/*.jsonl --markdown docs/accuracy.md
-  gradwire validate presets/measured/collectives.jsonl --fit > calibration.yaml
+  gradwire validate presets/measured/collectives.jsonl --fit > nccl.yaml
 )";
 
 constexpr int kShownPoints = 30;

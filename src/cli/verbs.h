@@ -18,5 +18,7 @@ void add_run_verb(CLI::App& app, int& exit_code);
 void add_topo_verb(CLI::App& app, int& exit_code);
 void add_list_verb(CLI::App& app, int& exit_code);
 void add_validate_verb(CLI::App& app, int& exit_code);
+void add_describe_verb(CLI::App& app,
+                       int& exit_code);  // hidden: writes shell completions and manual pages to a folder
 
 }  // namespace gradwire

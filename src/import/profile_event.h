@@ -37,16 +37,15 @@ std::optional<Nanoseconds> find_nanoseconds(std::string_view microseconds);
 // Owns the parser's memory; one thread.
 class EventParser {
  public:
-  EventParser();
-  ~EventParser();
+  virtual ~EventParser() = default;
   // What it gives borrows from the piece and from the parser until the next call. Nothing where it is no JSON,
   // also not with its quotes mended.
-  std::optional<ProfileEvent> find_event(const JsonPiece&);
-
- private:
-  struct Memory;
-  std::unique_ptr<Memory> memory_;
+  virtual std::optional<ProfileEvent> find_event(const JsonPiece&) = 0;
 };
+
+// By the module simdjson (base/module.h); throws ConfigError where it is missing. The second is its entry.
+std::unique_ptr<EventParser> make_event_parser();
+extern "C" EventParser* gradwire_make_event_parser();
 
 // The text with quotes inside of strings escaped: a quote ends a string only before , : } or ]. What traces
 // before PyTorch 2.14 need where names have quotes.

@@ -99,7 +99,7 @@ void note_damage(Profile& profile, const std::string& damage) {
 Profile read_profile(ByteSource& source, const std::string& name) {
   JsonPieces pieces(source, "traceEvents");
   ProfileBuilder builder(name);
-  EventParser parser;
+  const std::unique_ptr<EventParser> parser = make_event_parser();
   Profile& profile = builder.profile();
   while (const auto piece = pieces.next()) {
     if (!piece->key.empty()) {
@@ -108,7 +108,7 @@ Profile read_profile(ByteSource& source, const std::string& name) {
     }
     ++profile.events;
     if (is_passed_over(piece->text)) continue;
-    if (const auto event = parser.find_event(*piece))
+    if (const auto event = parser->find_event(*piece))
       builder.add(*event);
     else
       ++profile.broken;

@@ -48,10 +48,11 @@ void read_nvlink(const YamlMap& entry, Gpu& gpu) {
 void read_pcie(const YamlMap& entry, Gpu& gpu) {
   const auto pcie = entry.find_map("pcie");
   if (!pcie) entry.fail("pcie", "a map of gen, width and p2p");
-  pcie->only({"gen", "width", "p2p"});
+  pcie->only({"gen", "width", "p2p", "desktop"});
   gpu.pcie_gen = static_cast<int>(pcie->number("gen", {1, 6}));
   gpu.pcie_width = pcie->find_integer("width", {1, 16}).value_or(16);
   gpu.pcie_p2p = pcie->find_flag("p2p").value_or(false);
+  gpu.desktop = pcie->find_flag("desktop").value_or(false);
 }
 
 Gpu gpu_preset(const YamlMap& entry) {

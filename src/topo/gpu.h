@@ -23,6 +23,7 @@ struct Gpu {
   bool nvswitch = false;                   // sold on boards with NVSwitch (A100 SXM and later)
   int pcie_gen = 0, pcie_width = 16;
   bool pcie_p2p = false;       // peer access over PCIe; GeForce since the 20 series has none
+  bool desktop = false;        // sold for desktops: two of them share a processor's 16 lanes
   double c2c_bytes_per_s = 0;  // to its Grace, one way, nominal
   double usual_gbit = 0, usual_cards_per_gpu = 0;  // of networks such GPUs commonly have; 0: not known
   std::vector<std::string> aliases, matches;       // other ids; what nvidia-smi calls it

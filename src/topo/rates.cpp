@@ -55,9 +55,10 @@ struct Shares {
 Rate read_socket(const YamlMap& entry, const Shares& shares) {
   const auto link = entry.find_map("socket_link");
   if (!link) return {};
-  link->only({"links", "gb_per_s", "nccl"});
+  link->only({"links", "gb_per_s", "achieved", "nccl"});
   const double nominal = link->number("links", {1, 16}) * link->number("gb_per_s", kRate) * kGiga;
-  return {.bytes_per_s = nominal * shares.socket,
+  const auto achieved = link->find_number("achieved", kRate);
+  return {.bytes_per_s = achieved ? *achieved * kGiga : nominal * shares.socket,
           .nominal_bytes_per_s = nominal,
           .nccl_bytes_per_s = link->number("nccl", kRate) * kGiga,
           .latency = shares.socket_latency};

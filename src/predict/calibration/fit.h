@@ -1,25 +1,37 @@
-// Fits a calibration to measured times. The logarithm of a predicted time is close to linear in the factors,
-// so this is ridge regression repeated around the last answer (Gauss-Newton): every factor is drawn to 0,
-// that is to what the class above says, with the strength its class has; neighbouring knots of a ramp are
-// drawn together; rows that disagree with everything else count less each time round (Huber's weights).
+// Finds the constants of the NCCL model from measured sweeps: the most probable ones, given what is known of
+// each before (their priors) and all sweeps at once. The logarithm of a time is close to linear in the
+// logarithms of constants, so this is least squares repeated around the last answer (Gauss-Newton); rows that
+// disagree with everything else count less each time round (Huber's weights). Deterministic.
 #pragma once
 
 #include <span>
-#include <string>
+#include <vector>
 
-#include "predict/calibration/calibration.h"
+#include "predict/calibration/constants.h"
+#include "predict/nccl/choice.h"
+#include "predict/nccl/fabric.h"
 
 namespace gradwire {
 
-struct FitSample {
-  CalibrationClasses classes;
-  Seconds latency = 0, transfer = 0;  // what the rules say
+struct FitRow {
+  NcclChoice choice;  // what NCCL takes at this size
+  Bytes bytes = 0;
   Seconds measured = 0;
-  double weight = 1;
-  Correction known;  // taken for granted; what is fitted comes on top
-  std::string group;
 };
 
-Calibration fit(std::span<const FitSample>);
+struct FitSweep {
+  const NcclFabric* fabric = nullptr;  // borrowed
+  std::vector<FitRow> rows;
+  double weight = 1;  // of each row: 1 is an independent measurement
+};
+
+// What is known before: by default the priors of presets/nccl.yaml.
+struct FitStart {
+  NcclConstants values{}, spreads{};
+};
+FitStart nccl_prior_start();
+
+// Values and spreads; `unexplained` is left empty.
+Calibration fit(std::span<const FitSweep>, const FitStart& = nccl_prior_start());
 
 }  // namespace gradwire

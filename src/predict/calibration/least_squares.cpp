@@ -9,13 +9,9 @@ namespace gradwire {
 LeastSquares::LeastSquares(std::size_t unknowns)
     : size_(unknowns), matrix_(unknowns * unknowns), right_(unknowns) {}
 
-void LeastSquares::pull(std::size_t column, double strength) { at(column, column) += strength; }
-
-void LeastSquares::pull_together(std::size_t one, std::size_t other, double strength) {
-  at(one, one) += strength;
-  at(other, other) += strength;
-  at(one, other) -= strength;
-  at(other, one) -= strength;
+void LeastSquares::pull(std::size_t column, double to, double strength) {
+  at(column, column) += strength;
+  right_[column] += strength * to;
 }
 
 void LeastSquares::add(std::span<const Term> terms, double target, double weight) {
@@ -25,8 +21,8 @@ void LeastSquares::add(std::span<const Term> terms, double target, double weight
   }
 }
 
-std::vector<double> LeastSquares::solve() const {
-  std::vector<double> lower = matrix_, x = right_;
+std::vector<double> LeastSquares::factor() const {
+  std::vector<double> lower = matrix_;
   const auto l = [&](std::size_t row, std::size_t column) -> double& { return lower[row * size_ + column]; };
   for (std::size_t j = 0; j < size_; ++j) {
     for (std::size_t k = 0; k < j; ++k) l(j, j) -= l(j, k) * l(j, k);
@@ -37,6 +33,11 @@ std::vector<double> LeastSquares::solve() const {
       l(i, j) /= l(j, j);
     }
   }
+  return lower;
+}
+
+std::vector<double> LeastSquares::substitute(const std::vector<double>& lower, std::vector<double> x) const {
+  const auto l = [&](std::size_t row, std::size_t column) { return lower[row * size_ + column]; };
   for (std::size_t i = 0; i < size_; ++i) {
     for (std::size_t k = 0; k < i; ++k) x[i] -= l(i, k) * x[k];
     x[i] /= l(i, i);
@@ -46,6 +47,19 @@ std::vector<double> LeastSquares::solve() const {
     x[i] /= l(i, i);
   }
   return x;
+}
+
+std::vector<double> LeastSquares::solve() const { return substitute(factor(), right_); }
+
+std::vector<double> LeastSquares::spreads() const {
+  const auto lower = factor();
+  std::vector<double> spreads(size_);
+  for (std::size_t i = 0; i < size_; ++i) {
+    std::vector<double> unit(size_);
+    unit[i] = 1;
+    spreads[i] = std::sqrt(substitute(lower, std::move(unit))[i]);
+  }
+  return spreads;
 }
 
 }  // namespace gradwire

@@ -17,12 +17,14 @@ class LeastSquares {
 
   explicit LeastSquares(std::size_t unknowns);
 
-  void pull(std::size_t column, double strength);                           // to 0
-  void pull_together(std::size_t one, std::size_t other, double strength);  // to each other
+  void pull(std::size_t column, double to, double strength);
   void add(std::span<const Term>, double target, double weight);  // sum(factor x unknown) should be target
   std::vector<double> solve() const;
+  std::vector<double> spreads() const;  // standard deviation of each unknown, where weights are 1 / variance
 
  private:
+  std::vector<double> factor() const;
+  std::vector<double> substitute(const std::vector<double>& lower, std::vector<double> right) const;
   double& at(std::size_t row, std::size_t column) { return matrix_[row * size_ + column]; }
 
   std::size_t size_;

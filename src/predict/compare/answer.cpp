@@ -8,18 +8,64 @@
 namespace gradwire {
 namespace {
 
-// Two steps of the same computing: what they have in common errs alike and cancels; what collectives add
-// errs on its own.
-double link_error(const Contender& a, const Contender& b) {
-  constexpr double kCommon = 0.02;  // of two steps that differ in their wires alone: run to run
-  if (same_way(a, b)) return std::hypot(kCommon, kCommon);
-  const auto own = [&](const Contender& c) {
-    const double added =
-        (c.estimate.parts.comm_exposed + 0.5 * c.estimate.parts.comm_overlapped) / c.estimate.step;
-    const double wires = std::max(c.wires.relative_error, 0.1) * added;
-    return wires * wires + kCommon * kCommon;
+// Where a ratio of two steps may lie: what moves it up and what moves it down add up as squares.
+class Range {
+ public:
+  void move(double factor) {
+    const double by = std::log(factor);
+    (by > 0 ? up_ : down_) += by * by;
+  }
+  double low() const { return std::exp(-std::sqrt(down_)); }
+  double high() const { return std::exp(std::sqrt(up_)); }
+
+ private:
+  double up_ = 0, down_ = 0;
+};
+
+// Steps of one computing on wires whose times are multiplied.
+class WhatIf {
+ public:
+  WhatIf(const Workload& workload, const StepOptions& options, const StepModel& model)
+      : workload_(workload), options_(options), model_(model) {}
+
+  double step(const Contender& contender, double times) const {
+    Wires wires = contender.wires;
+    wires.all_reduce = [times, &contender](Bytes bytes) { return times * contender.wires.all_reduce(bytes); };
+    return estimate_step(workload_, contender.machine.gpu, wires, options_, model_).step;
+  }
+
+ private:
+  const Workload& workload_;
+  const StepOptions& options_;
+  const StepModel& model_;
+};
+
+double spread_of(const Wires& wires) {
+  return wires.doubt.total() > 0 ? wires.doubt.total() : wires.relative_error / kEightOfTen;
+}
+
+// What constants of the NCCL model do to both machines' collectives, and where data goes the same way also what
+// they leave open, moves both steps; the rest moves one of them.
+Range link_range(const Contender& better, const Contender& worse, const WhatIf& what_if) {
+  constexpr double kRunToRun = 0.03;  // of two steps that differ in their wires alone
+  Range range;
+  for (const double by : {-kRunToRun, kRunToRun}) range.move(1 + by);
+  if (same_way(better, worse)) return range;
+  const double before = what_if.step(worse, 1) / what_if.step(better, 1);
+  const auto move = [&](double of_better, double of_worse) {
+    for (const double side : {-kEightOfTen, kEightOfTen})
+      range.move(what_if.step(worse, std::exp(side * of_worse)) /
+                 what_if.step(better, std::exp(side * of_better)) / before);
   };
-  return std::sqrt(own(a) + own(b));
+  if (better.wires.path == worse.wires.path) {
+    const double both = spread_of(worse.wires);
+    move(both, both);
+    move(0, ratio_spread(better.wires, 1, worse.wires, 1));
+  } else {
+    move(spread_of(better.wires), 0);
+    move(0, spread_of(worse.wires));
+  }
+  return range;
 }
 
 // How long the same computing takes is an estimate unless it was measured: where it takes longer links matter
@@ -47,8 +93,8 @@ double gain_if_host_hides(const Workload& workload, const Contender& contender, 
 }
 
 // Both with the same computing; `hiding` is what the factor is multiplied by if host memory hides.
-Effect link_effect(const Contender& better, const Contender& worse, double hiding) {
-  const double speedup = each(better) / each(worse), error = link_error(better, worse);
+Effect link_effect(const Contender& better, const Contender& worse, double hiding, const Range& range) {
+  const double speedup = each(better) / each(worse);
   Effect effect{speedup, speedup, speedup};
   const double unsure = better.estimate.computing_error;
   if (unsure > 0)
@@ -57,8 +103,8 @@ Effect link_effect(const Contender& better, const Contender& worse, double hidin
       effect.low = std::min(effect.low, other);
       effect.high = std::max(effect.high, other);
     }
-  effect.low *= std::min(1.0, hiding) / (1 + error);
-  effect.high *= std::max(1.0, hiding) * (1 + error);
+  effect.low *= std::min(1.0, hiding) * range.low();
+  effect.high *= std::max(1.0, hiding) * range.high();
   return effect;
 }
 
@@ -93,6 +139,18 @@ bool is_certain(const Effect& effect) {
   return effect.low >= 1 / kNearly && effect.high <= kNearly;
 }
 
+Sure how_sure(const Effect& effect) {
+  if (is_certain(effect)) return Sure::yes;
+  constexpr double kSixOfTen = 0.8416 / kEightOfTen;  // of the range's width: three of five
+  const auto nearer = [&](double end) { return effect.speedup * std::pow(end / effect.speedup, kSixOfTen); };
+  return is_certain({effect.speedup, nearer(effect.low), nearer(effect.high)}) ? Sure::probably
+                                                                               : Sure::cant_tell;
+}
+
+std::string_view to_string(Sure sure) {
+  return sure == Sure::yes ? "yes" : sure == Sure::probably ? "probably" : "cant_tell";
+}
+
 Answer judge(const Workload& workload, const Contender& better, const Contender& worse,
              const StepOptions& options, const StepModel& model) {
   Answer answer;
@@ -105,11 +163,13 @@ Answer judge(const Workload& workload, const Contender& better, const Contender&
                                   : estimate_step(workload, worse.machine.gpu, better.wires, options, model);
   answer.count = double(better.wires.ranks) / worse.wires.ranks;
   const auto gain = [&](const Contender& one) { return gain_if_host_hides(workload, one, options, model); };
-  answer.link = link_effect(rewired, worse, same_way(rewired, worse) ? 1 : gain(rewired) / gain(worse));
+  answer.link = link_effect(rewired, worse, same_way(rewired, worse) ? 1 : gain(rewired) / gain(worse),
+                            link_range(rewired, worse, WhatIf(workload, options, model)));
   if (!answer.alike) answer.gpu = gpu_effect(better, rewired, model);
   static_cast<Effect&>(answer) = product(answer.count, answer.gpu, answer.link);
   answer.verdict = verdict_of(answer);
   answer.certain = is_certain(answer);
+  answer.sure = how_sure(answer);
   answer.reason = reason_of(answer, better, {rewired, worse});
   answer.sentence = sentence_of(workload, answer);
   return answer;

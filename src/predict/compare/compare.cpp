@@ -126,6 +126,7 @@ Contender with_ideal_wires(const Workload& workload, const Contender& contender,
   ideal.wires.all_reduce = [](Bytes) { return 0.0; };
   ideal.wires.through_host = false;
   ideal.wires.relative_error = 0;
+  ideal.wires.doubt = {};
   ideal.wires.narrowest_link = "none";
   ideal.wires.path = "no limits";
   ideal.estimate = estimate_step(workload, ideal.machine.gpu, ideal.wires, options, model);

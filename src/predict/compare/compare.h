@@ -33,11 +33,17 @@ struct Effect {
 Verdict verdict_of(const Effect&);
 bool is_certain(const Effect&);  // the range does not contradict the verdict
 
+// yes: that range; probably: the range that holds three of five instead of four.
+enum class Sure { yes, probably, cant_tell };
+Sure how_sure(const Effect&);
+std::string_view to_string(Sure);
+
 // Its own factor is throughput of the better connected machine over that of the worse one; where equal GPUs
 // differ in number, of the one with more of them.
 struct Answer : Effect {
   Verdict verdict = Verdict::no_difference;
-  bool certain = true;        // the range does not contradict the verdict
+  bool certain = true;  // the range does not contradict the verdict
+  Sure sure = Sure::yes;
   std::string better, worse;  // the machines compared: better and worse connected, or more and fewer GPUs
   // That factor is the product of these. The link's is what the worse machine's computing would gain on the
   // better one's wires; the GPU's is what is left, 1 when both compute alike (the same GPU, or a measured

@@ -42,8 +42,9 @@ TEST(Compare, NvlinkDoesNotMatterForResnet50AtBatch64) {
 TEST(Compare, NvlinkIsDecisiveForGpt2AtBatch4OnTwoGpus) {
   const auto answer = ask("gpt2", 4, {"2x-titan-rtx-nvlink", "2x-titan-rtx-pcie"}).answer;
   EXPECT_EQ(answer.verdict, Verdict::helps) << answer.sentence;
-  EXPECT_GT(answer.speedup, 1.15);
-  EXPECT_THAT(answer.sentence, HasSubstr("Yes for gpt2"));
+  EXPECT_GT(answer.speedup, 1.1);
+  EXPECT_GT(answer.low, 0.98) << "a bridge never hurts";
+  EXPECT_GT(answer.high, 1.29) << "what was measured";
 }
 
 TEST(Compare, TwoNodesOn10GbEthernetMakeNvlinkIrrelevantAgain) {
@@ -84,7 +85,7 @@ TEST(Compare, SaysWhatTheGpuDoesAndWhatTheLinkDoes) {
   EXPECT_GT(answer.link.speedup, 1.05);
   EXPECT_NEAR(answer.speedup, answer.gpu.speedup * answer.link.speedup, 1e-9);
   EXPECT_LT(answer.link.high / answer.link.low, answer.high / answer.low) << "the link is known better";
-  EXPECT_THAT(answer.sentence, HasSubstr("and the link alone helps: GPU"));
+  EXPECT_THAT(answer.sentence, HasSubstr("the link alone"));
   EXPECT_THAT(answer.sentence, HasSubstr("link 1.1"));
 }
 
@@ -155,9 +156,12 @@ TEST(Compare, ARangeThatSpansOneIsNoAnswer) {
   EXPECT_FALSE(is_certain({0.8, 0.6, 1.1}));
   EXPECT_TRUE(is_certain({1.02, 0.99, 1.06}));
   EXPECT_FALSE(is_certain({1.02, 0.8, 1.3})) << "half or twice as likely as none is not 'none'";
+  EXPECT_EQ(how_sure({1.3, 1.1, 1.5}), Sure::yes);
+  EXPECT_EQ(how_sure({1.3, 0.95, 1.7}), Sure::probably);
+  EXPECT_EQ(how_sure({1.1, 0.7, 1.7}), Sure::cant_tell);
   const auto answer = ask("resnet50", 64, {"2x-a100-pcie-nvlink", "2x-v100-sxm-pcie"}).answer;
   ASSERT_LT(answer.low, 1) << answer.sentence;
-  EXPECT_THAT(answer.sentence, HasSubstr("Can't tell for resnet50"));
+  EXPECT_THAT(answer.sentence, HasSubstr("Probably for resnet50"));
 }
 
 TEST(Compare, HiddenCollectivesCostWhatTheySlow) {
@@ -212,9 +216,26 @@ std::vector<std::string> remedies_of(const Comparison& result) {
   return all;
 }
 
+// The founding question, four bridges in a box of eight: published gains are 1.05 to 1.46.
+TEST(Compare, BridgesInABoxOfEightTakeTrafficOffWhatAllShare) {
+  NodeSpec with;
+  with.gpu = "rtx2080ti", with.gpus = 8, with.cpu = CpuMaker::intel;
+  NodeSpec without = with;
+  with.name = "box8", without.name = "box8p";
+  with.intra = Intra::nvlink_pairs, without.intra = Intra::pcie;
+  StepOptions options;
+  options.batch = 4;
+  const auto answer =
+      compare(build_model("bert-large"), {build_machine(with), build_machine(without)}, options).answer;
+  EXPECT_LT(answer.low, 1.3) << answer.sentence;
+  EXPECT_GT(answer.high, 1.3) << answer.sentence;
+  EXPECT_GT(answer.low, 0.98) << answer.sentence;
+  EXPECT_THAT(answer.reason, HasSubstr("every byte crosses a GPU's PCIe slot, both ways twice, here once"));
+}
+
 TEST(Compare, OtherPlacesOfTheGpusAreTried) {
   EXPECT_THAT(remedies_of(ask("gpt2", 4, {"2*1x-rtx3090@10gbe"})), Contains("all 2 GPUs in one node"));
-  EXPECT_THAT(remedies_of(ask("gpt2", 4, {"2x-rtx4090-pcie-sys"})), Contains(HasSubstr("GPUs on")));
+  EXPECT_THAT(remedies_of(ask("gpt2", 4, {"8x-rtx4090-pcie-pix"})), Contains(HasSubstr("GPUs on")));
   EXPECT_THAT(remedies_of(ask("gpt2", 4, {"2x-rtx3090-pcie"})), Contains("an NVLink bridge"));
   EXPECT_THAT(remedies_of(ask("gpt2", 4, {"2*2x-rtx3090-nvlink@1gbe"})), Contains("one node alone"));
   EXPECT_THAT(remedies_of(ask("gpt2", 4, {"2x-rtx4090-pcie"})), Not(Contains(HasSubstr("bridge"))));

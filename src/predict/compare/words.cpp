@@ -37,6 +37,26 @@ std::string cost(const Contender& contender) {
   return text;
 }
 
+double load_on(const std::string& resource, const Contender& contender) {
+  for (const auto& one : contender.wires.loads)
+    if (one.name == resource) return one.load;
+  return 0;
+}
+
+std::string times(double count) {
+  return count == 0 ? "never" : count == 1 ? "once" : count == 2 ? "twice" : fmt::format("{:g} times", count);
+}
+
+// What holds up the slower one, and how much of that load the other takes off.
+std::string crowded(const Contender& slow, const Contender& fast) {
+  if (slow.wires.loads.empty() || fast.wires.loads.empty() || slow.wires.nodes > 1) return "";
+  const auto& narrowest = slow.wires.loads.front();
+  const double other = load_on(narrowest.name, fast);
+  if (other >= narrowest.load) return "";
+  return fmt::format("; there every byte crosses {} {}, here {}", narrowest.name, times(narrowest.load),
+                     times(other));
+}
+
 std::string how_much(const Effect& effect) {
   return fmt::format("{:.2f}x ({:.2f} to {:.2f})", effect.speedup, effect.low, effect.high);
 }
@@ -105,22 +125,27 @@ std::string reason_of(const Answer& answer, const Contender& better, const Rewir
                       cost(slow));
   if (fast.estimate.communication == 0) return text;
   if (same_way(fast, slow)) return text + " on both";
+  const auto why = crowded(slow, fast);
   if (way(fast) == way(slow))
-    return text + fmt::format(" on {}, {} and {} on {}", slow.machine.name,
-                              milliseconds(fast.estimate.communication), cost(fast), better.machine.name);
-  return text +
-         fmt::format(", {} {} and {}", way(fast), milliseconds(fast.estimate.communication), cost(fast));
+    return text + fmt::format(" on {}, {} and {} on {}{}", slow.machine.name,
+                              milliseconds(fast.estimate.communication), cost(fast), better.machine.name,
+                              why);
+  return text + fmt::format(", {} {} and {}{}", way(fast), milliseconds(fast.estimate.communication),
+                            cost(fast), why);
 }
 
 std::string sentence_of(const Workload& workload, const Answer& answer) {
   if (answer.better == answer.worse)
     return fmt::format("It does not matter for {}: {} and {} are the same machine.", workload.name,
                        answer.better, answer.worse);
-  const auto* word = !answer.certain                    ? "Can't tell"
-                     : answer.verdict == Verdict::helps ? "Yes"
-                     : answer.verdict == Verdict::hurts ? "No"
+  const bool told = answer.sure != Sure::cant_tell;
+  const bool probably = answer.sure == Sure::probably;
+  const auto* word = !told                              ? "Can't tell"
+                     : answer.verdict == Verdict::helps ? (probably ? "Probably" : "Yes")
+                     : answer.verdict == Verdict::hurts ? (probably ? "Probably not" : "No")
+                     : probably                         ? "Probably it does not matter"
                                                         : "It does not matter";
-  const bool plain = answer.certain || more_of_the_same(answer);
+  const bool plain = told || more_of_the_same(answer);
   const auto gives = plain ? how_much(answer)
                            : fmt::format("{:.2f}x, but anything from {:.2f} to {:.2f} is possible",
                                          answer.speedup, answer.low, answer.high);

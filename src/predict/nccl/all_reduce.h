@@ -1,37 +1,46 @@
 // How long NCCL takes for a collective on a machine, which algorithm and protocol it picks, which way the
-// data goes and which link holds it up. Rules (docs/nccl-model.md) give a first time; a calibration, fitted
-// to measured sweeps and kept apart from the rules, corrects it by class of machine and by size.
+// data goes and which resource holds it up. The fabric is walked from the machine's links, NCCL's tuner
+// chooses, and the choice is priced with the constants of presets/nccl.yaml (docs/nccl-model.md).
 //
-// Making a model walks the machine's links once (some 10 us); after that each call costs about a microsecond,
+// Making a model walks the machine's links once (some 20 us); after that each call costs about a microsecond,
 // is const and may be made from any thread.
 #pragma once
 
 #include <string>
 
 #include "base/units.h"
-#include "predict/calibration/calibration.h"
+#include "predict/calibration/constants.h"
 #include "predict/nccl/fabric.h"
-#include "predict/nccl/settings.h"
-#include "predict/nccl/terms.h"
+#include "predict/nccl/predictor.h"
 #include "topo/machine.h"
 
 namespace gradwire {
 
 struct AllReduceEstimate {
   Seconds time = 0;
-  double bus_gbps = 0;    // bytes / time x 2(n-1)/n for an all-reduce, as nccl-tests prints it
-  std::string algorithm;  // "Ring", "Tree", "NVLS", "NVLSTree"; "none" for one rank
-  std::string protocol;   // "LL", "LL128", "Simple"
-  std::string path;       // "NVLink", "PCIe peer to peer", "host memory", "NVLink + InfiniBand"
+  Seconds low = 0, high = 0;  // eight of ten measurements should lie between
+  double bus_gbps = 0;        // bytes / time x 2(n-1)/n for an all-reduce, as nccl-tests prints it
+  std::string algorithm;      // "Ring", "Tree", "NVLS", "NVLSTree"; "none" for one rank
+  std::string protocol;       // "LL", "LL128", "Simple"
+  std::string path;           // "NVLink", "PCIe peer to peer", "host memory", "NVLink + InfiniBand"
   int channels = 0;
-  std::string narrowest_link;  // "GPU1 > CPU0 (PCIe 4 x16), crossed twice"
-  double relative_error = 0;   // to expect for this class and size, from cross-validation
+  std::string narrowest_link;  // "PCIe slot of GPU0, both ways: 2 bytes for each"
+  double relative_error = 0;   // to expect: half the width of that range
+};
+
+// A kind of resource that rings cross, the most loaded one of it: how often a byte does, and what it gives in all.
+// Capacity over load is the bus bandwidth that it alone would allow.
+struct ResourceLoad {
+  std::string name;  // "a GPU's PCIe slot, both ways"
+  double load = 0, capacity_gbps = 0;
 };
 
 class NcclModel {
  public:
   // All GPUs of the machine take part; see with_gpus() in topo/machine.h.
   explicit NcclModel(const Machine&, const Calibration& = default_calibration(), const NcclSettings& = {});
+  NcclModel(const NcclModel&) = delete;
+  NcclModel& operator=(const NcclModel&) = delete;
 
   AllReduceEstimate all_reduce(Bytes buffer_of_one_rank) const;
   AllReduceEstimate reduce_scatter(Bytes buffer_of_all_ranks) const;
@@ -39,16 +48,16 @@ class NcclModel {
   AllReduceEstimate broadcast(Bytes) const;
   Seconds all_reduce_time(Bytes) const;  // the same time without the words: no allocation
 
+  NcclDoubt doubt(Bytes bytes) const { return predictor_.doubt(bytes); }  // of an all-reduce
+
   const NcclFabric& fabric() const { return fabric_; }
+  std::vector<ResourceLoad> loads() const;  // inside a node, narrowest first
 
  private:
   AllReduceEstimate estimate(Bytes, double share, double bus_factor) const;
 
   NcclFabric fabric_;
-  NcclSettings settings_;
-  NcclTerms terms_;
-  Correction correction_;
-  ExpectedError error_;
+  NcclPredictor predictor_;
   std::string path_, narrowest_;
 };
 

@@ -17,7 +17,8 @@ TEST(NcclModel, SameSwitch4090sWithoutPeerAccessAreSlowerThanCardsWithUplinksOfT
   const auto neighbours = on("2x-rtx4090-pcie-pix"), apart = on("2x-rtx4090-pcie-phb");
   EXPECT_EQ(neighbours.path, "host memory");
   EXPECT_GT(neighbours.time, 1.05 * apart.time);
-  EXPECT_NE(neighbours.narrowest_link.find("shared by 2 hops"), std::string::npos)
+  EXPECT_NE(neighbours.narrowest_link.find("uplink"), std::string::npos) << neighbours.narrowest_link;
+  EXPECT_NE(neighbours.narrowest_link.find("crossed 4 times"), std::string::npos)
       << neighbours.narrowest_link;
 }
 
@@ -26,7 +27,7 @@ TEST(NcclModel, ABridgedPairIsFastAndAThirdGpuMakesTheRingAsSlowAsItsSlowestHop)
   EXPECT_EQ(pair.path, "NVLink");
   EXPECT_NE(three.path, "NVLink");
   EXPECT_GT(pair.bus_gbps, 40);
-  EXPECT_LT(three.bus_gbps, pair.bus_gbps / 2);
+  EXPECT_LT(three.bus_gbps, 0.6 * pair.bus_gbps);
 }
 
 TEST(NcclModel, NvswitchServesAnyNumberOfGpusAtTheFullRate) {
@@ -51,7 +52,7 @@ TEST(NcclModel, SmallBuffersTakeLl) {
 TEST(NcclModel, TurningPeerAccessOffSendsEverythingThroughHostMemoryAlsoBetweenBridgedCards) {
   const auto without = on("2x-rtx3090-nvlink", kLarge, nccl_settings({{"NCCL_P2P_DISABLE", "1"}}));
   EXPECT_EQ(without.path, "host memory");
-  EXPECT_GT(without.time, 5 * on("2x-rtx3090-nvlink").time);
+  EXPECT_GT(without.time, 2 * on("2x-rtx3090-nvlink").time);
 }
 
 TEST(NcclModel, OverSlowEthernetTheNetworkIsTheNarrowestLinkWhateverIsInside) {
@@ -66,7 +67,7 @@ TEST(NcclModel, ALargerBufferNeverTakesLess) {
        {"8x-h100-sxm-nvswitch", "2x-rtx4090-pcie-phb", "2*8x-a100-sxm-80-nvswitch@8x-hdr"}) {
     const NcclModel model(find_machine(machine));
     for (Bytes bytes = 8; bytes < (Bytes{1} << 36); bytes *= 2)
-      EXPECT_LT(model.all_reduce_time(bytes), model.all_reduce_time(2 * bytes)) << machine << " " << bytes;
+      EXPECT_LE(model.all_reduce_time(bytes), model.all_reduce_time(2 * bytes)) << machine << " " << bytes;
   }
 }
 
@@ -76,12 +77,54 @@ TEST(NcclModel, OneRankCostsNothing) {
   EXPECT_EQ(model.all_reduce(kLarge).algorithm, "none");
 }
 
+// Loads by hand. A flat ring of four through host memory: every slot carries a byte up and one down, every byte
+// is written to a memory and read from it. With pairs on one socket the reversed twin carries half: every slot
+// one way or the other at half the rate, and two of four hops leave PCIe.
+TEST(NcclModel, BridgesTakeTrafficOffSlotsAndMemory) {
+  const auto load = [](const char* name, const std::string& resource) {
+    const NcclModel model(find_machine(name));
+    for (const ResourceLoad& one : model.loads())
+      if (one.name.find(resource) != std::string::npos) return one.load;
+    return 0.0;
+  };
+  EXPECT_EQ(load("4x-rtx3090-pcie", "PCIe slot"), 2);
+  EXPECT_EQ(load("4x-rtx3090-pcie", "memory"), 8);
+  EXPECT_EQ(load("4x-rtx3090-nvlink", "PCIe slot"), 1);
+  EXPECT_EQ(load("4x-rtx3090-nvlink", "memory"), 4);
+  EXPECT_GT(on("4x-rtx3090-nvlink").bus_gbps, 1.5 * on("4x-rtx3090-pcie").bus_gbps);
+}
+
+TEST(NcclModel, PeerAccessEndsWhereVersionAndVariablesSay) {
+  NcclSettings old, recent;
+  old.version = 222, recent.version = 223;
+  EXPECT_EQ(on("4x-a40-pcie", kLarge, old).path, "PCIe peer to peer");
+  EXPECT_EQ(on("4x-a40-pcie", kLarge, recent).path, "host memory");
+  EXPECT_EQ(on("2x-a40-pcie", kLarge, recent).path, "PCIe peer to peer");
+  EXPECT_EQ(on("4x-a40-pcie", kLarge, nccl_settings({{"NCCL_P2P_LEVEL", "PIX"}})).path, "host memory");
+  recent.p2p_level = PathClass::sys;
+  EXPECT_EQ(on("4x-a40-pcie", kLarge, recent).path, "PCIe peer to peer");
+}
+
+TEST(NcclModel, VariablesChangeTimesAsWellAsWords) {
+  const auto with = [](const char* machine, const char* name, const char* value, Bytes bytes = kLarge) {
+    return on(machine, bytes, nccl_settings({{name, value}})).time / on(machine, bytes).time;
+  };
+  EXPECT_GT(with("dgx-a100", "NCCL_MAX_NCHANNELS", "2"), 2);
+  EXPECT_GT(with("dgx-a100", "NCCL_BUFFSIZE", "262144"), 1.02);
+  EXPECT_GT(with("dgx-a100", "NCCL_PROTO", "LL"), 1.3);
+  EXPECT_GT(with("dgx-a100", "NCCL_ALGO", "Tree"), 1.05);
+  EXPECT_GT(with("2x-rtx3090-pcie", "NCCL_SHM_DISABLE", "1"), 2);
+  EXPECT_GT(with("dgx-a100", "NCCL_PROTO", "Simple", 1024), 1.2);
+}
+
 TEST(NcclModel, AnAllGatherIsHalfAnAllReduceAndEveryEstimateHasAnErrorBar) {
   const NcclModel model(find_machine("8x-a100-sxm-80-nvswitch"));
   EXPECT_DOUBLE_EQ(2 * model.all_gather(kLarge).time, model.all_reduce(kLarge).time);
   EXPECT_DOUBLE_EQ(model.all_gather(kLarge).bus_gbps, model.all_reduce(kLarge).bus_gbps);
   EXPECT_GT(model.all_reduce(kLarge).relative_error, 0.01);
   EXPECT_LT(model.all_reduce(kLarge).relative_error, 0.5);
+  EXPECT_LT(model.all_reduce(kLarge).low, model.all_reduce(kLarge).time);
+  EXPECT_GT(model.all_reduce(kLarge).high, model.all_reduce(kLarge).time);
 }
 
 TEST(NcclSettings, ReadTheVariablesThatChangeTimes) {
@@ -89,6 +132,10 @@ TEST(NcclSettings, ReadTheVariablesThatChangeTimes) {
   EXPECT_EQ(settings.algorithm, NcclAlgorithm::ring);
   EXPECT_FALSE(settings.protocol.has_value());
   EXPECT_THROW(nccl_settings({{"NCCL_P2P_DISABLE", "yes"}}), ConfigError);
+  EXPECT_THROW(nccl_settings({{"NCCL_P2P_LEVEL", "near"}}), ConfigError);
+  EXPECT_THROW(nccl_settings({{"NCCL_MAX_NCHANNELS", "0"}}), ConfigError);
+  EXPECT_EQ(find_nccl_version("2.23.4"), 223);
+  EXPECT_EQ(find_nccl_version("new"), std::nullopt);
 }
 
 }  // namespace

@@ -27,32 +27,31 @@ constexpr std::array<std::array<double, kTreeSizes>, 3> kTreeShare = {{
 // (139-211).
 constexpr double kLlTotal[4][3] = {{39, 39, 20.4}, {87.7, 22.5, 19}, {141, 45, 35}, {282, 90, 70}};
 
+constexpr double kRingLl128[4] = {20, 20, 36.7, 40};  // of a channel
+constexpr double kTreeLl128[4][3] = {{20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 29}, {55.6, 31.7, 20}};
+constexpr double kTreeSimple[4][3] = {{26.5, 18.5, 10}, {24, 23.6, 17.8}, {38.7, 41.4, 36}, {70, 42.8, 24}};
+
 int row_of(int sm) { return sm >= 100 ? 3 : sm >= 90 ? 2 : sm >= 80 ? 1 : 0; }
 int column_of(int nodes) { return std::min(nodes, 3) - 1; }
-bool over_nvlink(const NcclFabric& f) { return f.link == NcclLink::nvlink || f.link == NcclLink::nvswitch; }
 
-// Rings of NCCL's search, doubled when they are connected: an NVLink ring takes one link, PCIe and networks
-// get two.
-int channel_count(const NcclFabric& fabric) {
-  if (!over_nvlink(fabric)) return 2;
-  const double ring = fabric.sm >= 100 ? 45 : fabric.sm >= 90 ? 30 : 20;
-  return std::clamp(2 * static_cast<int>(std::lround(fabric.node_gbps / ring)), 2, 32);
+// What the cards' data sheet says, as NCCL counts.
+double bus_rate(const NcclFabric& f) {
+  if (f.nodes == 1) return f.rings.believed_gbps;
+  const double inside = f.rings.believed_gbps > 0 ? f.rings.believed_gbps : HUGE_VAL;
+  return std::min(inside, f.network_nominal_gbps);
 }
 
-double bus_rate(const NcclFabric& fabric) {
-  if (fabric.nodes == 1) return fabric.node_gbps;
-  return fabric.node_gbps > 0 ? std::min(fabric.node_gbps, fabric.network_gbps) : fabric.network_gbps;
-}
+int block_count(const NcclFabric& f) { return std::max(2, f.rings.thread_blocks); }
 
 double latency_us(const NcclFabric& f, NcclAlgorithm algorithm, std::size_t p) {
   const double nodes = f.nodes, ranks = f.ranks;
   if (algorithm == NcclAlgorithm::nvls) return kNvlsInside + (f.nodes > 1 ? kNvlsNet : 0);
   if (algorithm == NcclAlgorithm::nvls_tree) return kNvlsInside + 2 * std::log2(nodes) * kNvlsTreeNet;
   if (algorithm == NcclAlgorithm::tree) {
-    const double inside = (over_nvlink(f) ? kTreeNvlink : kTreePcie)[p];
+    const double inside = (f.over_nvlink() ? kTreeNvlink : kTreePcie)[p];
     return kTreeBase[p] + 2 * ((ranks / nodes - 1) * inside + std::log2(nodes) * kTreeNet[p]);
   }
-  const double inside = (over_nvlink(f) ? kRingNvlink : kRingPcie)[p];
+  const double inside = (f.over_nvlink() ? kRingNvlink : kRingPcie)[p];
   const double steps = 2 * (ranks - 1), between = f.nodes > 1 ? 2 * (nodes - 1) : 0;
   return kRingBase[p] + (steps - between) * inside + between * kRingNet[p];
 }
@@ -67,36 +66,42 @@ double rate(const NcclFabric& f, NcclAlgorithm algorithm, std::size_t p, Bytes b
   const double bus = bus_rate(f), ring_to_buffer = f.ranks / (2.0 * (f.ranks - 1));
   const double ll_cap = kLlTotal[row_of(f.sm)][column_of(f.nodes)];
   const bool simple = p == 2;
-  if (p == 1 && (f.sm < 70 || !over_nvlink(f) || f.staged_network)) return 0;
+  const double channels = block_count(f) / 2.0;  // each is launched twice
+  if (p == 1 && (f.sm < 70 || !f.over_nvlink() || f.staged_network)) return 0;
   if (algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree) {
     if (!simple || !f.nvls || (algorithm == NcclAlgorithm::nvls) != (f.nodes == 1)) return 0;
-    const double inside = f.node_gbps * (f.sm >= 100 ? .74 : .85);
+    const double inside = f.rings.believed_gbps * (f.sm >= 100 ? .74 : .85);
     return f.nodes == 1 ? inside * f.ranks / (f.ranks + 1.0)
-                        : std::min(inside, f.network_gbps) * ring_to_buffer * 2;
+                        : std::min(inside, f.network_nominal_gbps) * ring_to_buffer * 2;
   }
   if (algorithm == NcclAlgorithm::tree) {
     const double tree = .92 * bus, two_nodes = f.nodes == 2 ? 2 : 1;
-    const double by_protocol[] = {std::min(tree / 3.8, ll_cap), tree * (f.nodes == 1 ? 7.0 / 9 : 120.0 / 128),
-                                  tree};
+    const int row = row_of(f.sm), column = column_of(f.nodes);
+    const double by_protocol[] = {
+        std::min(tree / 3.8, ll_cap),
+        std::min(tree * (f.nodes == 1 ? 7.0 / 9 : 120.0 / 128), channels * kTreeLl128[row][column]),
+        std::min(tree, channels * kTreeSimple[row][column])};
     return by_protocol[p] * .5 * two_nodes * tree_share(p, bytes);
   }
-  const double by_protocol[] = {std::min(.5 * bus, ll_cap), .92 * bus, bus};
+  const double by_protocol[] = {std::min(.5 * bus, ll_cap),
+                                std::min(.92 * bus, channels * kRingLl128[row_of(f.sm)]), bus};
   return by_protocol[p] * ring_to_buffer;
-}
-
-// Small buffers do not fill the channels (enqueue.cc, 1990-2116): a channel wants this much for each of its
-// threads.
-int used_channels(const NcclFabric& fabric, const NcclChoice& choice, Bytes bytes) {
-  constexpr double kThreads[] = {512, 640, 512}, kLeast[] = {8, 8, 64};
-  const auto p = static_cast<std::size_t>(choice.protocol);
-  const double ring = choice.algorithm == NcclAlgorithm::ring && p == 0 ? fabric.ranks : 1;
-  const double fills = static_cast<double>(bytes) / (kThreads[p] * kLeast[p] * ring);
-  return static_cast<int>(std::clamp(std::floor(fills), 1.0, static_cast<double>(channel_count(fabric))));
 }
 
 }  // namespace
 
-NcclChoice nccl_choice(const NcclFabric& fabric, const NcclSettings& settings, Bytes bytes) {
+// Small buffers do not fill the channels (enqueue.cc, 1990-2116): a channel wants this much for each of its
+// threads.
+int nccl_channels(const NcclFabric& fabric, const NcclChoice& choice, Bytes bytes) {
+  constexpr double kThreads[] = {512, 640, 512}, kLeast[] = {8, 8, 64};
+  const auto p = static_cast<std::size_t>(choice.protocol);
+  const double ring = choice.algorithm == NcclAlgorithm::ring && p == 0 ? fabric.ranks : 1;
+  const double fills = static_cast<double>(bytes) / (kThreads[p] * kLeast[p] * ring);
+  return static_cast<int>(std::clamp(std::floor(fills), 1.0, static_cast<double>(block_count(fabric))));
+}
+
+NcclChoice nccl_choice(const NcclFabric& fabric, Bytes bytes) {
+  const NcclSettings& settings = fabric.settings;
   constexpr std::array kAll = {NcclAlgorithm::tree, NcclAlgorithm::ring, NcclAlgorithm::nvls,
                                NcclAlgorithm::nvls_tree};
   NcclChoice best;
@@ -112,7 +117,7 @@ NcclChoice nccl_choice(const NcclFabric& fabric, const NcclSettings& settings, B
         std::tie(least, best.algorithm, best.protocol) = std::tuple(time, algorithm, NcclProtocol(p));
     }
   }
-  best.channels = used_channels(fabric, best, bytes);
+  best.channels = nccl_channels(fabric, best, bytes);
   return best;
 }
 

@@ -1,5 +1,5 @@
 // Which algorithm, protocol and how many channels NCCL's tuner picks for a size: its own cost tables, applied
-// to the fabric. It tells users what to look for in NCCL's log; the time comes from terms and calibration.
+// to the fabric. Its beliefs decide, whether they are right or not; price.h then says how long the choice takes.
 #pragma once
 
 #include "base/units.h"
@@ -13,6 +13,9 @@ struct NcclChoice {
   int channels = 1;
 };
 
-NcclChoice nccl_choice(const NcclFabric&, const NcclSettings&, Bytes);
+NcclChoice nccl_choice(const NcclFabric&, Bytes);
+
+// Thread blocks that a buffer of this size fills with that choice.
+int nccl_channels(const NcclFabric&, const NcclChoice&, Bytes);
 
 }  // namespace gradwire

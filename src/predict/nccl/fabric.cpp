@@ -3,30 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
-#include "predict/nccl/ring.h"
 #include "topo/path.h"
+#include "topo/rates.h"
 
 namespace gradwire {
 namespace {
 
-// Of the nominal rate, what NCCL gets with GPUDirect: records azure-nd96amsr-2node .94,
-// oci-oke-bm.gpu.b4.8-2node .95, gcp-a3mega-2node .91, aws-2x-p4de .84, stas-b200-4node .95.
-constexpr double kNetworkShare = 0.92;
-
-// Without GPUDirect data is copied through host memory; what one card then gets follows the host: 2.6 GB/s
-// with PCIe 3 (aws-p3dn-2node-efa; jeanzay-all_reduce_bench-32gb-n4 has 2.65 on each of 4), 6.4 with PCIe 4
-// (ncclt-293-a100pcie- 2node-hdr), 15 with PCIe 5 (moc-h100-roce-1gpu): 2.4 times for each generation.
-constexpr double kStagedCardPcie3 = 2.6, kStagedCardGrowth = 2.4;
-
-int pcie_gen(const Machine& machine) {
-  return machine.node.pcie_gen.value_or(std::max(machine.gpu.pcie_gen, 3));
-}
-
-double pcie_gbps(const Machine& machine) {
-  const int width = machine.node.pcie_width.value_or(16);
-  return 12.0 * std::exp2(pcie_gen(machine) - 3) * width / 16;  // as NCCL counts: topo.cc, 545-556
+double slot_gbps(const Machine& machine) {
+  const int generation = machine.node.pcie_gen.value_or(std::max(machine.gpu.pcie_gen, 3));
+  return pcie_rate(generation, machine.node.pcie_width.value_or(16)).nominal_bytes_per_s / 1e9;
 }
 
 // GPUDirect across sockets is as slow as a copy, or slower.
@@ -50,12 +36,12 @@ void add_network(const Machine& machine, const NcclSettings& settings, NcclFabri
   const bool direct = settings.gpudirect.value_or(network.gpudirect.value_or(false));
   fabric.network = network.kind.value_or(NetworkKind::ethernet);
   fabric.staged_network = !direct || (machine.gpus_per_node() == 1 && far_from_card(machine));
-  const double slot = fabric.pcie_gbps / (behind_root_complex(machine, cards) ? kIntelPenalty : 1);
-  double card = std::min(gbit / 8, slot) * kNetworkShare;
-  if (fabric.staged_network)
-    card = std::min(card, kStagedCardPcie3 * std::pow(kStagedCardGrowth, pcie_gen(machine) - 3));
+  // What reaches a card over the root complex comes in smaller packets; 12 of 15.75 GB/s is NCCL's count.
+  const double slot =
+      fabric.slot_gbps * 12 / 15.75 / (behind_root_complex(machine, cards) ? kIntelPenalty : 1);
+  fabric.cards = cards;
+  fabric.card_gbps = std::min(gbit / 8, slot);
   fabric.network_nominal_gbps = gbit / 8 * cards;
-  fabric.network_gbps = std::min(card * cards, fabric.pcie_gbps * fabric.ranks_per_node);
   fabric.network_name = fmt::format("{} x {:g} Gbit/s {}{}", cards, gbit, to_string(*fabric.network),
                                     fabric.staged_network ? " through host memory" : "");
 }
@@ -64,22 +50,34 @@ void add_network(const Machine& machine, const NcclSettings& settings, NcclFabri
 
 NcclFabric nccl_fabric(const Machine& machine, const NcclSettings& settings) {
   NcclFabric fabric;
-  fabric.machine = machine.node.name;
   fabric.ranks = static_cast<int>(machine.gpus.size());
   fabric.nodes = machine.nodes;
   fabric.ranks_per_node = fabric.ranks / fabric.nodes;
   fabric.sm = machine.gpu.sm;
-  fabric.pcie_gbps = pcie_gbps(machine);
+  fabric.settings = settings;
+  fabric.slot_gbps = slot_gbps(machine);
   const std::vector<DeviceId> gpus(machine.gpus.begin(), machine.gpus.begin() + fabric.ranks_per_node);
-  const NodeRing ring = best_ring(machine, gpus, settings.p2p_disabled);
-  fabric.link = ring.link;
-  fabric.node_gbps = ring.gbps;
-  fabric.narrowest = ring.narrowest;
+  fabric.rings = lay_rings(machine, gpus, settings);
   // NVLS from five GPUs on: observed by stas00/ml-engineering on H100 nodes.
   fabric.nvls =
-      ring.link == NcclLink::nvswitch && fabric.sm >= 90 && fabric.ranks_per_node > 4 && settings.nvls;
+      fabric.link() == NcclLink::nvswitch && fabric.sm >= 90 && fabric.ranks_per_node > 4 && settings.nvls;
   if (fabric.nodes > 1) add_network(machine, settings, fabric);
   return fabric;
+}
+
+std::string scope_of(const NcclFabric& fabric) {
+  if (fabric.nodes > 1) return fabric.staged_network ? "staged network" : "network";
+  if (fabric.nvls) return "nvls";
+  switch (fabric.link()) {
+    case NcclLink::nvswitch:
+      return "nvswitch";
+    case NcclLink::nvlink:
+      return "nvlink direct";
+    case NcclLink::pcie:
+      return "pcie";
+    default:
+      return "host memory";
+  }
 }
 
 std::string_view to_string(NcclLink link) {
@@ -99,7 +97,7 @@ std::string_view to_string(NcclLink link) {
 }
 
 std::string path_name(const NcclFabric& fabric) {
-  const std::string inside(to_string(fabric.link));
+  const std::string inside(to_string(fabric.link()));
   if (fabric.nodes == 1) return inside;
   const std::string network =
       fmt::format("{}{}", to_string(*fabric.network), fabric.staged_network ? " through host memory" : "");

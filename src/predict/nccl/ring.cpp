@@ -3,27 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <cmath>
 #include <numeric>
 
+#include "predict/nccl/hops.h"
 #include "topo/path.h"
 #include "topo/rates.h"
 
 namespace gradwire {
 namespace {
 
-// Copies through host memory run far below PCIe: the sending GPU writes to it and the receiving GPU reads
-// from it with its own threads, whose reads wait for the host. GB/s, from measured all-reduces without peer
-// access: two GPUs get 4.0 (RTX 2080 Ti, PCIe 3: autodl-2080ti-pix-nop2p), 3.9 (A40, PCIe 4:
-// llminsights-a40-node-2gpu) and 3.85 (RTX 4090 far apart, PCIe 4: kalavai-4090-2gpu-k8s).
-constexpr double kStagedFlow = 4.0;
-// Both flows of neighbours that share an uplink: 8.0 (the same 2080 Ti), 4.5 (RTX 4090:
-// kalavai-4090-2gpu-docker).
-constexpr double kStagedUplink = 7.0;
-// Four GPUs got 5.2 each (llminsights-dgxa100-4gpu-nop2p) and 2.58 (kalavai-4090-4gpu-k8s): 12 for a memory.
-constexpr double kStagedMemory = 12.0;
-// Between sockets 1.42 (llminsights-a40-sys-4gpu-nop2p) and 3.85 (the far 4090s): 2.3 in the geometric mean.
-constexpr double kStagedSocket = 2.3;
+constexpr double kBytesInGb = 1e9;
 
 int nvlinks(const Machine& machine, DeviceId a, DeviceId b) {
   return nvlinks_between(machine.topology, a, b);
@@ -54,32 +44,39 @@ bool has_nvswitch(const Machine& machine) {
   return !machine.topology.find_devices(DeviceKind::nvswitch, 0).empty();
 }
 
-// Of a GPU of which nothing is known, by the generation of its NVLink.
-double nvlink_gbps(const Machine& machine) {
-  const double known = machine.gpu.nccl_bytes_per_s_per_link;
-  if (known > 0 || !machine.node.nvlink_gen) return known / kGiga;
-  return nvlink_rate(machine.gpu, *machine.node.nvlink_gen, 1).nccl_bytes_per_s / kGiga;
+// Rings of 20 GB/s before Hopper, of 30 and 45 since, each doubled when it is connected (connect.cc, 448-460).
+int nvlink_blocks(int sm, double believed) {
+  const double ring = sm >= 100 ? 45 : sm >= 90 ? 30 : 20;
+  return std::clamp(2 * static_cast<int>(std::lround(believed / ring)), 2, 32);
 }
 
-// NCCL lays as many rings as every GPU has links to the others; both directions of a link are used.
-NodeRing nvlink_ring(const Machine& machine, const std::vector<DeviceId>& gpus) {
-  const double per_link = nvlink_gbps(machine);
-  if (has_nvswitch(machine)) {
-    const int links = nvlinks(machine, gpus[0], gpus[1]);
-    return {NcclLink::nvswitch, links * per_link, fmt::format("{} NVLinks of each GPU to NVSwitch", links)};
-  }
+// NCCL lays as many rings as every GPU has links to the others; both directions of a link are used. The GPU
+// with the fewest links holds them up.
+NodeRings nvlink_rings(const Machine& machine, const std::vector<DeviceId>& gpus) {
   int fewest = 0;
   DeviceId weakest = gpus[0];
+  const bool switched = has_nvswitch(machine);
   for (const DeviceId gpu : gpus) {
     int links = 0;
-    for (const DeviceId other : gpus) links += gpu == other ? 0 : nvlinks(machine, gpu, other);
+    for (const DeviceId other : gpus)
+      if (gpu != other)
+        links = switched ? nvlinks(machine, gpu, other) : links + nvlinks(machine, gpu, other);
     if (fewest == 0 || links < fewest) std::tie(fewest, weakest) = std::pair(links, gpu);
+    if (switched) break;
   }
-  return {NcclLink::nvlink, fewest * per_link,
-          fmt::format("{} NVLinks of {}", fewest, device_name(machine.topology, weakest))};
+  const int generation = machine.node.nvlink_gen.value_or(machine.gpu.nvlink_gen);
+  const Rate rate = nvlink_rate(machine.gpu, std::max(1, generation), fewest);
+  NodeRings rings;
+  rings.link = switched ? NcclLink::nvswitch : NcclLink::nvlink;
+  rings.believed_gbps = rate.nccl_bytes_per_s / kBytesInGb;
+  rings.nominal_gbps = rate.nominal_bytes_per_s / kBytesInGb;
+  rings.thread_blocks = nvlink_blocks(machine.gpu.sm, rings.believed_gbps);
+  rings.resources = {{ResourceKind::nvlink, rings.nominal_gbps, generation, weakest}};
+  rings.routes = {{0}};
+  return rings;
 }
 
-// NCCL's order over PCIe: from each GPU on to the nearest that is left.
+// NCCL's order over PCIe: from each GPU on to the nearest that is left. A bridged pair stays together.
 std::vector<DeviceId> nearest_order(const Machine& machine, std::vector<DeviceId> gpus) {
   for (std::size_t i = 1; i < gpus.size(); ++i) {
     const auto nearest = std::min_element(
@@ -91,44 +88,50 @@ std::vector<DeviceId> nearest_order(const Machine& machine, std::vector<DeviceId
   return gpus;
 }
 
-struct Load {
-  int straight = 0, staged = 0;
-};
-
-// What a link gives each hop that crosses it.
-double share_of(const Link& link, const Load& load) {
-  const double fast = link.rate.nccl_bytes_per_s > 0 ? link.rate.nccl_bytes_per_s : link.rate.bytes_per_s;
-  double share = fast / kGiga / (load.straight + load.staged);
-  if (load.staged > 1 && link.kind == LinkKind::pcie) share = std::min(share, kStagedUplink / load.staged);
-  if (load.staged > 0 && link.kind == LinkKind::socket) share = std::min(share, kStagedSocket / load.staged);
-  if (load.staged > 1 && link.kind == LinkKind::memory) share = std::min(share, kStagedMemory / load.staged);
-  return share;
+// Beside bridges a reversed twin of the ring uses the directions of PCIe that the ring leaves idle. The search
+// takes it where it believes in more bandwidth, and never on AMD between sockets since 2.19 (search.cc).
+bool takes_twin(const Machine& machine, const HopSet& hops, const HopSet& twin,
+                const NcclSettings& settings) {
+  if (!hops.any_nvlink) return false;
+  const bool barred = hops.any_sys && is_amd(machine) && settings.version.value_or(218) >= 219;
+  return !barred &&
+         believed_gbps(machine, {&hops, &twin}, settings) > 1.1 * believed_gbps(machine, {&hops}, settings);
 }
 
-std::string crossings(const Load& load) {
-  const int count = load.straight + load.staged;
-  return count == 1 ? "" : fmt::format(", shared by {} hops", count);
+// Channels of at most 24 GB/s, each launched twice.
+int pcie_blocks(double believed, std::size_t rings) {
+  const int each = believed / static_cast<double>(rings) >= 24 ? 2 : 1;
+  return 2 * each * static_cast<int>(rings);
 }
 
-NodeRing pcie_ring(const Machine& machine, const std::vector<DeviceId>& gpus, bool p2p_disabled) {
-  std::map<LinkId, Load> loads;
-  NodeRing ring{NcclLink::pcie, 0, ""};
-  const auto order = nearest_order(machine, gpus);
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const DeviceId from = order[i], to = order[(i + 1) % order.size()];
-    const Path path = find_path(machine, from, to);
-    const bool staged = path.through_host || p2p_disabled;
-    if (staged) ring = {NcclLink::host, kStagedFlow, "copies through host memory by the GPUs' own threads"};
-    for (const LinkId link : staged ? staged_route(machine.topology, from, to) : path.links)
-      ++(staged ? loads[link].staged : loads[link].straight);
+NodeRings pcie_rings(const Machine& machine, const std::vector<DeviceId>& gpus,
+                     const NcclSettings& settings) {
+  auto order = nearest_order(machine, gpus);
+  const HopSet hops = hops_of(machine, order, settings);
+  std::reverse(order.begin() + 1, order.end());
+  const HopSet twin = hops_of(machine, order, settings);
+  std::vector<const HopSet*> both = {&hops};
+  if (takes_twin(machine, hops, twin, settings)) both.push_back(&twin);
+  NodeRings rings;
+  rings.link = hops.any_host ? NcclLink::host : NcclLink::pcie;
+  rings.believed_gbps = believed_gbps(machine, both, settings);
+  rings.thread_blocks = pcie_blocks(rings.believed_gbps, both.size());
+  for (const HopSet* one : both) add_route(machine, *one, rings);
+  rings.nominal_gbps = rings.resources.empty() ? 0 : HUGE_VAL;
+  for (const Resource& resource : rings.resources)
+    if (resource.kind == ResourceKind::lane || resource.kind == ResourceKind::root_lane)
+      rings.nominal_gbps = std::min(rings.nominal_gbps, resource.nominal_gbps);
+  return rings;
+}
+
+void limit_blocks(NodeRings& rings, const NcclSettings& settings) {
+  if (settings.least_channels) rings.thread_blocks = std::max(rings.thread_blocks, *settings.least_channels);
+  if (settings.most_channels) rings.thread_blocks = std::min(rings.thread_blocks, *settings.most_channels);
+  const double each = static_cast<double>(rings.thread_blocks) / static_cast<double>(rings.routes.size());
+  for (auto& route : rings.routes) {
+    route.push_back(static_cast<int>(rings.resources.size()));
+    rings.resources.push_back({ResourceKind::thread_blocks, each, 0, -1});
   }
-  for (const auto& [id, load] : loads) {
-    const double share = share_of(machine.topology.link(id), load);
-    if (ring.gbps > 0 && share >= ring.gbps) continue;
-    ring.gbps = share;
-    ring.narrowest = link_name(machine.topology, id) + crossings(load);
-  }
-  return ring;
 }
 
 }  // namespace
@@ -144,10 +147,72 @@ bool has_nvlink_ring(const Machine& machine, const std::vector<DeviceId>& gpus) 
   return search.close(1);
 }
 
-NodeRing best_ring(const Machine& machine, const std::vector<DeviceId>& gpus, bool p2p_disabled) {
+NodeRings lay_rings(const Machine& machine, const std::vector<DeviceId>& gpus, const NcclSettings& settings) {
   if (gpus.size() < 2) return {};
-  if (!p2p_disabled && has_nvlink_ring(machine, gpus)) return nvlink_ring(machine, gpus);
-  return pcie_ring(machine, gpus, p2p_disabled);
+  const bool straight = !settings.p2p_disabled && has_nvlink_ring(machine, gpus);
+  NodeRings rings = straight ? nvlink_rings(machine, gpus) : pcie_rings(machine, gpus, settings);
+  limit_blocks(rings, settings);
+  return rings;
+}
+
+double load_of(const NodeRings& rings, std::size_t resource) {
+  double crossings = 0;
+  for (const auto& route : rings.routes)
+    crossings += static_cast<double>(std::count(route.begin(), route.end(), static_cast<int>(resource)));
+  return crossings / static_cast<double>(rings.routes.size());
+}
+
+std::string resource_name(const Topology& topology, const Resource& resource) {
+  const auto ends = [&](const char* of) {
+    const Link& link = topology.link(resource.id);
+    const bool is_gpu = topology.device(link.from).kind == DeviceKind::gpu;
+    return fmt::format("{} {}", of, device_name(topology, is_gpu ? link.from : link.to));
+  };
+  switch (resource.kind) {
+    case ResourceKind::nvlink:
+      return fmt::format("NVLinks of {}", device_name(topology, resource.id));
+    case ResourceKind::lane:
+    case ResourceKind::root_lane:
+      return link_name(topology, resource.id);
+    case ResourceKind::peer_slot:
+    case ResourceKind::host_slot:
+      return ends("PCIe slot of") + ", both ways";
+    case ResourceKind::uplink:
+      return "uplink " + link_name(topology, resource.id) + ", both ways";
+    case ResourceKind::memory:
+      return "memory " + device_name(topology, resource.id);
+    case ResourceKind::socket:
+      return "socket link " + link_name(topology, resource.id);
+    case ResourceKind::socket_flow:
+      return "TCP through the loopback device";
+    case ResourceKind::thread_blocks:
+      return fmt::format("{:g} thread blocks of a GPU", resource.nominal_gbps);
+  }
+  return "";
+}
+
+std::string_view to_string(ResourceKind kind) {
+  switch (kind) {
+    case ResourceKind::nvlink:
+      return "a GPU's NVLinks";
+    case ResourceKind::lane:
+    case ResourceKind::root_lane:
+      return "a PCIe link, one way";
+    case ResourceKind::peer_slot:
+    case ResourceKind::host_slot:
+      return "a GPU's PCIe slot, both ways";
+    case ResourceKind::uplink:
+      return "a switch's uplink, both ways";
+    case ResourceKind::memory:
+      return "the memory of a socket";
+    case ResourceKind::socket:
+      return "the link between sockets";
+    case ResourceKind::socket_flow:
+      return "a TCP flow";
+    case ResourceKind::thread_blocks:
+      return "a GPU's thread blocks";
+  }
+  return "";
 }
 
 }  // namespace gradwire

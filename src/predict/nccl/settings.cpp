@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -36,6 +37,24 @@ std::optional<Value> only_choice(const std::array<Value, n>& all, const std::str
   return find_named(all, text);
 }
 
+// Words of NCCL's documentation, or its own numbers (graph.h, 117-154): peer access up to that distance.
+std::optional<PathClass> level(const std::string& name, const std::string& value) {
+  if (const auto number = find_integer<int>(trim(value)))
+    return *number <= 0 ? PathClass::self : *number >= 5 ? PathClass::sys : PathClass(*number + 3);
+  const std::string word = lower(std::string(trim(value)));
+  if (word == "loc") return PathClass::self;
+  if (const auto known = find_path_class(word)) return known;
+  throw ConfigError(fmt::format("{}={}: NCCL takes LOC, NVL, PIX, PXB, PHB or SYS here", name, value));
+}
+
+template <typename Number>
+Number positive(const std::string& name, const std::string& value) {
+  const auto number = find_integer<long>(trim(value));
+  if (!number || *number < 1)
+    throw ConfigError(fmt::format("{}={}: NCCL takes a number from 1", name, value));
+  return static_cast<Number>(*number);
+}
+
 bool flag(const std::string& name, const std::string& value) {
   const auto number = find_integer<int>(trim(value));
   if (!number) throw ConfigError(fmt::format("{}={}: NCCL takes 0 or 1 here", name, value));
@@ -49,12 +68,35 @@ NcclSettings nccl_settings(const std::map<std::string, std::string>& environment
   for (const auto& [name, value] : environment) {
     if (name == "NCCL_P2P_DISABLE") settings.p2p_disabled = flag(name, value);
     if (name == "NCCL_NVLS_ENABLE") settings.nvls = flag(name, value);
-    if (name == "NCCL_P2P_LEVEL" && lower(value) == "loc") settings.p2p_disabled = true;
+    if (name == "NCCL_SHM_DISABLE") settings.shm_disabled = flag(name, value);
+    if (name == "NCCL_P2P_LEVEL") settings.p2p_level = level(name, value);
+    if (name == "NCCL_MIN_NCHANNELS") settings.least_channels = positive<int>(name, value);
+    if (name == "NCCL_MAX_NCHANNELS") settings.most_channels = positive<int>(name, value);
+    if (name == "NCCL_BUFFSIZE") settings.buffer = positive<Bytes>(name, value);
     if (name == "NCCL_NET_GDR_LEVEL" && (lower(value) == "loc" || value == "0")) settings.gpudirect = false;
     if (name == "NCCL_ALGO") settings.algorithm = only_choice(kNcclAlgorithms, value);
     if (name == "NCCL_PROTO") settings.protocol = only_choice(kProtocols, value);
   }
+  if (settings.p2p_level == PathClass::self) settings.p2p_disabled = true;
   return settings;
+}
+
+NcclSettings nccl_settings_here() {
+  std::map<std::string, std::string> environment;
+  for (const char* name : {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_ALGO",
+                           "NCCL_PROTO", "NCCL_NVLS_ENABLE", "NCCL_NET_GDR_LEVEL", "NCCL_MIN_NCHANNELS",
+                           "NCCL_MAX_NCHANNELS", "NCCL_BUFFSIZE"})
+    if (const char* value = std::getenv(name)) environment[name] = value;
+  return nccl_settings(environment);
+}
+
+std::optional<int> find_nccl_version(const std::string& text) {
+  const auto dot = text.find('.');
+  if (dot == std::string::npos) return std::nullopt;
+  const auto major = find_integer<int>(text.substr(0, dot));
+  const auto minor = find_integer<int>(text.substr(dot + 1, text.find('.', dot + 1) - dot - 1));
+  if (!major || !minor) return std::nullopt;
+  return *major * 100 + *minor;
 }
 
 std::string_view to_string(NcclAlgorithm algorithm) {

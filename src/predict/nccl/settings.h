@@ -1,10 +1,13 @@
 // What the user's environment tells NCCL, as far as it changes times: the variables of `env` in a measured
-// record or of a user's shell. A value.
+// record or of a user's shell, and the version where it is known. A value.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
+
+#include "base/units.h"
+#include "topo/path.h"
 
 namespace gradwire {
 
@@ -12,17 +15,29 @@ enum class NcclAlgorithm { ring, tree, nvls, nvls_tree };
 enum class NcclProtocol { ll, ll128, simple };
 
 struct NcclSettings {
-  bool p2p_disabled = false;      // NCCL_P2P_DISABLE=1: NVLink is not used either
-  bool nvls = true;               // NCCL_NVLS_ENABLE
-  std::optional<bool> gpudirect;  // NCCL_NET_GDR_LEVEL: LOC turns it off; absent: as the machine says
+  bool p2p_disabled = false;           // NCCL_P2P_DISABLE=1: NVLink is not used either
+  std::optional<PathClass> p2p_level;  // NCCL_P2P_LEVEL: farther GPUs go through host memory
+  bool shm_disabled = false;           // NCCL_SHM_DISABLE=1: what can't go straight goes through sockets
+  bool nvls = true;                    // NCCL_NVLS_ENABLE
+  std::optional<bool> gpudirect;       // NCCL_NET_GDR_LEVEL: LOC turns it off; absent: as the machine says
   std::optional<NcclAlgorithm> algorithm;  // NCCL_ALGO, when it leaves one choice
   std::optional<NcclProtocol> protocol;    // NCCL_PROTO, likewise
+  std::optional<int> least_channels,
+      most_channels;            // NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS: thread blocks
+  std::optional<Bytes> buffer;  // NCCL_BUFFSIZE
+  std::optional<int> version;   // 2.23 as 223, 2.9 as 209; absent: not known
   bool operator==(const NcclSettings&) const = default;
 };
 
 // Reads NCCL_* variables; those without an effect on the model are ignored, as NCCL ignores them.
 // Throws ConfigError for a value that NCCL would not take.
 NcclSettings nccl_settings(const std::map<std::string, std::string>& environment);
+
+// Of the user's shell: the same variables would also change what NCCL does there.
+NcclSettings nccl_settings_here();
+
+// "2.23.4" gives 223; absent for text that is no version.
+std::optional<int> find_nccl_version(const std::string& text);
 
 std::string_view to_string(NcclAlgorithm);
 std::string_view to_string(NcclProtocol);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "predict/records/bus_ids.h"
 #include "predict/records/fields.h"
 
 namespace gradwire {
@@ -70,6 +71,7 @@ NodeSpec read_node(const Fields& fields, const std::string& where) {
   if (const auto matrix = fields.find_texts("topo_matrix"))
     node.matrix = parse_matrix(*matrix, where + ", `topo_matrix`");
   node.gpu_indices = fields.find_integers("gpu_indices", 0, kMostGpus).value_or(std::vector<int>{});
+  if (const auto ids = fields.find_integers("bus_ids", 0, 255)) node.pcie = layout_by_bus_ids(*ids);
   if (const auto network = fields.find_object("network")) node.network = read_network(*network);
   return node;
 }
@@ -163,6 +165,8 @@ Record read_record(const Fields& fields, const std::string& where) {
   const auto machine = fields.find_object("machine");
   if (!machine) fields.fail("machine", "an object");
   record.node = read_node(*machine, where);
+  if (!record.node.pcie && !record.node.matrix)
+    record.node.pcie = layout_by_bus_ids(bus_ids_in(record.notes));
   record.node.name = record.platform;
   record.gpu = read_gpu(fields);
   record.node.gpu = record.gpu;

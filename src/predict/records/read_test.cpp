@@ -1,5 +1,7 @@
 #include "predict/records/read.h"
 
+#include "predict/records/bus_ids.h"
+
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -122,6 +124,21 @@ TEST(Records, SeveralNodesWithoutAStatedNetworkGetTheUsualOneAndGraceBlackwellTr
                                  R"("nvlink_links_per_gpu":18,"nvlink_links_per_pair":18)");
   EXPECT_EQ(machine_of(parse_records(trays, "f")[0]).nodes, 1);
   EXPECT_EQ(machine_of(parse_records(trays, "f")[0]).gpus.size(), 4u);
+}
+
+TEST(BusIds, TellSwitchesAndSocketsWhereNoMatrixDoes) {
+  EXPECT_EQ(bus_ids_in("two cards (bus 1a, b2): far"), (std::vector<int>{0x1a, 0xb2}));
+  EXPECT_EQ(bus_ids_in("neighbouring bus ids 3d-40"), (std::vector<int>{0x3d, 0x3e, 0x3f, 0x40}));
+  EXPECT_EQ(bus_ids_in("4 of 8 cards, bus ids 01 25 41 61, all on one socket").size(), 4u);
+  EXPECT_TRUE(bus_ids_in("a bus of its own").empty());
+  const auto layout = [](std::vector<int> ids) { return layout_by_bus_ids(ids).value(); };
+  EXPECT_EQ(layout({0x1a, 0x1b}).gpus_per_switch, 2);
+  EXPECT_EQ(layout({0x1a, 0xb2}).gpus_per_switch, 0);
+  EXPECT_EQ(layout({0x1a, 0xb2}).gpus_per_socket, 1);
+  EXPECT_EQ(layout({0x4f, 0x50, 0x53, 0x57, 0x9c, 0x9d, 0xa0, 0xa4}).gpus_per_switch, 4);
+  EXPECT_EQ(layout({1, 0x25, 0x41, 0x61}).gpus_per_socket, 4);
+  EXPECT_FALSE(layout_by_bus_ids(std::vector<int>{7}).has_value());
+  EXPECT_FALSE(layout_by_bus_ids(std::vector<int>{7, 7}).has_value());
 }
 
 }  // namespace

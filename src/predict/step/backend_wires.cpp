@@ -53,7 +53,7 @@ Wires backend_wires(const Machine& machine, const std::string& backend, Bytes of
 }
 
 Wires wires_for(const Machine& machine, const StepOptions& options, Bytes of_bytes) {
-  if (options.backend == "nccl") return wires_of(machine, of_bytes);
+  if (options.backend == "nccl") return wires_of(machine, of_bytes, options.nccl);
   return backend_wires(machine, options.backend, of_bytes);
 }
 

@@ -10,17 +10,16 @@ std::vector<StepConstant> fitted_constants() {
   return {{"ddp_us_per_tensor", &C::ddp_us_per_tensor},
           {"replicated_us_per_tensor", &C::replicated_us_per_tensor},
           {"staged_us_per_tensor", &C::staged_us_per_tensor},
-          {"hiding_ddp", &C::hiding_ddp},
           {"hiding_horovod", &C::hiding_horovod},
           {"slowdown_direct", &C::slowdown_direct},
+          {"slowdown_host", &C::slowdown_host},
           {"spread_share", &C::spread_share}};
 }
 
 std::vector<StepConstant> all_constants() {
   using C = StepConstants;
   auto all = fitted_constants();
-  all.insert(all.end(), {{"slowdown_host", &C::slowdown_host},
-                         {"replicated_host_gbps", &C::replicated_host_gbps},
+  all.insert(all.end(), {{"replicated_host_gbps", &C::replicated_host_gbps},
                          {"dataparallel_share", &C::dataparallel_share},
                          {"sgd_bytes", &C::sgd_bytes},
                          {"adam_bytes", &C::adam_bytes},

@@ -20,11 +20,11 @@ struct StepConstants {
   // from GPU to GPU and through host memory.
   double replicated_us_per_tensor = 0, staged_us_per_tensor = 0;
 
-  // Share of backward in which all-reduces can hide, where a source does not say that they overlap.
-  double hiding_ddp = 0, hiding_horovod = 0;
+  // Share of backward in which Horovod's all-reduces can hide, where a source does not say that they overlap.
+  double hiding_horovod = 0;
 
-  // Computing slows down by this share of the time in which collectives run under it: they take SMs and
-  // memory bandwidth. By the way the data goes: GPU to GPU, or through host memory.
+  // Share of its pace that computing loses while a collective runs beside it: they share SMs and memory
+  // bandwidth. By the way the data goes: GPU to GPU, or through host memory.
   double slowdown_direct = 0, slowdown_host = 0;
 
   // Ranks are never equally fast, and a step ends with the slowest. Spread of a rank's step, as a share of

@@ -13,7 +13,7 @@ constexpr std::array<double, 6> kFactors = {2.0, 1.5, 1.25, 1.12, 1.05, 1.02};
 // A share stays one.
 void keep_possible(StepConstants& constants) {
   for (const auto member :
-       {&StepConstants::hiding_ddp, &StepConstants::hiding_horovod, &StepConstants::slowdown_direct})
+       {&StepConstants::hiding_horovod, &StepConstants::slowdown_direct, &StepConstants::slowdown_host})
     constants.*member = std::min(constants.*member, 1.0);
 }
 
@@ -56,8 +56,8 @@ StepConstants fit_start() {
   auto start = default_step_constants();  // what is not fitted stays
   start.ddp_us_per_tensor = 20;
   start.replicated_us_per_tensor = start.staged_us_per_tensor = 20;
-  start.hiding_ddp = start.hiding_horovod = 0.5;
-  start.slowdown_direct = 0.5;
+  start.hiding_horovod = 0.5;
+  start.slowdown_direct = start.slowdown_host = 0.5;
   start.spread_share = 0.01;
   return start;
 }

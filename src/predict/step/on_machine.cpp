@@ -66,6 +66,8 @@ Wires wires_of(const Machine& machine, Bytes of_bytes, const NcclSettings& setti
   wires.all_reduce = [model](Bytes bytes) { return model->all_reduce_time(bytes); };
   const auto estimate = model->all_reduce(of_bytes);
   wires.relative_error = estimate.relative_error;
+  wires.doubt = model->doubt(of_bytes);
+  wires.loads = model->loads();
   wires.algorithm = estimate.algorithm + " " + estimate.protocol;
   wires.path = estimate.path;
   wires.narrowest_link = estimate.narrowest_link;

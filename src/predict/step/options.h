@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/units.h"
+#include "predict/nccl/settings.h"
 #include "sched/buckets.h"
 
 namespace gradwire {
@@ -51,6 +52,7 @@ struct StepOptions {
   Seconds data = 0;  // waiting for the input pipeline, each micro-batch
   // Who joins the gradients: "nccl", or on hosts "gloo", "mpi", "tcp", "shm", "shm+tcp".
   std::string backend = "nccl";
+  NcclSettings nccl;  // what the environment tells NCCL
 };
 
 void check_options(const StepOptions&);  // throws ConfigError: what, and what would be right

@@ -6,16 +6,11 @@
 namespace gradwire {
 namespace {
 
+// Share of backward in which collectives can hide. DDP's leave as buckets become ready.
 double hiding(const StepProblem& problem, const StepConstants& constants) {
   if (problem.options.overlap) return *problem.options.overlap ? 1 : 0;
-  switch (problem.options.distribution) {
-    case Distribution::ddp:
-      return constants.hiding_ddp;
-    case Distribution::horovod:
-      return constants.hiding_horovod;
-    default:
-      return 0;
-  }
+  if (problem.options.distribution == Distribution::ddp) return 1;
+  return problem.options.distribution == Distribution::horovod ? constants.hiding_horovod : 0;
 }
 
 Seconds collective_time(const StepProblem& problem, const ReadyBucket& bucket,
@@ -37,9 +32,10 @@ Seconds hooks(const StepProblem& problem, const StepConstants& constants) {
   return problem.tensors * constants.ddp_us_per_tensor * 1e-6 + problem.copies;
 }
 
-// Computing slows down while collectives run under it. NCCL's kernels move what goes through host memory;
-// tf-replicated leaves it to copy engines.
-double slowdown(const StepProblem& problem, const StepConstants& constants) {
+// Share of computing's pace that is lost while a collective runs beside it: its kernels take SMs and memory.
+// NCCL's kernels also move what goes through host memory; tf-replicated leaves that to copy engines.
+double slowdown(const StepProblem& problem, const StepConstants& constants, const ReadyBucket& bucket) {
+  if (problem.on_processor) return bucket.slowdown;
   const bool kernels = problem.through_host && problem.staged == 0;
   return kernels ? constants.slowdown_host : constants.slowdown_direct;
 }
@@ -60,7 +56,7 @@ void compute_until(Lane& lane, Seconds done) {
   lane.done = done;
 }
 
-// A collective runs, and what it leaves of computing goes on under it.
+// A collective runs, and computing goes on beside it at the pace that is left, until one of them ends.
 void communicate(Lane& lane, Seconds time, double slowdown, Seconds backward) {
   const auto left = backward - lane.done, done = time * (1 - slowdown);
   if (lane.ended < 0 && done >= left) lane.ended = lane.now + (slowdown < 1 ? left / (1 - slowdown) : 0);
@@ -80,7 +76,8 @@ Lane run_lane(const StepProblem& problem, const StepConstants& constants, Second
     compute_until(lane, backward * (1 - share * (1 - bucket.ready)));
     if (lane.ended < 0 && lane.done >= backward) lane.ended = lane.now;
     const Lane start = lane;
-    communicate(lane, collective_time(problem, bucket, constants), bucket.slowdown, backward);
+    communicate(lane, collective_time(problem, bucket, constants), slowdown(problem, constants, bucket),
+                backward);
     visit(bucket, start, lane);
   }
   if (lane.ended < 0) lane.ended = lane.now + backward - lane.done;
@@ -147,10 +144,7 @@ Solution solve_lanes(const StepProblem& problem, const StepConstants& constants,
   if (problem.ranks == 1) return solution;
   solution.other += spread(problem, constants, computing_of(problem));
   if (problem.options.distribution == Distribution::none) return solution;
-  // A GPU shares its SMs and memory with NCCL's kernels: all of backward is slowed by its share.
-  if (!problem.on_processor)
-    solution.backward += slowdown(problem, constants) * run_lane(problem, constants, alone, kIgnore).under;
-  solution.lane = run_lane(problem, constants, solution.backward, visit);
+  solution.lane = run_lane(problem, constants, alone, visit);
   solution.backward = solution.lane.ended;
   solution.slowdown = solution.backward - alone;
   solution.exposed = std::max(0.0, solution.lane.now - solution.backward);
@@ -164,11 +158,19 @@ Seconds step_of(const StepProblem& problem, const Solution& solution) {
          solution.backward + solution.exposed + problem.optimizer + solution.other;
 }
 
-double error_of(const StepProblem& problem, const Solution& solution, const StepConstants& constants,
-                Seconds step) {
+// How the logarithm of the step answers to that of every collective's time.
+double answer_to_wires(StepProblem problem, const StepConstants& constants, Seconds step) {
+  constexpr double kMore = 0.05;
+  if (problem.ranks == 1) return 0;
+  for (auto& bucket : problem.buckets) bucket.time *= 1 + kMore;
+  problem.gather *= 1 + kMore;
+  problem.buffers *= 1 + kMore;
+  return std::log(solve_step(problem, constants) / step) / std::log(1 + kMore);
+}
+
+double error_of(const StepProblem& problem, const StepEstimate& estimate, const StepConstants& constants) {
   const double own = problem.options.anchor ? constants.error_anchored : constants.error_roofline;
-  const double wires = problem.wire_error * (solution.exposed + solution.backward - problem.backward) / step;
-  return std::sqrt(own * own + wires * wires);
+  return std::hypot(own, problem.wire_error * estimate.wire_answer);
 }
 
 }  // namespace
@@ -221,7 +223,8 @@ StepEstimate solve(const StepProblem& problem, const StepConstants& constants) {
   parts.optimizer = problem.optimizer;
   parts.other = solution.other;
   estimate.scaling = (computing_of(problem) + parts.data) / estimate.step;
-  estimate.relative_error = error_of(problem, solution, constants, estimate.step);
+  estimate.wire_answer = answer_to_wires(problem, constants, estimate.step);
+  estimate.relative_error = error_of(problem, estimate, constants);
   estimate.computing_error = options.anchor ? 0 : constants.error_roofline;
   return estimate;
 }

@@ -1,6 +1,8 @@
-// How long a training step takes: the rules. Buckets become ready along backward, their collectives start in
-// order and one at a time, hide under what is left of backward, and slow it down a little; what is left over
-// is exposed. Every rank is slowed to the slowest. Pure functions of values; some microseconds each.
+// How long a training step takes. Backward and collectives progress together: buckets become ready along
+// backward, their collectives start in order and one at a time, and while one runs backward goes on at the pace
+// it leaves, until either ends. What is left when backward has ended is exposed; what backward took longer is
+// slowdown; together they are what communication costs. Every rank waits for the slowest. Pure functions of
+// values; some microseconds each.
 //
 //   forward | backward, stretched by collectives under it | exposed | optimizer | other
 //                   bucket 0 |---|  bucket 1 |-------|  bucket 2 |------------|
@@ -31,6 +33,7 @@ struct StepEstimate {
   Seconds slowdown = 0;        // of backward, by the collectives under it; part of parts.backward
   Seconds synchronising = 0;   // gathering parameters (ZeRO-1), broadcasting buffers; part of parts.other
   double scaling = 1;          // throughput over that of as many GPUs without any distribution
+  double wire_answer = 0;      // d log(step) / d log(time of every collective)
   double relative_error = 0;   // to expect of the step
   double computing_error = 0;  // of its computing alone; 0 when that was measured
   int batch = 0, ranks = 1;    // of a micro-batch on a GPU; GPUs

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <random>
+
 #include "base/error.h"
 #include "predict/workload/catalog.h"
 
@@ -57,11 +59,13 @@ TEST(Step, WithoutOverlapEverythingIsExposed) {
 }
 
 // Half of backward may hide: the first bucket starts at 2 * (1 - 0.5 * 0.25) = 1.75 s.
-TEST(Step, AnUnknownOverlapHidesAShare) {
+TEST(Step, AnUnknownOverlapOfHorovodHidesAShareAndDdpOverlaps) {
   auto problem = two_buckets(0.1, 0.4);
   problem.options.overlap.reset();
+  EXPECT_DOUBLE_EQ(solve(problem, {}).buckets[0].start, 1 + 1.5);
+  problem.options.distribution = Distribution::horovod;
   StepConstants constants;
-  constants.hiding_ddp = 0.5;
+  constants.hiding_horovod = 0.5;
   EXPECT_DOUBLE_EQ(solve(problem, constants).buckets[0].start, 1 + 1.75);
 }
 
@@ -70,6 +74,66 @@ TEST(Step, CollectivesUnderBackwardSlowItDown) {
   StepConstants constants;
   constants.slowdown_direct = 0.5;
   EXPECT_NEAR(solve_step(two_buckets(0.3, 0.4), constants), 3.4 + 0.15, 1e-12);
+}
+
+// 1 s of collective from 1.5 s on; backward has 0.5 s left and goes on at half its pace, so it ends with the
+// collective at 2.5. The second bucket is ready then, not before.
+TEST(Step, BucketsBecomeReadyFromTheSlowedBackward) {
+  StepConstants constants;
+  constants.slowdown_direct = 0.5;
+  const auto estimate = solve(two_buckets(1.0, 0.4), constants);
+  EXPECT_DOUBLE_EQ(estimate.buckets[1].ready, 1 + 2.5);
+  EXPECT_DOUBLE_EQ(estimate.buckets[1].start, 1 + 2.5);
+  EXPECT_DOUBLE_EQ(estimate.slowdown, 0.5);
+  EXPECT_DOUBLE_EQ(estimate.communication_cost(), 0.9);
+  EXPECT_DOUBLE_EQ(estimate.step, 3.9);
+}
+
+// Random models and machines: more work, more bytes, more latency or a narrower link never make a step shorter,
+// and more work never makes communication cost more.
+class Random {
+ public:
+  double between(double low, double high) { return std::uniform_real_distribution<>(low, high)(engine_); }
+
+ private:
+  std::mt19937 engine_{7};
+};
+
+StepProblem random_problem(Random& random) {
+  StepProblem problem;
+  problem.options.batch = 1;
+  problem.ranks = 4;
+  problem.forward = random.between(0.01, 1);
+  problem.backward = random.between(0.01, 2);
+  problem.optimizer = random.between(0, 0.1);
+  problem.through_host = random.between(0, 1) < 0.5;
+  double ready = 0;
+  for (int i = static_cast<int>(random.between(1, 9)); i > 0; --i) {
+    ready += (1 - ready) * random.between(0, 1);
+    problem.buckets.push_back({1000, i == 1 ? 1.0 : ready, random.between(0, 0.5)});
+  }
+  return problem;
+}
+
+TEST(Step, MoreOfAnythingNeverMakesItShorterNorCommunicationDearer) {
+  Random random;
+  StepConstants constants;
+  for (int i = 0; i < 2000; ++i) {
+    constants.slowdown_direct = random.between(0, 1);
+    constants.slowdown_host = random.between(0, 1);
+    constants.spread_share = random.between(0, 0.05);
+    const auto problem = random_problem(random);
+    const auto before = solve(problem, constants);
+    auto longer = problem, slower = problem, one = problem;
+    const double factor = random.between(1, 3);
+    longer.forward *= factor, longer.backward *= factor;
+    for (auto& bucket : slower.buckets) bucket.time = bucket.time * factor + 1e-4;
+    one.buckets[one.buckets.size() / 2].time += random.between(0, 0.1);
+    EXPECT_GE(solve(longer, constants).step, before.step - 1e-12);
+    EXPECT_LE(solve(longer, constants).communication_cost(), before.communication_cost() + 1e-9);
+    EXPECT_GE(solve(slower, constants).step, before.step - 1e-12);
+    EXPECT_GE(solve(one, constants).step, before.step - 1e-9);
+  }
 }
 
 TEST(Step, ComesToAnEndWithTheSlowestRank) {
@@ -101,7 +165,7 @@ TEST(Step, PartsAddUpToTheStep) {
   problem.optimizer = 0.2;
   problem.tensors = 100;
   problem.copies = 0.01;
-  const auto estimate = solve(problem, {100, 10, 20, 1, 1, 0.5, 0.5, 0.01, 5});
+  const auto estimate = solve(problem, {100, 10, 20, 1, 0.5, 0.5, 0.01, 5});
   EXPECT_NEAR(estimate.parts.step(), estimate.step, 1e-12);
 }
 

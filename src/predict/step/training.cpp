@@ -55,6 +55,7 @@ TrainingCase make_case(const Record& record, const TrainingValue& value, const W
                    setup.samples,
                    {},
                    {},
+                   wires,
                    {},
                    workload.name,
                    training_assumptions(record, value, workload, setup)};
@@ -121,6 +122,24 @@ std::string scope_of(const TrainingCase& one) {
   return one.distribution == Distribution::tf_replicated ? family + " tf-replicated" : family;
 }
 
+// Beside its wires, what one run differs from another by, and what the step model leaves open: found so that
+// eight of ten lie inside. A ratio of two runs of one machine cancels most of that.
+double own_spread(const TrainingCase& one) {
+  if (one.distribution == Distribution::tf_replicated) return one.wires.through_host ? 0.12 : 0.04;
+  return one.family == Family::other ? 0.07 : one.family == Family::transformer ? 0.055 : 0.035;
+}
+constexpr double kSpreadOfRatio = 0.03;
+
+void set_range(TrainingPrediction& prediction, double spread) {
+  const double width = std::exp(kEightOfTen * spread);
+  prediction.low = prediction.predicted / width;
+  prediction.high = prediction.predicted * width;
+}
+
+double answer_of(const TrainingCase& one, const StepConstants& constants) {
+  return solve(one.problem, constants).wire_answer;
+}
+
 bool right_sign(double measured, double predicted) {
   if (std::abs(measured - 1) <= 0.05) return true;
   return (measured > 1) == (predicted > 1);
@@ -178,10 +197,13 @@ std::vector<TrainingPrediction> predict_training(const TrainingSet& set, const C
     return found == constants.end() ? otherwise : found->second;
   };
   for (const auto& one : set.cases)
-    if (one.anchored)
+    if (one.anchored) {
       predictions.push_back({one.id, one.platform, one.point, "training", scope_of(one), one.quality,
-                             one.measured, rate(one, one.problem, constants_of(one)), plain_rate(one), true,
-                             one.assumed});
+                             one.measured, rate(one, one.problem, constants_of(one)), 0, 0, plain_rate(one),
+                             true, one.assumed});
+      const double wires = answer_of(one, constants_of(one)) * one.wires.doubt.total();
+      set_range(predictions.back(), std::hypot(own_spread(one), wires));
+    }
   for (const auto& with : set.cases)
     for (const auto& without : set.cases) {
       if (!is_pair(with, without)) continue;
@@ -194,9 +216,14 @@ std::vector<TrainingPrediction> predict_training(const TrainingSet& set, const C
                               with.measured / without.measured,
                               rate(with, with.problem, constants_of(with)) /
                                   rate(without, without.problem, constants_of(without)),
+                              0,
+                              0,
                               plain_rate(with) / plain_rate(without),
                               true,
                               with.assumed};
+      set_range(pair, std::hypot(kSpreadOfRatio,
+                                 ratio_spread(with.wires, answer_of(with, constants_of(with)), without.wires,
+                                              answer_of(without, constants_of(without)))));
       pair.right = right_sign(pair.measured, pair.predicted);
       predictions.push_back(pair);
     }

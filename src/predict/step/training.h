@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "predict/calibration/calibration.h"
+#include "predict/calibration/constants.h"
 #include "predict/records/record.h"
 #include "predict/step/fit.h"
 #include "predict/workload/workload.h"
@@ -27,6 +27,7 @@ struct TrainingCase {
   double measured = 0;         // samples per second over all GPUs
   double samples = 0;          // of a step over all GPUs
   StepProblem problem, plain;  // with the NCCL model's times, and with bytes / link rate
+  Wires wires;                 // of the NCCL model
   std::string partner;         // equal for values that differ in their link alone
   std::string model;
   std::vector<std::string> assumed;  // where the record is silent
@@ -58,6 +59,7 @@ struct TrainingPrediction {
   std::string scope;  // "cnn", "cnn tf-replicated", "transformer", ...: how summaries count
   Quality quality = Quality::ok;
   double measured = 0, predicted = 0;
+  double low = 0, high = 0;          // eight of ten measurements should lie between
   double plain = 0;                  // what bytes / link rate predicts
   bool right = true;                 // of a pair: the effect has the right sign, or is under 5 %
   std::vector<std::string> assumed;  // where the record is silent

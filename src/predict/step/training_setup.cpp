@@ -18,13 +18,6 @@ bool contains(const std::optional<std::string>& text, std::string_view word) {
   return text && text->find(word) != std::string::npos;
 }
 
-// Two cards of a desktop share its processor's 16 lanes.
-bool is_desktop_pair(const NodeSpec& node) {
-  const bool card =
-      node.gpu.rfind("rtx", 0) == 0 || node.gpu.rfind("titan", 0) == 0 || node.gpu.rfind("gtx", 0) == 0;
-  return card && node.gpus == 2 && !node.cpu && !node.matrix;
-}
-
 // With the links of the value: NVLink taken away, or peer access too.
 NodeSpec node_of(const Record& record, const TrainingValue& value) {
   auto node = record.node;
@@ -38,7 +31,6 @@ NodeSpec node_of(const Record& record, const TrainingValue& value) {
     node.intra = Intra::pcie;
     node.nvlink_gen = node.nvlink_links_per_gpu = node.nvlink_links_per_pair = std::nullopt;
   }
-  if (!node.pcie_width && is_desktop_pair(node)) node.pcie_width = 8;
   if (value.link == LinkSetting::no_p2p) node.p2p = false;
   if (value.link == LinkSetting::pcie) node.p2p = true;
   return node;

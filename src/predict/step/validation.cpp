@@ -19,6 +19,8 @@ ValidationPoint point_of(const TrainingPrediction& prediction) {
   point.quality = prediction.quality;
   point.measured = prediction.measured;
   point.predicted = prediction.predicted;
+  point.low = prediction.low;
+  point.high = prediction.high;
   point.alpha_beta = prediction.plain;
   point.scope = prediction.scope;
   point.assumed = prediction.assumed;
@@ -64,12 +66,15 @@ Validation validate(std::span<const Record> records, bool thorough) {
   if (thorough) {
     validation.own_sweep = validate_with_own_sweep(asked, known);
     validation.by_group = cross_validate(asked, known, LeaveOut::group);
+    validation.by_kind = cross_validate(asked, known, LeaveOut::kind);
+    validation.by_generation = cross_validate(asked, known, LeaveOut::generation);
   }
   add_training(records, known, validation);
   drop_unpredicted(validation.points, validation.skipped);
   std::vector<std::string> said_above;  // the same rows again
-  drop_unpredicted(validation.own_sweep, said_above);
-  drop_unpredicted(validation.by_group, said_above);
+  for (auto* points :
+       {&validation.own_sweep, &validation.by_group, &validation.by_kind, &validation.by_generation})
+    drop_unpredicted(*points, said_above);
   add_doubts(records, validation);
   return validation;
 }

@@ -20,12 +20,13 @@ struct Validation {
   std::vector<ValidationPoint> points;     // each predicted without its platform
   std::vector<ValidationPoint> own_sweep;  // collectives again, with the other rows of their own sweep given
   std::vector<ValidationPoint>
-      by_group;                      // collectives again, leaving out their group instead of their platform
-  std::vector<std::string> skipped;  // what could not be predicted, and why
-  std::map<std::string, Doubt> doubts;  // why records do not count, by id
+      by_group;  // collectives again, leaving out their group instead of their platform
+  std::vector<ValidationPoint> by_kind, by_generation;  // again, leaving out whole kinds of machines, of GPUs
+  std::vector<std::string> skipped;                     // what could not be predicted, and why
+  std::map<std::string, Doubt> doubts;                  // why records do not count, by id
 };
 
-// `thorough` adds own_sweep and by_group, which take some seconds.
+// `thorough` adds own_sweep, by_group, by_kind and by_generation, which take some seconds.
 Validation validate(std::span<const Record>, bool thorough);
 
 }  // namespace gradwire

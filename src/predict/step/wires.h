@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/units.h"
+#include "predict/nccl/all_reduce.h"
 
 namespace gradwire {
 
@@ -18,10 +19,18 @@ struct Wires {
   // What of a rank's computing it takes, where ranks compute on the processor that also moves the bytes; else
   // empty.
   std::function<Seconds(Bytes)> processor = {};
-  double relative_error = 0;  // of all_reduce
+  double relative_error = 0;  // of all_reduce: half the width of the range that holds 80 %
+  NcclDoubt doubt;            // of NCCL's all_reduce: what machines share of that
   // For people.
   std::string algorithm, path, narrowest_link;
+  std::vector<ResourceLoad> loads;  // inside a node, narrowest first
 };
+
+// Standard deviation of log(step of a / step of b), two steps of the same computing on different wires, given
+// how the logarithm of each step answers to its wires'. What a constant of the NCCL model does to both cancels
+// as far as both answer to it alike; what constants leave open is the host's where data goes the same way, else
+// each machine's own.
+double ratio_spread(const Wires& a, double answer_a, const Wires& b, double answer_b);
 
 // Bytes over the bandwidth of the narrowest link, times 2(n-1)/n: the model everybody has in mind.
 std::function<Seconds(Bytes)> alpha_beta(int ranks, double bytes_per_s, Seconds latency);

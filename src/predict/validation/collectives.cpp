@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "predict/nccl/predictor.h"
 #include "predict/presets.h"
 #include "predict/records/read.h"
 
@@ -23,21 +24,32 @@ Seconds tool_overhead(BenchTool tool) { return tool == BenchTool::torch_distribu
 
 bool usable(const Record& record) { return record.quality != Quality::odd; }
 
-// Bytes over the rate of the link: a ring at the nominal speed of NVLink, PCIe or the network, plus one
-// latency.
+// Bytes over the nominal rate of NVLink, PCIe or the network, plus NCCL's own latency of a small buffer.
 Seconds alpha_beta_time(const PreparedRecord& one, Bytes bytes) {
   const NcclFabric& fabric = one.fabric;
-  const double link =
-      fabric.link == NcclLink::host || fabric.link == NcclLink::pcie ? fabric.pcie_gbps : fabric.node_gbps;
-  double rate = link;
-  if (fabric.nodes > 1)
-    rate = link > 0 ? std::min(link, fabric.network_nominal_gbps) : fabric.network_nominal_gbps;
-  const double n = fabric.ranks;
-  return one.terms.latency + 2 * (n - 1) / n * static_cast<double>(bytes) / (rate * 1e9);
+  const double n = fabric.ranks, hops = fabric.nodes > 1 ? fabric.nodes : fabric.ranks;
+  double rate = fabric.rings.nominal_gbps > 0 ? fabric.rings.nominal_gbps : HUGE_VAL;
+  if (fabric.nodes > 1) rate = std::min(rate, fabric.network_nominal_gbps);
+  return (6.6 + 2 * (hops - 1)) * 1e-6 + 2 * (n - 1) / n * static_cast<double>(bytes) / (rate * 1e9);
 }
 
-const std::string& left_out(const Record& record, LeaveOut by) {
-  return by == LeaveOut::platform ? record.platform : record.group;
+std::string kind_of(const PreparedRecord& one) {
+  if (one.record.node.intra == Intra::nvlink_pairs) return "pair";
+  return one.scope == "pcie" || one.scope == "host memory" ? "pcie box" : one.scope;
+}
+
+std::string left_out(const PreparedRecord& one, LeaveOut by) {
+  switch (by) {
+    case LeaveOut::platform:
+      return one.record.platform;
+    case LeaveOut::group:
+      return one.record.group;
+    case LeaveOut::kind:
+      return one.kind;
+    case LeaveOut::generation:
+      break;
+  }
+  return fmt::format("sm{}", one.fabric.sm >= 100 ? 100 : one.fabric.sm);
 }
 
 // A group with many sweeps counts for more than one with a single sweep, but not in proportion: they share a
@@ -50,12 +62,35 @@ std::map<std::string, double> group_weights(std::span<const PreparedRecord> all)
 }
 
 PreparedRecord prepare_one(const Record& record) {
-  const NcclSettings settings = nccl_settings(record.collective->env);
+  NcclSettings settings = nccl_settings(record.collective->env);
+  if (record.collective->nccl_version) settings.version = find_nccl_version(*record.collective->nccl_version);
   const Machine machine = machine_of(record);
   PreparedRecord one{record, nccl_fabric(machine, settings), {}, {}, machine.notes};
-  one.terms = nccl_terms(one.fabric, settings);
-  one.classes = nccl_classes(one.fabric);
+  one.scope = scope_of(one.fabric);
+  one.kind = kind_of(one);
   return one;
+}
+
+// Rows of one sweep err together: many of them are not as many measurements.
+constexpr double kRowsOfASweep = 6;
+
+FitSweep sweep_of(const PreparedRecord& one, const RowFilter& filter) {
+  FitSweep sweep{&one.fabric, {}, 1};
+  const auto& rows = one.record.collective->rows;
+  const Seconds overhead = tool_overhead(one.record.collective->tool);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (filter(one, i))
+      sweep.rows.push_back({nccl_choice(one.fabric, rows[i].bytes), rows[i].bytes,
+                            std::max(rows[i].time - overhead, 0.3 * rows[i].time)});
+  sweep.weight = std::min(1.0, kRowsOfASweep / static_cast<double>(rows.size()));
+  return sweep;
+}
+
+Calibration fitted_without(std::span<const PreparedRecord> known, const std::string& out, LeaveOut by) {
+  auto calibration = fit(
+      fit_sweeps(known, [&](const PreparedRecord& one, std::size_t) { return left_out(one, by) != out; }));
+  calibration.unexplained = default_calibration().unexplained;
+  return calibration;
 }
 
 }  // namespace
@@ -80,33 +115,24 @@ std::vector<PreparedRecord> prepare(std::span<const Record> records, std::vector
   return all;
 }
 
-std::vector<FitSample> fit_samples(std::span<const PreparedRecord> all, const RowFilter& filter) {
+std::vector<FitSweep> fit_sweeps(std::span<const PreparedRecord> all, const RowFilter& filter) {
   const auto weights = group_weights(all);
-  std::vector<FitSample> samples;
+  std::vector<FitSweep> sweeps;
   for (const PreparedRecord& one : all) {
     if (!usable(one.record)) continue;
-    const double weight =
-        weights.at(one.record.group) * (one.record.quality == Quality::ok ? 1 : kWeakWeight);
-    const auto& rows = one.record.collective->rows;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (!filter(one.record, i)) continue;
-      const Seconds own =
-          std::max(rows[i].time - tool_overhead(one.record.collective->tool), 0.3 * rows[i].time);
-      const Seconds transfer = static_cast<double>(rows[i].bytes) / one.terms.bytes_per_s;
-      samples.push_back({one.classes, one.terms.latency, transfer, own, weight, {}, one.record.group});
-    }
+    FitSweep sweep = sweep_of(one, filter);
+    sweep.weight *= weights.at(one.record.group) * (one.record.quality == Quality::ok ? 1 : kWeakWeight);
+    if (!sweep.rows.empty()) sweeps.push_back(std::move(sweep));
   }
-  return samples;
+  return sweeps;
 }
 
-Seconds predict_row(const PreparedRecord& one, const Calibration& calibration, Bytes bytes) {
-  return corrected_time(one.terms.latency, static_cast<double>(bytes) / one.terms.bytes_per_s,
-                        calibration.find(one.classes)) +
-         tool_overhead(one.record.collective->tool);
-}
+namespace {
 
-ValidationPoint predict_point(const PreparedRecord& one, const Calibration& calibration, std::size_t row) {
+ValidationPoint point_of(const PreparedRecord& one, const NcclPredictor& predictor, std::size_t row) {
   const MeasuredTime& measured = one.record.collective->rows[row];
+  const Seconds time = predictor.time(measured.bytes), overhead = tool_overhead(one.record.collective->tool);
+  const double width = predictor.doubt(measured.bytes).width();
   ValidationPoint point{one.record.id,
                         one.record.platform,
                         one.record.group,
@@ -115,24 +141,29 @@ ValidationPoint predict_point(const PreparedRecord& one, const Calibration& cali
                         one.record.quality,
                         measured.bytes,
                         measured.time * 1e6,
-                        predict_row(one, calibration, measured.bytes) * 1e6,
+                        (time + overhead) * 1e6,
+                        (time / width + overhead) * 1e6,
+                        (time * width + overhead) * 1e6,
                         alpha_beta_time(one, measured.bytes) * 1e6,
-                        one.classes.scope,
+                        one.scope,
                         false,
                         one.assumed,
                         {}};
   return point;
 }
 
+}  // namespace
+
+ValidationPoint predict_point(const PreparedRecord& one, const Calibration& calibration, std::size_t row) {
+  return point_of(one, NcclPredictor(one.fabric, calibration), row);
+}
+
 std::map<std::string, Calibration> calibrations_without(std::span<const PreparedRecord> asked,
                                                         std::span<const PreparedRecord> known, LeaveOut by) {
   std::map<std::string, Calibration> without;
-  for (const PreparedRecord& one : asked) {
-    const std::string& out = left_out(one.record, by);
-    if (without.contains(out)) continue;
-    const auto others = [&](const Record& record, std::size_t) { return left_out(record, by) != out; };
-    without.emplace(out, fit(fit_samples(known, others)));
-  }
+  for (const PreparedRecord& one : asked)
+    if (const auto out = left_out(one, by); !without.contains(out))
+      without.emplace(out, fitted_without(known, out, by));
   return without;
 }
 
@@ -141,35 +172,31 @@ const Calibration& CalibrationsWithout::platform(const std::string& name) {
   if (std::none_of(known_.begin(), known_.end(), is_it)) return default_calibration();
   const auto found = made_.find(name);
   if (found != made_.end()) return found->second;
-  const auto others = [&](const Record& record, std::size_t) { return record.platform != name; };
-  return made_.emplace(name, fit(fit_samples(known_, others))).first->second;
+  return made_.emplace(name, fitted_without(known_, name, LeaveOut::platform)).first->second;
 }
 
 std::vector<ValidationPoint> cross_validate(std::span<const PreparedRecord> asked,
                                             std::span<const PreparedRecord> known, LeaveOut by) {
   const auto without = calibrations_without(asked, known, by);
   std::vector<ValidationPoint> points;
-  for (const PreparedRecord& one : asked)
+  for (const PreparedRecord& one : asked) {
+    const NcclPredictor predictor(one.fabric, without.at(left_out(one, by)));
     for (std::size_t i = 0; i < one.record.collective->rows.size(); ++i)
-      points.push_back(predict_point(one, without.at(left_out(one.record, by)), i));
+      points.push_back(point_of(one, predictor, i));
+  }
   return points;
 }
 
-Calibration with_own_sweep(Calibration calibration, const PreparedRecord& one, const RowFilter& filter) {
-  constexpr double kOwn = 0.1, kTrust = 10;  // a sweep of its own soon outweighs its class
-  const std::vector<CalibrationClass> own = {{one.classes.machine, kOwn}};
-  std::vector<FitSample> samples = fit_samples({&one, 1}, filter);
-  for (FitSample& sample : samples) {
-    sample.weight = kTrust;
-    sample.known = calibration.find(sample.classes);
-    sample.classes = {own, own, own, "", ""};
-  }
-  const Calibration fitted = fit(samples);
-  calibration.latency.insert(fitted.latency.begin(), fitted.latency.end());
-  calibration.transfer.insert(fitted.transfer.begin(), fitted.transfer.end());
-  calibration.ramp.insert(fitted.ramp.begin(), fitted.ramp.end());
-  calibration.fitted_on.insert(fitted.fitted_on.begin(), fitted.fitted_on.end());
-  return calibration;
+Calibration with_own_sweep(const Calibration& calibration, const PreparedRecord& one,
+                           const RowFilter& filter) {
+  constexpr double kOwn = 0.6;  // how far one machine's constants lie from those of all
+  FitStart start{calibration.values, calibration.spreads};
+  for (double& spread : start.spreads) spread = std::max(spread, kOwn);
+  FitSweep sweep = sweep_of(one, filter);
+  sweep.weight = 1;
+  Calibration own = fit({&sweep, 1}, start);
+  own.unexplained = calibration.unexplained;
+  return own;
 }
 
 std::vector<ValidationPoint> validate_with_own_sweep(std::span<const PreparedRecord> asked,
@@ -179,29 +206,53 @@ std::vector<ValidationPoint> validate_with_own_sweep(std::span<const PreparedRec
   for (const PreparedRecord& one : asked) {
     const std::size_t rows = one.record.collective->rows.size();
     for (std::size_t i = 0; i < rows && rows > 1; ++i) {
-      const auto others = [i](const Record&, std::size_t row) { return row != i; };
+      const auto others = [i](const PreparedRecord&, std::size_t row) { return row != i; };
       points.push_back(predict_point(one, with_own_sweep(without.at(one.record.platform), one, others), i));
     }
   }
   return points;
 }
 
+namespace {
+
+// What must be added to the spread of the constants so that eight of ten points lie in their range.
+double left_open(
+    std::vector<std::pair<double, double>> of) {  // log(measured / predicted), spread by constants
+  std::vector<double> needed;
+  for (const auto& [residual, spread] : of) {
+    const double whole = residual / kEightOfTen;
+    needed.push_back(std::sqrt(std::max(0.0, whole * whole - spread * spread)));
+  }
+  std::sort(needed.begin(), needed.end());
+  return needed[needed.size() * 8 / 10];
+}
+
+}  // namespace
+
 Calibration calibrate(std::span<const PreparedRecord> all) {
-  Calibration calibration = fit(fit_samples(all, [](const Record&, std::size_t) { return true; }));
-  std::map<std::string, std::array<std::pair<double, int>, 2>> errors;  // sum and count, small and large
-  for (const ValidationPoint& point : cross_validate(all, all)) {
-    if (point.quality != Quality::ok) continue;
-    for (const std::string& scope : {point.scope, std::string("all")}) {
-      auto& [sum, count] = errors[scope][point.bytes >= kFromOneMegabyte ? 1 : 0];
-      sum += std::abs(point.error());
-      ++count;
+  Calibration calibration = fit(fit_sweeps(all, [](const PreparedRecord&, std::size_t) { return true; }));
+  std::map<std::pair<std::string, bool>, std::vector<std::pair<double, double>>> residuals;
+  auto without = calibrations_without(all, all, LeaveOut::platform);
+  for (auto& [platform, one] : without)
+    one.unexplained.clear();  // so that ranges are those of constants alone
+  for (const PreparedRecord& one : all) {
+    const NcclPredictor predictor(one.fabric, without.at(one.record.platform));
+    for (std::size_t i = 0; i < one.record.collective->rows.size() && one.record.quality == Quality::ok;
+         ++i) {
+      const auto point = point_of(one, predictor, i);
+      const double spread = std::log(point.high / point.predicted) / kEightOfTen;
+      for (const std::string& scope : {point.scope, std::string("all")})
+        residuals[{scope, point.bytes >= kFromOneMegabyte}].emplace_back(
+            std::log(point.measured / point.predicted), spread);
     }
   }
-  const auto mean = [](const std::pair<double, int>& of) { return of.second ? of.first / of.second : 0; };
-  for (const auto& [scope, both] : errors) calibration.errors[scope] = {mean(both[0]), mean(both[1])};
-  for (auto& [scope, error] : calibration.errors)  // a class measured on one side only
-    for (double ExpectedError::*side : {&ExpectedError::below_1mb, &ExpectedError::from_1mb})
-      if (error.*side == 0) error.*side = calibration.errors.at("all").*side;
+  for (const auto& [key, of] : residuals) {
+    auto& open = calibration.unexplained[key.first];
+    (key.second ? open.from_1mb : open.below_1mb) = left_open(of);
+  }
+  for (auto& [scope, open] : calibration.unexplained)  // a class measured on one side only
+    for (double Unexplained::*side : {&Unexplained::below_1mb, &Unexplained::from_1mb})
+      if (open.*side == 0) open.*side = calibration.unexplained.at("all").*side;
   return calibration;
 }
 

@@ -21,20 +21,22 @@ struct ValidationPoint {
   Quality quality = Quality::ok;
   Bytes bytes = 0;  // of a collective
   double measured = 0, predicted = 0;
+  double low = 0, high = 0;          // eight of ten measurements should lie between; 0: not computed
   double alpha_beta = 0;             // what bytes / link rate would say; 0: not computed
   std::string scope;                 // class of the machine
   bool pair = false;                 // a ratio of two training values
   std::vector<std::string> assumed;  // where the record is silent
   std::string remark;                // why the record does not count, where it does not
   double error() const { return predicted / measured - 1; }
+  bool inside() const { return low <= measured && measured <= high; }
 };
 
 // A collective record with everything the model needs of it, computed once.
 struct PreparedRecord {
   Record record;
   NcclFabric fabric;
-  NcclTerms terms;
-  CalibrationClasses classes;
+  std::string scope;  // class of machine; see scope_of()
+  std::string kind;   // what `LeaveOut::kind` leaves out together: "pcie box", "pair", or the class
   std::vector<std::string> assumed;  // of the machine, where the record is silent
 };
 // Collective records of two GPUs or more; those of one are noted in `skipped` if given. A machine that can't
@@ -42,14 +44,14 @@ struct PreparedRecord {
 std::vector<PreparedRecord> prepare(std::span<const Record>, std::vector<std::string>* skipped = nullptr);
 
 // Which rows take part: by record and by position in it.
-using RowFilter = std::function<bool(const Record&, std::size_t row)>;
-std::vector<FitSample> fit_samples(std::span<const PreparedRecord>, const RowFilter&);
+using RowFilter = std::function<bool(const PreparedRecord&, std::size_t row)>;
+std::vector<FitSweep> fit_sweeps(std::span<const PreparedRecord>, const RowFilter&);  // borrow the records
 
-Seconds predict_row(const PreparedRecord&, const Calibration&, Bytes);
 ValidationPoint predict_point(const PreparedRecord&, const Calibration&, std::size_t row);
 
-// For each platform (or group) of `asked`, a calibration fitted to what `known` has without it.
-enum class LeaveOut { platform, group };
+// For each platform (group, kind of machine, generation of GPU) of `asked`, a calibration fitted to what `known`
+// has without it.
+enum class LeaveOut { platform, group, kind, generation };
 std::map<std::string, Calibration> calibrations_without(std::span<const PreparedRecord> asked,
                                                         std::span<const PreparedRecord> known, LeaveOut);
 
@@ -74,8 +76,8 @@ std::vector<ValidationPoint> cross_validate(std::span<const PreparedRecord> aske
 std::vector<ValidationPoint> validate_with_own_sweep(std::span<const PreparedRecord> asked,
                                                      std::span<const PreparedRecord> known);
 
-// A calibration that also knows rows of this record's own sweep, under the machine's name.
-Calibration with_own_sweep(Calibration, const PreparedRecord&, const RowFilter&);
+// Constants of this very machine: those of all, moved by rows of its own sweep.
+Calibration with_own_sweep(const Calibration&, const PreparedRecord&, const RowFilter&);
 
 // The calibration of all usable records, with what cross-validation says of each class. This is what ships.
 Calibration calibrate(std::span<const PreparedRecord>);

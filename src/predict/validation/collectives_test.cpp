@@ -25,25 +25,38 @@ ErrorSummary of_size(const std::vector<ValidationPoint>& points, bool large) {
   return summarize(points_where(points, [&](const auto& p) { return counts(p) && is_large(p) == large; }));
 }
 
-TEST(AllReduceAccuracy, OnPlatformsItNeverSawIsWithinTenPercentFromOneMegabyteAndTwentyFiveBelow) {
+TEST(AllReduceAccuracy, OnPlatformsItNeverSawIsWhatTheDocumentsSay) {
   const auto points = cross_validate(known(), known());
   const ErrorSummary large = of_size(points, true), small = of_size(points, false);
   fmt::print("from 1 MB: {:.1f} % of {} points (bytes / link rate: {:.1f} %); below: {:.1f} % of {}\n",
              100 * large.mean_abs_error, large.count, 100 * large.alpha_beta_error,
              100 * small.mean_abs_error, small.count);
-  EXPECT_GT(large.count, 500);
-  EXPECT_LT(large.mean_abs_error, 0.10);
-  EXPECT_LT(small.mean_abs_error, 0.25);
+  EXPECT_GT(large.count, 700);
+  EXPECT_LT(large.mean_abs_error, 0.195);
+  EXPECT_LT(large.median_abs_error, 0.11);
+  EXPECT_LT(small.mean_abs_error, 0.20);
   EXPECT_LT(large.mean_abs_error, large.alpha_beta_error / 2);
 }
 
-TEST(AllReduceAccuracy, HoldsAlsoWhenWholeExperimentsAreLeftOut) {
-  EXPECT_LT(of_size(cross_validate(known(), known(), LeaveOut::group), true).mean_abs_error, 0.11);
+TEST(AllReduceAccuracy, HoldsOnKindsOfMachinesAndGenerationsOfGpusItNeverSaw) {
+  EXPECT_LT(of_size(cross_validate(known(), known(), LeaveOut::kind), true).mean_abs_error, 0.20);
+  EXPECT_LT(of_size(cross_validate(known(), known(), LeaveOut::generation), true).mean_abs_error, 0.22);
 }
 
-TEST(AllReduceAccuracy, WithAPlatformsOwnSweepGivenIsWithinFivePercent) {
+TEST(AllReduceAccuracy, EightOfTenMeasurementsLieInTheirRange) {
+  int inside = 0, all = 0;
+  for (const auto& point : cross_validate(known(), known()))
+    if (counts(point)) ++all, inside += point.inside();
+  EXPECT_NEAR(static_cast<double>(inside) / all, 0.80, 0.05);
+}
+
+TEST(AllReduceAccuracy, HoldsAlsoWhenWholeExperimentsAreLeftOut) {
+  EXPECT_LT(of_size(cross_validate(known(), known(), LeaveOut::group), true).mean_abs_error, 0.195);
+}
+
+TEST(AllReduceAccuracy, WithAPlatformsOwnSweepGivenIsWithinSevenPercent) {
   const auto points = validate_with_own_sweep(known(), known());
-  EXPECT_LT(of_size(points, true).mean_abs_error, 0.05);
+  EXPECT_LT(of_size(points, true).mean_abs_error, 0.07);
   EXPECT_LT(of_size(points, false).mean_abs_error, 0.10);
 }
 
@@ -60,34 +73,40 @@ TEST(AllReduceAccuracy, ThePredictionOfAPlatformDoesNotDependOnItsOwnTimes) {
 TEST(AllReduceAccuracy, TheShippedCalibrationIsTheOneTheRecordsGive) {
   const Calibration fitted = calibrate(known()), &shipped = default_calibration();
   const std::string stale =
-      "stale: gradwire validate presets/measured/collectives.jsonl --fit > presets/calibration.yaml";
-  ASSERT_EQ(fitted.transfer.size(), shipped.transfer.size()) << stale;
-  for (const auto& [name, value] : fitted.latency)
-    EXPECT_NEAR(value, shipped.latency.at(name), 1e-3) << name << stale;
-  for (const auto& [name, value] : fitted.transfer)
-    EXPECT_NEAR(value, shipped.transfer.at(name), 1e-3) << name << stale;
-  for (const auto& [name, ramp] : fitted.ramp)
-    for (std::size_t i = 0; i < ramp.size(); ++i)
-      EXPECT_NEAR(ramp[i], shipped.ramp.at(name)[i], 1e-3) << name << stale;
+      "stale: gradwire validate presets/measured/collectives.jsonl --fit > presets/nccl.yaml";
+  for (std::size_t i = 0; i < kNcclConstants; ++i)
+    EXPECT_NEAR(std::log(fitted.values[i] / shipped.values[i]), 0, 1e-3) << nccl_priors()[i].name << stale;
+  ASSERT_EQ(fitted.unexplained.size(), shipped.unexplained.size()) << stale;
+  for (const auto& [scope, open] : fitted.unexplained)
+    EXPECT_NEAR(open.from_1mb, shipped.unexplained.at(scope).from_1mb, 1e-3) << scope << stale;
+}
+
+TEST(AllReduceAccuracy, NoConstantLeavesItsPriorByMoreThanThreeSpreads) {
+  for (std::size_t i = 0; i < kNcclConstants; ++i) {
+    const NcclPrior& prior = nccl_priors()[i];
+    EXPECT_LT(std::abs(std::log(default_calibration().values[i] / prior.value)), 3 * prior.spread)
+        << prior.name;
+  }
 }
 
 TEST(AllReduceAccuracy, OddRecordsAreNeverCalibratedOn) {
-  for (const FitSample& sample :
-       fit_samples(known(), [](const Record&record, std::size_t) { return record.quality == Quality::odd; }))
-    ADD_FAILURE() << sample.group;
+  const auto odd = [](const PreparedRecord& one, std::size_t) { return one.record.quality == Quality::odd; };
+  EXPECT_TRUE(fit_sweeps(known(), odd).empty());
 }
 
 TEST(AllReduceAccuracy, TheTableWeCarryHoldsTheFiguresOfTheSharedOneWhereThatIsThere) {
   const char* shared = std::getenv("GRADWIRE_SHARED");
-  const std::filesystem::path file =
-      std::filesystem::path(shared ? shared : GRADWIRE_SOURCE_DIR "/../shared") /
-      "groundtruth/collectives.jsonl";
-  if (!std::filesystem::exists(file)) {
-    fmt::print("{} is not there: not compared\n", file.string());
-    return;
+  const auto folder =
+      std::filesystem::path(shared ? shared : GRADWIRE_SOURCE_DIR "/../shared") / "groundtruth";
+  std::vector<Record> records;
+  for (const char* name : {"collectives.jsonl", "collectives_pcie.jsonl"}) {
+    if (!std::filesystem::exists(folder / name)) {
+      fmt::print("{} is not there: not compared\n", (folder / name).string());
+      return;
+    }
+    for (auto& record : read_records(folder / name)) records.push_back(std::move(record));
   }
-  fmt::print("compared with {}\n", file.string());
-  const auto records = read_records(file);
+  fmt::print("compared with {}\n", folder.string());
   ASSERT_EQ(records.size(), built_in_records().size());
   for (std::size_t i = 0; i < records.size(); ++i)
     for (std::size_t j = 0; j < records[i].collective->rows.size(); ++j)

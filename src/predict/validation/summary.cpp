@@ -29,6 +29,7 @@ ErrorSummary summarize(std::span<const ValidationPoint> points) {
   for (const ValidationPoint& point : points) {
     errors.push_back(std::abs(point.error()));
     summary.bias += point.error();
+    summary.inside += point.inside();
     if (point.alpha_beta > 0 && std::isfinite(point.alpha_beta))
       summary.alpha_beta_error += std::abs(point.alpha_beta / point.measured - 1);
   }
@@ -39,6 +40,7 @@ ErrorSummary summarize(std::span<const ValidationPoint> points) {
   summary.median_abs_error = median(errors);
   summary.p90_abs_error = at_share(errors, 0.9);
   summary.bias /= count;
+  summary.inside /= count;
   summary.alpha_beta_error /= count;
   return summary;
 }

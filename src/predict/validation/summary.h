@@ -13,6 +13,7 @@ struct ErrorSummary {
   int count = 0;
   double mean_abs_error = 0, median_abs_error = 0, p90_abs_error = 0;
   double bias = 0;              // mean of signed errors: above 0 means predicted too slow
+  double inside = 0;            // share of measurements within their range
   double alpha_beta_error = 0;  // mean absolute error of bytes / link rate on the same points
 };
 

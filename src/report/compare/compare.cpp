@@ -109,9 +109,11 @@ std::string precision_of(const Comparison& comparison) {
 std::string through_host_text(const Comparison& comparison) {
   const auto is_it = [](const Contender& contender) { return contender.wires.through_host; };
   if (comparison.options.backend != "nccl" || std::ranges::none_of(comparison.contenders, is_it)) return {};
-  return " Through host memory overlap is taken to hide nothing, which rests on two RTX 4090 "
-         "(docs/predict.md); a range with such a machine covers that it hides as over direct links. The rate "
-         "of host memory differs between hosts from 3.1 to 5 GB/s.";
+  return " Through host memory overlap is taken to hide nothing (docs/predict.md); a range with such a "
+         "machine "
+         "covers that it hides as over direct links. What a host's memory path gives differs up to seven "
+         "times "
+         "between hosts with equal slots: measure yours with nccl-tests.";
 }
 
 std::string certainty(const Comparison& comparison) {
@@ -128,7 +130,7 @@ std::string certainty(const Comparison& comparison) {
         "; all-reduce times with {} rest on one machine's measurements, count on {:.0f} % either way",
         backend, 100 * worst);
   else if (worst > 0)
-    text += fmt::format("; all-reduce times are known to {:.0f} % on average on machines left out of the fit",
+    text += fmt::format("; eight of ten all-reduce times lie within {:.0f} % on machines left out of the fit",
                         100 * worst);
   text += ". Bytes over link rate alone would say ";
   std::vector<std::string> plain;

@@ -42,6 +42,7 @@ nlohmann::json effect_json(const Effect& effect) {
 nlohmann::json answer_json(const Answer& answer) {
   return {{"verdict", to_string(answer.verdict)},
           {"certain", answer.certain},
+          {"sure", to_string(answer.sure)},
           {"speedup", answer.speedup},
           {"low", answer.low},
           {"high", answer.high},

@@ -31,7 +31,7 @@ std::string topo_text(const Machine& machine) { return to_text(machine_report(ma
 
 TEST(TopoText, a_pair_without_peer_access_is_shown_whole) {
   EXPECT_EQ(topo_text(find_machine("2x-titan-rtx-pcie")),
-            R"(2x-titan-rtx-pcie: 2 x NVIDIA TITAN RTX, PCIe 3 x16, no peer access over PCIe
+            R"(2x-titan-rtx-pcie: 2 x NVIDIA TITAN RTX, PCIe 3 x8, no peer access over PCIe
 
 Paths, as nvidia-smi topo -m shows them
        GPU0 GPU1
@@ -42,15 +42,16 @@ Paths, as nvidia-smi topo -m shows them
 The node
   CPU0  Xeon Scalable (Skylake, Cascade Lake), memory 51.2 GB/s each way
   └─ PCI0
-     └─ GPU0 GPU1  PCIe 3 x16, 12 GB/s each
+     └─ GPU0 GPU1  PCIe 3 x8, 6 GB/s each
 
 GB/s one way, nothing else on the links
        GPU0 GPU1
-  GPU0    X  12h
-  GPU1  12h    X
+  GPU0    X 6.0h
+  GPU1 6.0h    X
   h: through host memory, these GPUs have no peer access over PCIe
 
 Note
+  - slots are not stated: taken as x8 each, as two cards of a desktop have them
   - the processor is not stated: taken as Xeon Scalable (Skylake, Cascade Lake)
 )");
 }

@@ -12,13 +12,14 @@ namespace gradwire {
 namespace {
 
 std::vector<std::string> summary_row(const std::string& name, const ErrorSummary& summary) {
-  if (summary.count == 0) return {name, "0", "-", "-", "-", "-", "-"};
+  if (summary.count == 0) return {name, "0", "-", "-", "-", "-", "-", "-"};
   return {name,
           fmt::to_string(summary.count),
           format_percent(summary.mean_abs_error),
           format_percent(summary.median_abs_error),
           format_percent(summary.p90_abs_error),
           format_percent(summary.bias),
+          format_percent(summary.inside),
           summary.alpha_beta_error > 0 ? format_percent(summary.alpha_beta_error) : "-"};
 }
 
@@ -33,7 +34,7 @@ std::vector<ValidationPoint> of_kind(const std::vector<ValidationPoint>& points,
 }
 
 Table summaries(const Validation& validation) {
-  Table table{{{"", "count", "mean", "median", "p90", "bias", "plain"}}};
+  Table table{{{"", "count", "mean", "median", "p90", "bias", "inside", "plain"}}};
   for (const std::string& kind : kinds_of(validation)) {
     table.rows.push_back(summary_row(kind, summarize(of_kind(validation.points, kind))));
     if (kind != "collective") continue;
@@ -104,6 +105,8 @@ nlohmann::json point_json(const ValidationPoint& point) {
                          {"measured", as_written(point.measured)},
                          {"predicted", point.predicted},
                          {"error", point.error()},
+                         {"low", point.low},
+                         {"high", point.high},
                          {"assumed", point.assumed}};
   if (!point.remark.empty()) json["remark"] = point.remark;
   return json;
@@ -127,7 +130,8 @@ nlohmann::json validation_json(const Validation& validation) {
                      {"mean_abs_error", figure(of.mean_abs_error)},
                      {"median_abs_error", figure(of.median_abs_error)},
                      {"p90_abs_error", figure(of.p90_abs_error)},
-                     {"bias", figure(of.bias)}};
+                     {"bias", figure(of.bias)},
+                     {"inside", figure(of.inside)}};
     if (of.alpha_beta_error > 0) summary[kind]["alpha_beta_mean_abs_error"] = of.alpha_beta_error;
   };
   for (const std::string& kind : kinds_of(validation)) add(kind, of_kind(validation.points, kind));
@@ -150,7 +154,7 @@ Report validation_report(const Validation& validation, int most_points) {
     report.add(
         Sentence{
             "Each point is predicted by a model that never saw its platform. Collectives in us, training in "
-            "samples/s. plain: what bytes / link rate alone would say."},
+            "samples/s. inside: in their 80 % range. plain: what bytes / link rate alone would say."},
         Gap{});
     add_points(report, validation, most_points);
   }

@@ -53,7 +53,19 @@ void resolve_count(ResolvedNode& node) {
   spec.gpu_indices.resize(static_cast<std::size_t>(spec.gpus));
 }
 
+// Two cards of a desktop share its processor's 16 lanes; a stated processor is a server's.
+bool shares_lanes(const ResolvedNode& node) {
+  const NodeSpec& spec = node.spec;
+  const bool server =
+      spec.matrix || spec.cpu || !spec.cpu_model.empty() || (spec.pcie && spec.pcie->gpus_per_socket > 0);
+  return node.gpu.desktop && node.total_gpus == 2 && !spec.pcie_width && !server;
+}
+
 void resolve_pcie(ResolvedNode& node) {
+  if (shares_lanes(node)) {
+    node.spec.pcie_width = 8;
+    node.notes.emplace_back("slots are not stated: taken as x8 each, as two cards of a desktop have them");
+  }
   if (!node.spec.pcie_gen && node.spec.gpu.empty())
     node.notes.emplace_back("PCIe is not stated: taken as generation 3");
   node.spec.pcie_gen = node.spec.pcie_gen.value_or(node.gpu.pcie_gen);

@@ -1,0 +1,97 @@
+#include "predict/calibration/constants.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "predict/presets.h"
+#include "topo/yaml.h"
+
+namespace gradwire {
+namespace {
+
+constexpr Range kValue = {1e-6, 1e6}, kSpread = {0, 5};
+constexpr std::string_view kFile = "presets/nccl.yaml";
+
+// By place in the list: the enumeration has the same order, which a test checks by name.
+std::array<NcclPrior, kNcclConstants> read_priors(std::string_view yaml) {
+  std::array<NcclPrior, kNcclConstants> priors;
+  std::size_t i = 0;
+  for (const auto& entry : parse_yaml(yaml, kFile).maps("constants")) {
+    if (i == kNcclConstants) entry.fail("name", fmt::format("the last of {} constants", kNcclConstants));
+    priors[i++] = {entry.text("name"), entry.text("unit"), entry.text("source"),
+                   entry.number("prior", kValue), entry.number("spread", kSpread)};
+  }
+  if (i < kNcclConstants)
+    throw ConfigError(fmt::format("{} has {} constants instead of {}", kFile, i, kNcclConstants));
+  return priors;
+}
+
+std::size_t index_of(const YamlMap& entry) {
+  const auto name = entry.text("name");
+  const auto& priors = nccl_priors();
+  for (std::size_t i = 0; i < kNcclConstants; ++i)
+    if (priors[i].name == name) return i;
+  entry.fail("name", "the name of a constant of presets/nccl.yaml");
+}
+
+}  // namespace
+
+const std::array<NcclPrior, kNcclConstants>& nccl_priors() {
+  static const auto priors = read_priors(predict_preset_text("nccl.yaml"));
+  return priors;
+}
+
+Unexplained Calibration::unexplained_of(const std::string& scope) const {
+  for (const std::string& name : {scope, std::string("all")})
+    if (const auto found = unexplained.find(name); found != unexplained.end()) return found->second;
+  return {};
+}
+
+Calibration parse_calibration(std::string_view yaml, std::string_view where) {
+  const auto root = parse_yaml(yaml, where);
+  Calibration calibration;
+  for (std::size_t i = 0; i < kNcclConstants; ++i) {
+    calibration.values[i] = nccl_priors()[i].value;
+    calibration.spreads[i] = nccl_priors()[i].spread;
+  }
+  for (const auto& entry : root.maps("constants")) {
+    entry.only({"name", "unit", "prior", "spread", "value", "after", "source"});
+    const auto i = index_of(entry);
+    calibration.values[i] = entry.number("value", kValue);
+    calibration.spreads[i] = entry.number("after", kSpread);
+  }
+  for (const auto& entry : root.maps("unexplained")) {
+    entry.only({"class", "below_1mb", "from_1mb"});
+    calibration.unexplained[entry.text("class")] = {entry.number("below_1mb", kSpread),
+                                                    entry.number("from_1mb", kSpread)};
+  }
+  return calibration;
+}
+
+std::string calibration_yaml(const Calibration& calibration) {
+  const std::string_view file = predict_preset_text("nccl.yaml");
+  std::string text(file.substr(0, file.find("constants:")));
+  text += "constants:\n";
+  for (std::size_t i = 0; i < kNcclConstants; ++i) {
+    const NcclPrior& prior = nccl_priors()[i];
+    text += fmt::format(
+        "  - {{name: {}, unit: \"{}\", prior: {:g}, spread: {:g}, value: {:.4g}, after: {:.3f}, source: "
+        "\"{}\"}}\n",
+        prior.name, prior.unit, prior.value, prior.spread, calibration.values[i], calibration.spreads[i],
+        prior.source);
+  }
+  text +=
+      "# What the constants leave open: standard deviation of log(measured / predicted) over platforms never "
+      "seen.\nunexplained:\n";
+  for (const auto& [scope, open] : calibration.unexplained)
+    text += fmt::format("  - {{class: {}, below_1mb: {:.3f}, from_1mb: {:.3f}}}\n", scope, open.below_1mb,
+                        open.from_1mb);
+  return text;
+}
+
+const Calibration& default_calibration() {
+  static const Calibration calibration = parse_calibration(predict_preset_text("nccl.yaml"), kFile);
+  return calibration;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,88 @@
+// The constants of the NCCL model: latencies, shares of nominal rates, shapes. Each is physical, has a prior
+// (a value and how far it may be off, with the source) and a value that measured sweeps gave within it. All
+// stand in presets/nccl.yaml. A value.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace gradwire {
+
+// In the order of presets/nccl.yaml, which explains each.
+enum class NcclConstant : std::uint8_t {
+  base_ll,
+  base_simple,
+  nvlink_hop_ll,
+  nvlink_hop_ll128,
+  nvlink_hop_simple,
+  pcie_hop_ll,
+  pcie_hop_simple,
+  host_hop_ll,
+  host_hop_simple,
+  nvls_latency,
+  pace_sm70,
+  pace_sm80,
+  pace_sm90,
+  pace_sm100,
+  ll_share,
+  ll128_share,
+  nvlink2_share,
+  nvlink3_share,
+  nvlink4_share,
+  nvlink5_share,
+  nvls_sm90,
+  nvls_sm100,
+  local_copy,
+  ramp_ll,
+  ramp_simple,
+  ramp_nvls,
+  ramp_pcie,
+  ramp_network,
+  lane_share,
+  peer_slot_share,
+  host_slot_share,
+  uplink_share,
+  memory_share,
+  socket_share,
+  thread_block_gbps,
+  infiniband_hop,
+  efa_hop,
+  tcp_hop,
+  network_share,
+  staged_share,
+};
+inline constexpr std::size_t kNcclConstants = 40;
+
+using NcclConstants = std::array<double, kNcclConstants>;
+inline double get(const NcclConstants& constants, NcclConstant one) {
+  return constants[static_cast<std::size_t>(one)];
+}
+
+// What is known of a constant before any sweep; spread is the standard deviation of its logarithm.
+struct NcclPrior {
+  std::string name, unit, source;
+  double value = 1, spread = 0.1;
+};
+const std::array<NcclPrior, kNcclConstants>& nccl_priors();
+
+// What sweeps leave open beside the constants: the standard deviation of log(measured / predicted) by class of
+// machine, from cross-validation over platforms.
+struct Unexplained {
+  double below_1mb = 0, from_1mb = 0;
+};
+
+struct Calibration {
+  NcclConstants values{}, spreads{};               // spreads: of logarithms, after the sweeps
+  std::map<std::string, Unexplained> unexplained;  // by class; "all" for the rest
+
+  Unexplained unexplained_of(const std::string& scope) const;
+};
+
+const Calibration& default_calibration();  // presets/nccl.yaml, compiled in
+Calibration parse_calibration(std::string_view yaml, std::string_view where);  // throws ConfigError
+std::string calibration_yaml(const Calibration&);  // with priors and sources of presets/nccl.yaml
+
+}  // namespace gradwire

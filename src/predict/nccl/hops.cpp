@@ -1,0 +1,155 @@
+#include "predict/nccl/hops.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "topo/path.h"
+#include "topo/rates.h"
+
+namespace gradwire {
+namespace {
+
+constexpr double kGigabyte = 1e9;
+// What NCCL counts for a byte through an Intel root complex (topo.h, 39).
+constexpr double kBelievedIntelPenalty = 1.2;
+// One TCP flow of NCCL is bound by the processor: 2.0 GB/s for one ring (NVIDIA/nccl issue 209).
+constexpr double kSocketFlow = 2.0;
+
+CpuMaker maker_of(const Machine& machine) {
+  return machine.node.cpu_model.empty() ? machine.cpu : find_processor(machine.node.cpu_model).maker;
+}
+
+// How far peer access goes by default. Node counts as the host bridge: NCCL knows NUMA nodes alone.
+PathClass default_level(const Machine& machine, std::size_t gpus, const NcclSettings& settings) {
+  const int version = settings.version.value_or(222);
+  if (is_amd(machine)) return version >= 223 && gpus > 2 ? PathClass::pxb : PathClass::sys;
+  return version < 209 ? PathClass::node : PathClass::pxb;
+}
+
+PathClass level_of(const Machine& machine, std::size_t gpus, const NcclSettings& settings) {
+  const PathClass level = settings.p2p_level.value_or(default_level(machine, gpus, settings));
+  return level == PathClass::phb ? PathClass::node : level;
+}
+
+struct Crossing {
+  Resource resource;
+  int times;
+};
+
+// The two directions of a cable share an id: that of the lower link.
+int cable_of(const Topology& topology, LinkId id) {
+  const Link& link = topology.link(id);
+  for (const LinkId other : topology.links_from(link.to))
+    if (topology.link(other).to == link.from && topology.link(other).kind == link.kind)
+      return std::min(id, other);
+  return id;
+}
+
+bool between_switch_and_host(const Topology& topology, const Link& link) {
+  return topology.device(link.from).kind == DeviceKind::pcie_switch ||
+         topology.device(link.to).kind == DeviceKind::pcie_switch;
+}
+
+void cross_pcie(const Topology& topology, LinkId id, const RingHop& hop, std::vector<Crossing>& crossings) {
+  const Link& link = topology.link(id);
+  const double nominal = link.rate.nominal_bytes_per_s / kGigabyte;
+  const bool of_gpu =
+      topology.device(link.from).kind == DeviceKind::gpu || topology.device(link.to).kind == DeviceKind::gpu;
+  const bool uplink = !of_gpu && between_switch_and_host(topology, link);
+  const ResourceKind both = !hop.host ? ResourceKind::peer_slot
+                            : uplink  ? ResourceKind::uplink
+                                      : ResourceKind::host_slot;
+  crossings.push_back({{hop.root ? ResourceKind::root_lane : ResourceKind::lane, nominal, 0, id}, 1});
+  crossings.push_back({{both, nominal, 0, cable_of(topology, id)}, 1});
+}
+
+// Written once and read once: both pass the same memory.
+void cross_memory(const Topology& topology, const Link& link, std::vector<Crossing>& crossings) {
+  const bool down = topology.device(link.to).kind == DeviceKind::memory;
+  crossings.push_back({{ResourceKind::memory, link.rate.nominal_bytes_per_s / kGigabyte, 0,
+                        static_cast<int>(down ? link.to : link.from)},
+                       1});
+}
+
+std::vector<Crossing> crossings_of(const Machine& machine, const RingHop& hop) {
+  const Topology& topology = machine.topology;
+  std::vector<Crossing> crossings;
+  if (hop.flow) crossings.push_back({{ResourceKind::socket_flow, kSocketFlow, 0, hop.path.links.front()}, 1});
+  for (const LinkId id : hop.path.links) {
+    const Link& link = topology.link(id);
+    if (link.kind == LinkKind::nvlink)
+      crossings.push_back(
+          {{ResourceKind::nvlink, link.rate.nominal_bytes_per_s / kGigabyte, link.generation, link.from}, 1});
+    if (link.kind == LinkKind::pcie) cross_pcie(topology, id, hop, crossings);
+    if (link.kind == LinkKind::memory) cross_memory(topology, link, crossings);
+    if (link.kind == LinkKind::socket)
+      crossings.push_back({{ResourceKind::socket, link.rate.bytes_per_s / kGigabyte, hop.from, id}, 1});
+  }
+  return crossings;
+}
+
+double believed_of(const Link& link) {
+  return (link.rate.nccl_bytes_per_s > 0 ? link.rate.nccl_bytes_per_s : link.rate.bytes_per_s) / kGigabyte;
+}
+
+}  // namespace
+
+bool is_amd(const Machine& machine) { return maker_of(machine) == CpuMaker::amd; }
+
+HopSet hops_of(const Machine& machine, const std::vector<DeviceId>& order, const NcclSettings& settings) {
+  HopSet set;
+  const PathClass level = level_of(machine, order.size(), settings);
+  const bool intel = maker_of(machine) == CpuMaker::intel;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const DeviceId from = order[i], to = order[(i + 1) % order.size()];
+    RingHop hop{from, find_path(machine, from, to)};
+    const PathClass distance = hop.path.path_class;
+    hop.nvlink = distance == PathClass::nvl && !settings.p2p_disabled;
+    hop.host = !hop.nvlink && (hop.path.through_host || settings.p2p_disabled || distance > level);
+    hop.flow = hop.host && settings.shm_disabled;
+    hop.root = !hop.host && intel && distance >= PathClass::phb;
+    if (hop.host && !hop.path.through_host) hop.path.links = staged_route(machine.topology, from, to);
+    set.any_nvlink |= hop.nvlink;
+    set.any_host |= hop.host;
+    set.any_sys |= distance == PathClass::sys;
+    set.hops.push_back(std::move(hop));
+  }
+  return set;
+}
+
+double believed_gbps(const Machine& machine, const std::vector<const HopSet*>& rings,
+                     const NcclSettings& settings) {
+  std::map<LinkId, double> loads;
+  const bool intel = maker_of(machine) == CpuMaker::intel;
+  const bool sockets_count = !is_amd(machine) || settings.version.value_or(218) >= 219;
+  for (const HopSet* ring : rings)
+    for (const RingHop& hop : ring->hops)
+      for (const LinkId id : hop.path.links) {
+        const bool root = intel && hop.path.path_class >= PathClass::phb &&
+                          machine.topology.link(id).kind == LinkKind::pcie;
+        loads[id] += (root ? kBelievedIntelPenalty : 1) / static_cast<double>(rings.size());
+      }
+  double least = HUGE_VAL;
+  for (const auto& [id, load] : loads) {
+    const Link& link = machine.topology.link(id);
+    if (link.kind == LinkKind::memory || link.kind == LinkKind::internal) continue;
+    if (link.kind == LinkKind::socket && !sockets_count) continue;
+    least = std::min(least, believed_of(link) / load);
+  }
+  return least;
+}
+
+void add_route(const Machine& machine, const HopSet& set, NodeRings& rings) {
+  std::vector<int> route;
+  for (const RingHop& hop : set.hops)
+    for (const Crossing& crossing : crossings_of(machine, hop)) {
+      const auto found = std::find(rings.resources.begin(), rings.resources.end(), crossing.resource);
+      const auto index = static_cast<int>(found - rings.resources.begin());
+      if (found == rings.resources.end()) rings.resources.push_back(crossing.resource);
+      route.insert(route.end(), static_cast<std::size_t>(crossing.times), index);
+    }
+  rings.routes.push_back(std::move(route));
+}
+
+}  // namespace gradwire

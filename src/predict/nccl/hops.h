@@ -1,0 +1,38 @@
+// From GPU to GPU along a ring: whether NCCL goes straight or through host memory there, and which resources
+// of the machine a byte then crosses.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "predict/nccl/ring.h"
+
+namespace gradwire {
+
+struct RingHop {
+  DeviceId from = kNoDevice;
+  Path path;
+  bool nvlink = false, host = false;
+  bool root = false;  // peer access over an Intel root complex
+  bool flow = false;  // by TCP instead of shared memory
+};
+
+struct HopSet {
+  std::vector<RingHop> hops;
+  bool any_nvlink = false, any_host = false, any_sys = false;
+};
+
+// The hops of the ring that visits the GPUs in this order. NCCL goes straight where peer access is possible and
+// near enough for its version and the processor's maker (paths.cc, ncclTopoCheckP2p), else through host memory.
+HopSet hops_of(const Machine&, const std::vector<DeviceId>& order, const NcclSettings&);
+
+// What the graph search counts on for these rings together, each with an equal share. Up to 2.18 it saw no limit
+// between sockets of AMD.
+double believed_gbps(const Machine&, const std::vector<const HopSet*>& rings, const NcclSettings&);
+
+// Adds a ring's route to `rings`, and the resources it is the first to cross.
+void add_route(const Machine&, const HopSet&, NodeRings& rings);
+
+bool is_amd(const Machine&);
+
+}  // namespace gradwire

@@ -1,0 +1,194 @@
+#include "predict/nccl/price.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/fair_share.h"
+
+namespace gradwire {
+namespace {
+
+using C = NcclConstant;
+
+constexpr double kTreeShareOfRing = 0.92;          // NCCL's figure (tuning.cc, 305-383)
+constexpr double kNvlsTreeShare = 0.95;            // NVLS over several nodes against one
+constexpr double kLl128OnNetwork = 120.0 / 128.0;  // bytes of data in a line
+constexpr double kSimpleOnNetwork = 1.5;           // a hop of Simple against one of LL, through NCCL's proxy
+constexpr double kUsualBuffer = 4 << 20;           // NCCL_BUFFSIZE's default
+constexpr double kOlderBlock = 0.5;                // 32 KB in flight before SM80, 64 since (prims_simple.h)
+
+C nvlink_share(int generation) {
+  constexpr std::array kShares = {C::nvlink2_share, C::nvlink3_share, C::nvlink4_share, C::nvlink5_share};
+  return kShares[static_cast<std::size_t>(std::clamp(generation, 2, 5) - 2)];
+}
+
+C pace_of(int sm) {
+  return sm >= 100 ? C::pace_sm100 : sm >= 90 ? C::pace_sm90 : sm >= 80 ? C::pace_sm80 : C::pace_sm70;
+}
+
+C network_hop(NetworkKind kind) {
+  return kind == NetworkKind::efa        ? C::efa_hop
+         : kind == NetworkKind::ethernet ? C::tcp_hop
+                                         : C::infiniband_hop;
+}
+
+// Hosts of faster slots copy faster beyond what the slot explains: 2.4 times for each generation, not twice.
+double staged_slot(double slot_gbps) { return slot_gbps * std::pow(slot_gbps / 31.5, 0.25); }
+
+bool rates_a_resource(std::size_t constant) {
+  const auto is = [&](C first, C last) {
+    return constant >= static_cast<std::size_t>(first) && constant <= static_cast<std::size_t>(last);
+  };
+  return is(C::nvlink2_share, C::nvlink5_share) || is(C::lane_share, C::thread_block_gbps);
+}
+
+// Peer to peer through an Intel root complex costs 6/5 of the bandwidth (NCCL's topo.h, 39).
+constexpr double kIntelRoot = 1.2;
+
+}  // namespace
+
+double capacity_of(const Resource& resource, const NcclConstants& constants, int sm) {
+  const auto share = [&](C one) { return resource.nominal_gbps * get(constants, one); };
+  switch (resource.kind) {
+    case ResourceKind::nvlink:
+      return share(nvlink_share(resource.generation));
+    case ResourceKind::lane:
+      return share(C::lane_share);
+    case ResourceKind::root_lane:
+      return share(C::lane_share) / kIntelRoot;
+    case ResourceKind::peer_slot:
+      return share(C::peer_slot_share);
+    case ResourceKind::host_slot:
+      return share(C::host_slot_share);
+    case ResourceKind::uplink:
+      return share(C::host_slot_share) * get(constants, C::uplink_share);
+    case ResourceKind::memory:
+      return share(C::memory_share);
+    case ResourceKind::socket:
+      return share(C::socket_share);
+    case ResourceKind::socket_flow:
+      return resource.nominal_gbps;
+    case ResourceKind::thread_blocks:
+      return share(C::thread_block_gbps) * (sm >= 80 ? 1 : kOlderBlock);
+  }
+  return 0;
+}
+
+// Rings carry equal shares of the bytes, so that the slowest decides.
+RingRate ring_rate(const NodeRings& rings, const NcclConstants& constants, int sm) {
+  if (rings.routes.empty()) return {};
+  std::vector<double> capacities;
+  for (const Resource& resource : rings.resources) capacities.push_back(capacity_of(resource, constants, sm));
+  const auto rates = fair_share(capacities, rings.routes);
+  RingRate rate{*std::min_element(rates.begin(), rates.end()) * static_cast<double>(rates.size()), 0};
+  double least = HUGE_VAL;
+  for (std::size_t i = 0; i < capacities.size(); ++i)
+    if (const double room = capacities[i] / load_of(rings, i); room < least) least = room, rate.narrowest = i;
+  return rate;
+}
+
+NcclPrice::NcclPrice(const NcclFabric& fabric, const NcclConstants& constants)
+    : fabric_(&fabric), constants_(constants), rings_(ring_rate(fabric.rings, constants, fabric.sm)) {
+  rate_network();
+}
+
+void NcclPrice::rate_network() {
+  pace_ = fabric_->over_nvlink() ? of(pace_of(fabric_->sm)) : 1;
+  if (fabric_->nodes == 1) return;
+  double card = fabric_->card_gbps * of(C::network_share);
+  if (fabric_->staged_network) card = std::min(card, of(C::staged_share) * staged_slot(fabric_->slot_gbps));
+  network_ =
+      std::min(card * fabric_->cards, fabric_->slot_gbps * of(C::lane_share) * fabric_->ranks_per_node);
+}
+
+NcclPrice NcclPrice::with(std::size_t constant, double factor) const {
+  NcclPrice other = *this;
+  other.constants_[constant] *= factor;
+  if (!fabric_->rings.resources.empty() && rates_a_resource(constant)) {
+    const auto& narrowest = fabric_->rings.resources[rings_.narrowest];
+    const double before = capacity_of(narrowest, constants_, fabric_->sm);
+    const double after = capacity_of(narrowest, other.constants_, fabric_->sm);
+    if (before != after) other.rings_ = ring_rate(fabric_->rings, other.constants_, fabric_->sm);
+  }
+  other.rate_network();
+  return other;
+}
+
+double NcclPrice::hop_us(NcclProtocol protocol) const {
+  const bool ll = protocol == NcclProtocol::ll;
+  if (fabric_->link() == NcclLink::host) return of(ll ? C::host_hop_ll : C::host_hop_simple);
+  if (!fabric_->over_nvlink()) return of(ll ? C::pcie_hop_ll : C::pcie_hop_simple);
+  if (protocol == NcclProtocol::ll128) return of(C::nvlink_hop_ll128);
+  return of(ll ? C::nvlink_hop_ll : C::nvlink_hop_simple);
+}
+
+double NcclPrice::network_hop_us(NcclProtocol protocol) const {
+  if (!fabric_->network) return 0;
+  return of(network_hop(*fabric_->network)) * (protocol == NcclProtocol::simple ? kSimpleOnNetwork : 1);
+}
+
+double NcclPrice::latency_us(const NcclChoice& choice) const {
+  const double nodes = fabric_->nodes, inside = fabric_->ranks_per_node - 1;
+  const double base = of(choice.protocol == NcclProtocol::ll ? C::base_ll : C::base_simple);
+  const double hop = hop_us(choice.protocol), between = network_hop_us(choice.protocol);
+  switch (choice.algorithm) {
+    case NcclAlgorithm::nvls:
+    case NcclAlgorithm::nvls_tree:
+      return pace_ * of(C::nvls_latency) + 2 * std::log2(nodes) * between;
+    case NcclAlgorithm::tree:
+      return pace_ * (base + 2 * inside * hop) + 2 * std::log2(nodes) * between;
+    case NcclAlgorithm::ring:
+      break;
+  }
+  const double crossings = fabric_->nodes > 1 ? 2 * (nodes - 1) : 0;
+  return pace_ * (base + 2 * inside * nodes * hop) + crossings * between;
+}
+
+double NcclPrice::transfer_us(const NcclChoice& choice, double bytes) const {
+  const double n = fabric_->ranks, k = fabric_->ranks_per_node;
+  const double inside = rings_.gbps > 0 ? rings_.gbps : HUGE_VAL;
+  const double network = fabric_->nodes > 1 ? network_ : HUGE_VAL;
+  // Over two nodes a tree's bytes cross the network once each way; over more, about twice.
+  const double tree_network = fabric_->nodes > 2 ? network / 2 : network;
+  double share = 1;
+  if (choice.protocol == NcclProtocol::ll) share = of(C::ll_share);
+  if (choice.protocol == NcclProtocol::ll128)
+    share = fabric_->nodes > 1 ? kLl128OnNetwork : of(C::ll128_share);
+  const double kilo = bytes * 1e-3;
+  switch (choice.algorithm) {
+    case NcclAlgorithm::nvls:
+    case NcclAlgorithm::nvls_tree: {
+      // Every GPU sends its whole buffer to the switch and a share of the sum back: (k+1)/k of it each way.
+      const double reduced = inside * of(fabric_->sm >= 100 ? C::nvls_sm100 : C::nvls_sm90) * k / (k + 1);
+      return kilo / (fabric_->nodes == 1 ? reduced : std::min(kNvlsTreeShare * reduced, tree_network));
+    }
+    case NcclAlgorithm::tree:  // inner GPUs send twice what they reduce
+      return kilo / (share * std::min(kTreeShareOfRing / 2 * inside, tree_network));
+    case NcclAlgorithm::ring:
+      break;
+  }
+  // The last share is copied where it arrives, which nothing overlaps.
+  const double copy = choice.protocol == NcclProtocol::simple ? kilo / n / of(C::local_copy) : 0;
+  return kilo * 2 * (n - 1) / n / (share * std::min(inside, network)) + copy;
+}
+
+double NcclPrice::ramp(const NcclChoice& choice) const {
+  const auto shape = [&] {
+    if (fabric_->nodes > 1) return C::ramp_network;
+    if (choice.algorithm == NcclAlgorithm::nvls) return C::ramp_nvls;
+    if (choice.protocol != NcclProtocol::simple) return C::ramp_ll;
+    return fabric_->over_nvlink() ? C::ramp_simple : C::ramp_pcie;
+  };
+  const double buffer =
+      fabric_->settings.buffer ? static_cast<double>(*fabric_->settings.buffer) : kUsualBuffer;
+  return of(shape()) * std::sqrt(kUsualBuffer / buffer);
+}
+
+Seconds NcclPrice::all_reduce(const NcclChoice& choice, Bytes bytes) const {
+  if (fabric_->ranks == 1 || bytes == 0) return 0;
+  const double latency = latency_us(choice), transfer = transfer_us(choice, static_cast<double>(bytes));
+  return 1e-6 * (latency + transfer + 2 * ramp(choice) * std::sqrt(latency * transfer));
+}
+
+}  // namespace gradwire

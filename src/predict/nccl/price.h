@@ -1,0 +1,53 @@
+// What constants make of a fabric: how fast its rings run, which resource holds them up, and how long an
+// algorithm with a protocol takes. Making one shares out the resources (some microseconds); a price then costs
+// a fraction of one.
+//
+// A time has a latency L (steps times a hop's), a transfer W (bytes over the rate that sharing gives) and what
+// filling the pipeline costs. Chunks small enough to fill it soon pay latency often, large ones late: the best
+// chunk costs 2 sqrt(L W) more, and NCCL's fixed ones a share of that, the ramp.
+#pragma once
+
+#include "base/units.h"
+#include "predict/calibration/constants.h"
+#include "predict/nccl/choice.h"
+#include "predict/nccl/fabric.h"
+
+namespace gradwire {
+
+// Bus bandwidth of the rings inside a node, and the index of the resource that is full first.
+struct RingRate {
+  double gbps = 0;
+  std::size_t narrowest = 0;
+};
+RingRate ring_rate(const NodeRings&, const NcclConstants&, int sm);
+
+// GB/s that a resource gives in all.
+double capacity_of(const Resource&, const NcclConstants&, int sm);
+
+class NcclPrice {
+ public:
+  NcclPrice(const NcclFabric&, const NcclConstants&);  // the fabric must outlive this
+
+  // The same with one constant times a factor; sharing is done again only where that constant rates a resource.
+  NcclPrice with(std::size_t constant, double factor) const;
+
+  Seconds all_reduce(const NcclChoice&, Bytes) const;
+  double network_gbps() const { return network_; }  // one way, all cards of a node together
+  const RingRate& rings() const { return rings_; }
+
+ private:
+  void rate_network();
+  double hop_us(NcclProtocol) const;
+  double network_hop_us(NcclProtocol) const;
+  double latency_us(const NcclChoice&) const;
+  double transfer_us(const NcclChoice&, double bytes) const;
+  double ramp(const NcclChoice&) const;
+  double of(NcclConstant one) const { return get(constants_, one); }
+
+  const NcclFabric* fabric_;
+  NcclConstants constants_;
+  RingRate rings_;
+  double network_ = 0, pace_ = 1;
+};
+
+}  // namespace gradwire

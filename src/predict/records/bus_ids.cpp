@@ -1,0 +1,60 @@
+#include "predict/records/bus_ids.h"
+
+#include <algorithm>
+#include <regex>
+#include <string>
+
+namespace gradwire {
+namespace {
+
+constexpr int kApart = 0x10;  // less than this between the first and the last card behind a switch
+constexpr int kSecondSocket = 0x80;
+
+// Cards behind each switch: the most of which every row of so many lies close together.
+int cards_per_switch(std::span<const int> sorted) {
+  const int count = static_cast<int>(sorted.size());
+  for (int each = count; each > 1; --each) {
+    if (count % each != 0) continue;
+    bool close = true;
+    for (int i = 0; i < count; i += each)
+      close &= sorted[static_cast<std::size_t>(i + each - 1)] - sorted[static_cast<std::size_t>(i)] < kApart;
+    if (close) return each;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<int> bus_ids_in(std::string_view text) {
+  static const std::regex kIds(R"(\bbus(?: ids?)? ((?:[0-9a-f]{2}(?:, | and | \| |-| )?)+)(?![0-9a-z]))");
+  static const std::regex kOne(R"((-?)([0-9a-f]{2}))");
+  std::cmatch found;
+  std::vector<int> ids;
+  if (!std::regex_search(text.data(), text.data() + text.size(), found, kIds)) return ids;
+  const std::string list = found[1];
+  for (std::sregex_iterator one(list.begin(), list.end(), kOne), end; one != end; ++one) {
+    const int id = std::stoi((*one)[2], nullptr, 16);
+    if ((*one)[1].length() > 0 && !ids.empty())
+      for (int between = ids.back() + 1; between < id; ++between) ids.push_back(between);
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+std::optional<PcieLayout> layout_by_bus_ids(std::span<const int> bus_ids) {
+  std::vector<int> sorted(bus_ids.begin(), bus_ids.end());
+  std::sort(sorted.begin(), sorted.end());
+  const int count = static_cast<int>(sorted.size());
+  if (count < 2 || std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return std::nullopt;
+  const int below =
+      static_cast<int>(std::lower_bound(sorted.begin(), sorted.end(), kSecondSocket) - sorted.begin());
+  PcieLayout layout;
+  layout.gpus_per_switch = cards_per_switch(sorted);
+  layout.gpus_per_bridge = std::max(1, layout.gpus_per_switch);
+  layout.gpus_per_socket = below == 0 || below == count ? count : count / 2;
+  const bool even = below == 0 || below == count || 2 * below == count;
+  if (!even || layout.gpus_per_socket % layout.gpus_per_bridge != 0) return std::nullopt;
+  return layout;
+}
+
+}  // namespace gradwire
