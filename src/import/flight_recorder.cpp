@@ -11,12 +11,17 @@ namespace {
 
 using Json = nlohmann::json;
 
+// Texts as they are, all else as JSON says it; bytes that are no UTF-8 are replaced.
+std::string plain_text(const Json& value) {
+  return (value.is_string() ? value.get<std::string>()
+                            : value.dump(-1, ' ', false, Json::error_handler_t::replace))
+      .substr(0, 200);
+}
+
 std::string word_of(const Json& entry, const char* key) {
   const auto found = entry.find(key);
   if (found == entry.end() || found->is_null()) return {};
-  return (found->is_string() ? found->get<std::string>()
-                             : found->dump(-1, ' ', false, Json::error_handler_t::replace))
-      .substr(0, 200);
+  return plain_text(*found);
 }
 
 // "process_group" is a pair of number and description since 2.4, "pg_id" before.
@@ -25,7 +30,7 @@ std::string group_of(const Json& entry) {
   if (pair != entry.end() && pair->is_array() && !pair->empty()) {
     const Json& last = pair->back();
     return (last.is_string() && !last.get<std::string>().empty() ? last.get<std::string>()
-                                                                 : pair->front().dump())
+                                                                 : plain_text(pair->front()))
         .substr(0, 200);
   }
   return word_of(entry, "pg_id");

@@ -1,5 +1,6 @@
 #include "import/machine_reports.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 
@@ -28,7 +29,7 @@ bool begins_device(std::string_view line) {
 
 PciReport::Device device_of(std::string_view line, int number) {
   PciReport::Device device;
-  const auto blank = line.find(' ');
+  const auto blank = std::min(line.find(' '), line.size());
   device.slot = std::string(line.substr(0, blank));
   device.name = std::string(trim(line.substr(blank)).substr(0, 120));
   device.gpu =
