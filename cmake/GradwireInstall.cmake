@@ -19,4 +19,4 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/GradwireConfig.cmake.i
   ${PROJECT_BINARY_DIR}/GradwireConfig.cmake INSTALL_DESTINATION lib/cmake/Gradwire)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/GradwireConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/GradwireConfig.cmake ${PROJECT_BINARY_DIR}/GradwireConfigVersion.cmake
-  DESTINATION lib/cmake/Gradwire)
+  ${PROJECT_SOURCE_DIR}/cmake/GradwireLibraries.cmake DESTINATION lib/cmake/Gradwire)

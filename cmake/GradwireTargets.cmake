@@ -18,17 +18,20 @@ target_compile_options(gradwire_flags INTERFACE
   # g++ 12 takes assignments of literals to std::string for overlapping copies (GCC bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   # It warns of types local to a file that a class holds, unless that file is the one it was called with.
-  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${GRADWIRE_UNITY}>>:-Wno-subobject-linkage>)
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${GRADWIRE_UNITY}>>:-Wno-subobject-linkage>
+  # And clang of names that are local to another file.
+  $<$<AND:$<CXX_COMPILER_ID:Clang>,$<BOOL:${GRADWIRE_UNITY}>>:-Wno-shadow>)
 if(GRADWIRE_SANITIZE)
   target_compile_options(gradwire_flags INTERFACE -fsanitize=${GRADWIRE_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)
   target_link_options(gradwire_flags INTERFACE -fsanitize=${GRADWIRE_SANITIZE})
 endif()
 
-# gradwire_layer(NAME SOURCES ... HEADERS ... USES layers-and-libraries ...)
-# One folder of src/ as the library gradwire::NAME. Its headers are installed, and each must compile alone.
+# gradwire_layer(NAME SOURCES ... HEADERS ... USES layers-and-libraries ... [INTERNAL])
+# One folder of src/ as the library gradwire::NAME. Its headers are installed, and each must compile alone. INTERNAL: it is
+# not installed, because it reaches users as a module.
 function(gradwire_layer name)
-  cmake_parse_arguments(arg "" "" "SOURCES;HEADERS;USES;PRIVATE" ${ARGN})
+  cmake_parse_arguments(arg "INTERNAL" "" "SOURCES;HEADERS;USES;PRIVATE" ${ARGN})
   add_library(gradwire_${name} STATIC ${arg_SOURCES})
   add_library(gradwire::${name} ALIAS gradwire_${name})
   target_sources(gradwire_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${arg_HEADERS})
@@ -36,7 +39,26 @@ function(gradwire_layer name)
     EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON VERIFY_INTERFACE_HEADER_SETS ON)
   target_compile_features(gradwire_${name} PUBLIC cxx_std_20)
   target_link_libraries(gradwire_${name} PUBLIC ${arg_USES} PRIVATE $<BUILD_INTERFACE:gradwire_flags> ${arg_PRIVATE})
-  install(TARGETS gradwire_${name} EXPORT GradwireTargets ARCHIVE FILE_SET HEADERS DESTINATION include/gradwire)
+  if(NOT arg_INTERNAL)
+    install(TARGETS gradwire_${name} EXPORT GradwireTargets ARCHIVE FILE_SET HEADERS DESTINATION include/gradwire)
+  endif()
+endfunction()
+
+# gradwire_module(NAME SOURCES ... USES ...)
+# A part that needs a library not everybody has, as lib/gradwire/libgradwire-NAME.so: see base/module.h. It shows nothing
+# but its entry and keeps to its own copy of what it uses of Gradwire.
+function(gradwire_module name)
+  cmake_parse_arguments(arg "" "" "SOURCES;USES" ${ARGN})
+  set(target gradwire_module_${name})
+  add_library(${target} MODULE ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/src/base/module_version.cpp)
+  target_compile_definitions(${target} PRIVATE GRADWIRE_VERSION="${PROJECT_VERSION}")
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${target} PRIVATE ${arg_USES} gradwire_flags)
+  target_link_options(${target} PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/module.map)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME gradwire-${name} UNITY_BUILD OFF
+    LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/module.map
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/gradwire INSTALL_RPATH_USE_LINK_PATH ON)
+  install(TARGETS ${target} LIBRARY DESTINATION lib/gradwire COMPONENT program)
 endfunction()
 
 # gradwire_test(NAME SOURCES ... USES ... [LABELS ...] [TIMEOUT s])

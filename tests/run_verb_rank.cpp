@@ -1,6 +1,8 @@
 // A rank for the tests of `gradwire run`: joins, meets all others, and then does what its arguments say.
 //   meet        leaves
 //   die R       rank R is killed by SIGKILL, the others wait for a word from it
+//   die-late R  rank R is killed when it has left
+//   stop-late R rank R is stopped before it leaves
 #include <fmt/format.h>
 
 #include <csignal>
@@ -25,7 +27,9 @@ void run(std::string_view what, gradwire::Rank who) {
   if (what == "die") get_from(*world.store, who, "last words", gradwire::Deadline::after(world.timeout));
   fmt::print("met {} of {}, locally {} of {}, listens on {}\n", world.rank, world.size, world.local_rank,
              world.local_size, world.interface.empty() ? "loopback" : world.interface);
+  if (what == "stop-late" && world.rank == who) std::raise(SIGSTOP);
   leave(world);
+  if (what == "die-late" && world.rank == who) std::raise(SIGKILL);
 }
 
 }  // namespace

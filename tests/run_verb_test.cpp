@@ -4,7 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <csignal>
+#include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -99,7 +103,101 @@ TEST(RunVerb, kills_deaf_ranks_at_the_second_signal) {
   run.expect("once more kills them");
   // Two that come at once count as one, so there may be need of a third.
   while (!run.says_more_within(0.1)) run.signal(SIGINT);
-  EXPECT_EQ(run.finish(), 128 + SIGKILL);
+  EXPECT_EQ(run.finish(), 128 + SIGINT);
+}
+
+TEST(RunVerb, kills_deaf_ranks_when_the_grace_is_over) {
+  auto run = gradwire_run({"-n", "1", "--grace", "0.2", "--", "sh", "-c",
+                           "trap '' TERM; echo ready; while :; do sleep 0.01; done"});
+  run.expect("ready");
+  run.signal(SIGTERM);
+  EXPECT_EQ(run.finish(), 128 + SIGTERM);
+}
+
+TEST(RunVerb, ends_also_ranks_that_are_stopped) {
+  auto run = gradwire_run({"-n", "2", "--", "sh", "-c", "echo ready $RANK; kill -STOP $$; sleep 1000"});
+  run.expect("ready 0");
+  run.expect("ready 1");
+  run.signal(SIGTERM);
+  EXPECT_EQ(run.finish(), 128 + SIGTERM);
+}
+
+TEST(RunVerb, takes_a_rank_that_is_killed_after_its_work_for_one_that_has_ended_well) {
+  auto run = gradwire_run({"-n", "2", "--max-restarts", "1", "--", kRank, "die-late", "1"});
+  EXPECT_EQ(run.finish(), 0) << run.text();
+  EXPECT_THAT(run.text(), AllOf(HasSubstr("rank 1 was killed by SIGKILL after its work was done"),
+                                Not(HasSubstr("restart"))));
+}
+
+TEST(RunVerb, names_a_rank_that_dies_before_it_has_joined_to_all_that_wait_for_it) {
+  auto run = gradwire_run({"-n", "3", "--", "sh", "-c",
+                           "trap '' TERM; [ $RANK != 1 ] || kill -KILL $$; exec \"$0\" meet", kRank});
+  EXPECT_EQ(run.finish(), 128 + SIGKILL) << run.text();
+  for (const char* rank : {"[0] ", "[2] "})
+    EXPECT_THAT(run.text(), HasSubstr(rank + std::string("rank 1 is lost: it was killed by SIGKILL")));
+}
+
+TEST(RunVerb, names_a_rank_that_is_stopped_at_the_end) {
+  auto run = gradwire_run({"-n", "2", "--timeout", "1", "--", kRank, "stop-late", "1"});
+  EXPECT_EQ(run.finish(), 1) << run.text();
+  EXPECT_THAT(run.text(), HasSubstr("rank 0 has ended its work and waited 1.00 s for rank 1 to end its own"));
+}
+
+class Stray : public testing::TestWithParam<std::pair<std::vector<std::string>, std::string>> {};
+
+// A launcher that knows the secret and does not belong.
+TEST_P(Stray, launchers_are_refused_and_change_nothing) {
+  const auto& [flags, words] = GetParam();
+  const auto master = fmt::format("127.0.0.1:{}", free_port());
+  const Environment secret = {{"GRADWIRE_SECRET", "0123456789abcdef"}};
+  const auto launch = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"-n", "1", "--master", master, "--timeout", "60"});
+    arguments.insert(arguments.end(), {"--", "sh", "-c", "echo ready; read line < $FIFO"});
+    return arguments;
+  };
+  const TempDir directory;
+  const auto fifo = directory.path() / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  Environment environment = secret;
+  environment["FIFO"] = fifo.string();
+  const bool two = words.find("already") != std::string::npos;
+  std::vector<std::string> whole =
+      two ? std::vector<std::string>{"--nnodes", "2"} : std::vector<std::string>{};
+  auto first = gradwire_run(launch(whole), environment);
+  std::optional<Session> second;
+  if (two) second.emplace(gradwire_run(launch(flags), environment));
+  first.expect("ready");
+  if (two) second->expect("ready");
+  auto stray = gradwire_run(launch(flags), environment);
+  EXPECT_EQ(stray.finish(), 2) << stray.text();
+  EXPECT_THAT(stray.text(), HasSubstr(words));
+  const Fd door(::open(fifo.c_str(), O_RDWR));
+  ASSERT_EQ(::write(door.get(), "go\ngo\n", 6), 6);
+  EXPECT_EQ(first.finish(), 0) << first.text();
+  if (two) EXPECT_EQ(second->finish(), 0) << second->text();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    RunVerb, Stray,
+    testing::Values(std::pair(std::vector<std::string>{"--nnodes", "2", "--node-rank", "1"},
+                              std::string("is of 1 node, but this launcher was told of 2")),
+                    std::pair(std::vector<std::string>{"--nnodes", "2", "--node-rank", "1"},
+                              std::string("has a launcher already"))));
+
+TEST(RunVerb, gives_up_on_a_launcher_that_is_stopped) {
+  const auto master = fmt::format("127.0.0.1:{}", free_port());
+  const Environment secret = {{"GRADWIRE_SECRET", "0123456789abcdef"}};
+  const auto node = [&](const char* number) {
+    return gradwire_run({"-n", "1", "--nnodes", "2", "--node-rank", number, "--master", master, "--timeout",
+                         "2", "--", "sh", "-c", "echo ready; [ $RANK = 0 ] || exec sleep 1000"},
+                        secret);
+  };
+  auto first = node("0"), second = node("1");
+  first.expect("ready");
+  second.expect("ready");
+  second.signal(SIGSTOP);
+  EXPECT_EQ(first.finish(), 1) << first.text();
+  EXPECT_THAT(first.text(), HasSubstr("the launcher of node 1 has been silent for 2.00 s"));
 }
 
 TEST(RunVerb, ranks_do_not_outlive_a_launcher_that_is_killed) {

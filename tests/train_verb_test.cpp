@@ -68,7 +68,7 @@ TEST(TrainVerb, writes_a_trace_of_every_rank_step_and_bucket) {
   auto run = gradwire_train(
       {"mlp", "-n", "2", "--steps", "4", "--batch", "4", "--bucket-mb", "5", "--trace", file.string()});
   EXPECT_EQ(run.finish(), 0) << run.text();
-  EXPECT_THAT(run.text(), AllOf(HasSubstr("10.03 M parameters"), HasSubstr("loss "), HasSubstr("B backward"),
+  EXPECT_THAT(run.text(), AllOf(HasSubstr("10.03 M parameters"), HasSubstr("loss "), HasSubstr("B  backward"),
                                 HasSubstr("perfetto")));
   const Timeline timeline = read_timeline(file);
   EXPECT_EQ(timeline.ranks, 2);
@@ -143,15 +143,34 @@ TEST(TrainVerb, names_a_rank_that_dies_and_fails) {
               AllOf(HasSubstr("rank 1 was killed by SIGKILL"), HasSubstr("gradwire train: rank 0: ")));
 }
 
-TEST(TrainVerb, says_by_which_signal_a_rank_was_ended) {
-  auto run = gradwire_train({"mlp", "-n", "2", "--steps", "1000000", "--batch", "4"});
+// Ctrl-C and SIGTERM: the step is finished, everything is written, and what was kept is what an undisturbed
+// run has at that step.
+void expect_a_good_end(int signal, bool to_one_rank) {
+  const TempDir directory;
+  const auto checkpoint = (directory.path() / "c.ckpt").string(),
+             trace = (directory.path() / "t.json").string();
+  auto run = gradwire_train({"convnet", "-n", "2", "--steps", "1000000", "--batch", "4", "--checkpoint",
+                             checkpoint, "--trace", trace});
   run.expect("step 1 of");
-  const auto ranks = children_of(run.pid());
-  ASSERT_EQ(ranks.size(), 2u);
-  ::kill(ranks[1], SIGTERM);
-  EXPECT_EQ(run.finish(), 1) << run.text();
-  EXPECT_THAT(run.text(), HasSubstr("rank 1 was killed by SIGTERM"));
+  if (to_one_rank)
+    ::kill(children_of(run.pid()).at(1), signal);
+  else
+    run.signal(signal);
+  EXPECT_EQ(run.finish(), 128 + signal) << run.text();
+  EXPECT_THAT(run.text(), AllOf(HasSubstr("ended by SIG"), HasSubstr("before step "), HasSubstr("B backward"),
+                                HasSubstr("checkpoint: ")));
+  const int steps = static_cast<int>(step_parts(read_timeline(trace)).size()) / 2;
+  const auto next = std::to_string(steps + 1);
+  const auto resumed =
+      run_json({"convnet", "-n", "2", "--steps", next, "--batch", "4", "--resume", checkpoint});
+  EXPECT_EQ(resumed.at("first_step"), steps);
+  const auto whole = run_json({"convnet", "-n", "2", "--steps", next, "--batch", "4"});
+  EXPECT_EQ(resumed.at("loss_last"), whole.at("loss_last"));
 }
+
+TEST(TrainVerb, ends_well_when_it_is_interrupted) { expect_a_good_end(SIGINT, false); }
+TEST(TrainVerb, ends_well_when_it_is_told_to_end) { expect_a_good_end(SIGTERM, false); }
+TEST(TrainVerb, ends_well_when_one_rank_is_told_to_end) { expect_a_good_end(SIGTERM, true); }
 
 // Kills a rank once there is a checkpoint, and gives the JSON that the run printed in the end.
 json run_with_a_killed_rank(const std::vector<std::string>& arguments,
@@ -249,7 +268,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadUse{{}, "model is missing"}, BadUse{{"mlp", "-n", "0"}, "-n 0"},
                     BadUse{{"mlp", "--batch", "-3"}, "--batch -3: write a number from 1"},
                     BadUse{{"mlp", "--steps", "0"}, "--steps 0"},
-                    BadUse{{"mlp", "--precision", "f8"}, "there are f32, f64, bf16"},
+                    BadUse{{"mlp", "--precision", "f8"}, "there are fp32, fp64, bf16"},
                     BadUse{{"mlp", "--compress", "zip"}, "there are none, fp16, bf16, powersgd"},
                     BadUse{{"mlp", "--backend", "nosuch"}, "'nosuch' is not a backend"},
                     BadUse{{"gpt-tiny", "--sequence", "129"}, "--sequence 129: write a number from 1 to 128"},

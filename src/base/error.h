@@ -3,6 +3,7 @@
 //
 //   Error
 //     ConfigError       the caller asked for something that can't be (bad flag, bad file, bad environment)
+//     FileError         the disk is full or broken: nobody asked for anything wrong
 //     Mismatch          ranks disagree on the collective they are in; the text shows both sides
 //     TransportError    bytes could not be moved
 //       PeerLost        a rank is gone: its process ended, or its connection closed
@@ -25,6 +26,11 @@ class Error : public std::runtime_error {
 };
 
 class ConfigError : public Error {
+ public:
+  using Error::Error;
+};
+
+class FileError : public Error {
  public:
   using Error::Error;
 };

@@ -1,76 +1,197 @@
 #include "base/files.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <random>
 #include <system_error>
 
+#include "base/deadline.h"
 #include "base/error.h"
-#include "base/fd.h"
+#include "base/units.h"
 
 namespace gradwire {
 namespace {
 
-[[noreturn]] void throw_file_error(const char* verb, const std::filesystem::path& path) {
-  throw ConfigError(
-      fmt::format("can't {} {}: {}", verb, path.string(), std::generic_category().message(errno)));
+using Path = std::filesystem::path;
+
+constexpr std::string_view kDraft = ".writing-";
+constexpr std::size_t kDraftDigits = 8;
+
+// No fault of whoever named the file.
+bool is_fault_of_disk(int error) {
+  return error == ENOSPC || error == EDQUOT || error == EIO || error == EFBIG;
 }
 
-void write_all(int fd, std::string_view content, const std::filesystem::path& path) {
-  while (!content.empty()) {
-    const auto written = ::write(fd, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw_file_error("write", path);
-    content.remove_prefix(static_cast<std::size_t>(written));
+[[noreturn]] void throw_file_error(const char* verb, const Path& path) {
+  const int error = errno;
+  const auto text =
+      fmt::format("can't {} {}: {}", verb, path.string(), std::generic_category().message(error));
+  if (is_fault_of_disk(error)) throw FileError(text);
+  throw ConfigError(text);
+}
+
+Path folder_of(const Path& path) { return path.has_parent_path() ? path.parent_path() : Path("."); }
+
+// After a rename, so that the order of what follows holds also when the power fails. Where the file system
+// can't, it can't.
+void sync_folder(const Path& path) {
+  const Fd folder(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder) ::fsync(folder.get());
+}
+
+std::string random_digits() { return fmt::format("{:08x}", std::uint32_t{std::random_device()()}); }
+
+bool is_abandoned(const Path& path) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  return file && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
+}
+
+Fd open_to_read(const Path& path, std::uint64_t most_bytes) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat file {};
+  if (!fd || ::fstat(fd.get(), &file) != 0) throw_file_error("read", path);
+  if (S_ISDIR(file.st_mode)) {
+    errno = EISDIR;
+    throw_file_error("read", path);
   }
+  if (S_ISCHR(file.st_mode) || S_ISBLK(file.st_mode))
+    throw ConfigError(fmt::format("can't read {}: it is a device, not a file", path.string()));
+  if (S_ISREG(file.st_mode) && static_cast<std::uint64_t>(file.st_size) > most_bytes)
+    throw ConfigError(fmt::format("can't read {}: it has {}, more than the {} that are read here",
+                                  path.string(), format_bytes(static_cast<Bytes>(file.st_size)),
+                                  format_bytes(most_bytes)));
+  return fd;
 }
 
-// Links stay, and what they lead to is replaced; a device or a pipe must not be.
-std::filesystem::path place_of(const std::filesystem::path& path) {
-  std::error_code none;
-  const auto status = std::filesystem::status(path, none);
-  if (!exists(status)) return path;
-  if (!is_regular_file(status) && !is_directory(status))
-    throw ConfigError(fmt::format("can't write {}: it is a device or a pipe, not a file", path.string()));
-  return is_symlink(path) ? canonical(path) : path;
+// Regular files are always ready; pipes have to say something in time.
+void wait_for_bytes(int fd, const Path& path, Seconds silence) {
+  pollfd entry{fd, POLLIN, 0};
+  const auto deadline = Deadline::after(silence);
+  for (;;) {
+    const int ready = ::poll(&entry, 1, deadline.remaining_ms());
+    if (ready > 0) return;
+    if (ready < 0 && errno != EINTR) throw_file_error("read", path);
+    if (deadline.passed())
+      throw ConfigError(fmt::format("can't read {}: it is a pipe into which nobody wrote for {}",
+                                    path.string(), format_seconds(silence)));
+  }
 }
 
 }  // namespace
 
-std::string read_file(const std::filesystem::path& path) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) throw_file_error("read", path);
+Path place_of(const Path& given) {
+  Path path = given;
+  std::error_code none;
+  for (int links = 0; is_symlink(std::filesystem::symlink_status(path, none)); ++links) {
+    if (links == 40)
+      throw ConfigError(fmt::format("can't write {}: its links lead in a circle", given.string()));
+    const Path target = std::filesystem::read_symlink(path);
+    path = target.is_absolute() ? target : path.parent_path() / target;
+  }
+  const auto status = std::filesystem::status(path, none);
+  if (exists(status) && !is_regular_file(status) && !is_directory(status))
+    throw ConfigError(fmt::format("can't write {}: it is a device or a pipe, not a file", given.string()));
+  return path;
+}
+
+std::string read_file(const Path& path, std::uint64_t most_bytes, Seconds silence) {
+  const Fd fd = open_to_read(path, most_bytes);
   std::string content;
   char block[1 << 16];
   for (;;) {
+    wait_for_bytes(fd.get(), path, silence);
     const auto got = ::read(fd.get(), block, sizeof block);
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got < 0) throw_file_error("read", path);
     if (got == 0) return content;
     content.append(block, static_cast<std::size_t>(got));
+    if (content.size() > most_bytes)
+      throw ConfigError(fmt::format("can't read {}: it has more than the {} that are read here",
+                                    path.string(), format_bytes(most_bytes)));
   }
 }
 
-void write_file(const std::filesystem::path& path, std::string_view content, int mode) {
+FileDraft::FileDraft(const Path& path, int mode) : path_(place_of(path)) { open(mode); }
+
+// Between making the file and locking it, a process that cleans up may take it for abandoned: then once more.
+void FileDraft::open(int mode) {
+  for (;;) {
+    name_ = path_.string() + std::string(kDraft) + random_digits();
+    file_ = Fd(::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, static_cast<mode_t>(mode)));
+    if (!file_ && errno == EEXIST) continue;
+    if (!file_) {
+      name_.clear();
+      throw_file_error("write", path_);
+    }
+    ::flock(file_.get(), LOCK_EX);  // where there are no locks, nobody will clean up either
+    struct stat file {};
+    if (::fstat(file_.get(), &file) == 0 && file.st_nlink > 0) return;
+  }
+}
+
+FileDraft::~FileDraft() {
+  if (!committed_) withdraw();
+}
+
+void FileDraft::write(std::string_view content) {
+  while (!content.empty()) {
+    const auto written = ::write(file_.get(), content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw_file_error("write", path_);
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void FileDraft::commit() {
+  if (::fsync(file_.get()) != 0 || ::rename(name_.c_str(), path_.c_str()) != 0)
+    throw_file_error("write", path_);
+  name_ = path_;
+  committed_ = true;
+  sync_folder(path_);
+}
+
+void FileDraft::withdraw() noexcept {
+  if (!name_.empty()) ::unlink(name_.c_str());
+  name_.clear();
+}
+
+void write_file(const Path& path, std::string_view content, int mode) {
   write_file_parts(path, {&content, 1}, mode);
 }
 
-void write_file_parts(const std::filesystem::path& given, std::span<const std::string_view> parts, int mode) {
-  const auto path = place_of(given);
-  std::string temporary = path.string() + ".XXXXXX";
-  const Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!fd) throw_file_error("write", path);
-  try {
-    for (const auto part : parts) write_all(fd.get(), part, path);
-    if (::fchmod(fd.get(), static_cast<mode_t>(mode)) != 0 || ::fsync(fd.get()) != 0 ||
-        ::rename(temporary.c_str(), path.c_str()) != 0)
-      throw_file_error("write", path);
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
+void write_file_parts(const Path& path, std::span<const std::string_view> parts, int mode) {
+  FileDraft draft(path, mode);
+  for (const auto part : parts) draft.write(part);
+  draft.commit();
+  remove_abandoned_drafts(path);
+}
+
+void remove_abandoned(const Path& path, const std::function<bool(const std::string& name)>& chosen) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_of(path), ignored))
+    if (chosen(entry.path().filename().string()) && entry.is_regular_file(ignored) &&
+        is_abandoned(entry.path()))
+      std::filesystem::remove(entry.path(), ignored);
+}
+
+std::optional<std::string> find_drafted(const std::string& name) {
+  const auto at = name.rfind(kDraft);
+  if (at == std::string::npos || name.size() != at + kDraft.size() + kDraftDigits ||
+      name.find_first_not_of("0123456789abcdef", at + kDraft.size()) != std::string::npos)
+    return std::nullopt;
+  return name.substr(0, at);
+}
+
+void remove_abandoned_drafts(const Path& path) {
+  const Path place = place_of(path);
+  const auto file = place.filename().string();
+  remove_abandoned(place, [&](const std::string& name) { return find_drafted(name) == file; });
 }
 
 TempDir::TempDir() {

@@ -1,8 +1,10 @@
 #include "base/files.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,6 +50,47 @@ TEST(WriteFile, gives_the_file_the_mode_asked_for) {
   struct stat status {};
   ASSERT_EQ(::stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
+}
+
+TEST(WriteFile, takes_from_the_mode_what_the_umask_says) {
+  const TempDir directory;
+  const auto path = directory.path() / "file";
+  const mode_t before = ::umask(027);
+  write_file(path, "x");
+  ::umask(before);
+  struct stat status {};
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0640u);
+}
+
+TEST(WriteFile, on_a_full_disk_is_no_mistake_of_the_caller) {
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const TempDir directory;
+  const auto ignored = ::signal(SIGXFSZ, SIG_IGN);
+  struct rlimit small = before;
+  small.rlim_cur = 1000;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  EXPECT_THROW(write_file(directory.path() / "file", uniform(2000, 'a')), FileError);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, ignored);
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
+}
+
+TEST(WriteFile, removes_what_a_killed_writer_left_and_nothing_else) {
+  const TempDir directory;
+  const auto path = directory.path() / "file";
+  write_file(path.string() + ".writing-0123abcd", "left behind");
+  write_file(path.string() + ".writing-it-down", "somebody's own");
+  write_file(path.string() + ".backup", "somebody's own");
+  FileDraft another(path);
+  write_file(path, "new");
+  EXPECT_FALSE(std::filesystem::exists(path.string() + ".writing-0123abcd"));
+  EXPECT_TRUE(std::filesystem::exists(path.string() + ".writing-it-down"));
+  EXPECT_TRUE(std::filesystem::exists(path.string() + ".backup"));
+  another.write("newer");
+  another.commit();
+  EXPECT_EQ(read_file(path), "newer");
 }
 
 TEST(WriteFile, leaves_nothing_but_the_file) {
@@ -137,6 +180,49 @@ TEST(TempDir, is_private_and_disappears_with_everything_in_it) {
     write_file(path / "a" / "b" / "file", "x");
   }
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(ReadFile, refuses_devices_and_files_that_are_too_large_and_gives_up_on_silent_pipes) {
+  const TempDir directory;
+  const auto reason = [](const std::filesystem::path& path, std::uint64_t most) -> std::string {
+    try {
+      read_file(path, most, 0.01);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(reason("/dev/zero", 100), HasSubstr("/dev/zero: it is a device"));
+  write_file(directory.path() / "large", uniform(101, 'x'));
+  EXPECT_THAT(reason(directory.path() / "large", 100), HasSubstr("more than the 100 B"));
+  EXPECT_EQ(reason(directory.path() / "large", 101), "");
+  const auto pipe = directory.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(reason(pipe, 100), HasSubstr("a pipe into which nobody wrote"));
+}
+
+TEST(ReadFile, reads_a_pipe_to_its_end) {
+  const TempDir directory;
+  const auto pipe = directory.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::jthread writer([&] {
+    const int end = ::open(pipe.c_str(), O_WRONLY);
+    const std::string text = uniform(200000, 'x');
+    EXPECT_EQ(::write(end, text.data(), text.size()), 200000);
+    ::close(end);
+  });
+  EXPECT_EQ(read_file(pipe), uniform(200000, 'x'));
+}
+
+TEST(Files, are_written_where_a_link_to_nothing_leads) {
+  const TempDir directory;
+  const auto link = directory.path() / "link", circle = directory.path() / "circle";
+  std::filesystem::create_symlink("target", link);
+  write_file(link, "new");
+  EXPECT_TRUE(is_symlink(link));
+  EXPECT_EQ(read_file(directory.path() / "target"), "new");
+  std::filesystem::create_symlink("circle", circle);
+  EXPECT_THROW(write_file(circle, "new"), ConfigError);
 }
 
 TEST(Files, AreWrittenWhereALinkLeads) {

@@ -1,5 +1,9 @@
 #include "base/text.h"
 
+#include <fmt/format.h>
+
+#include <cstring>
+
 namespace gradwire {
 
 std::string_view trim(std::string_view text) {
@@ -26,6 +30,57 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
     all += parts[i];
   }
   return all;
+}
+
+std::string describe_signal(int number) {
+  const char* name = ::sigabbrev_np(number);
+  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
+}
+
+namespace {
+
+// Of the character that begins at `at`: how many bytes it has and which it is; {1, none} where it is no UTF-8.
+struct Character {
+  std::size_t bytes = 1;
+  std::optional<char32_t> code = std::nullopt;
+};
+
+Character character_at(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[at + i]); };
+  if (byte(0) < 0x80) return {1, char32_t{byte(0)}};
+  const std::size_t bytes = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
+  if (byte(0) < 0xc2 || byte(0) > 0xf4 || at + bytes > text.size()) return {};
+  char32_t code = byte(0) & (0x7fu >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return {};
+    code = code << 6 | (byte(i) & 0x3fu);
+  }
+  constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = code >= 0xd800 && code <= 0xdfff;
+  if (code < kLeast[bytes] || code > 0x10ffff || surrogate) return {};
+  return {bytes, code};
+}
+
+bool acts(char32_t code) {
+  return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || code == 0x200e || code == 0x200f ||
+         (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, Lines lines) {
+  std::string shown;
+  shown.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const auto [bytes, code] = character_at(text, at);
+    const bool kept = lines == Lines::keep && (code == U'\n' || code == U'\t');
+    if (code && (kept || !acts(*code)))
+      shown += text.substr(at, bytes);
+    else
+      shown += '?';
+    at += bytes;
+  }
+  return shown;
 }
 
 }  // namespace gradwire

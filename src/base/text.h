@@ -13,6 +13,14 @@ std::string_view trim(std::string_view text);
 std::vector<std::string_view> split(std::string_view text, char separator);  // "a,,b" has three parts
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 
+std::string describe_signal(int number);  // "SIGSEGV"
+
+// Text from outside (a file, a name in it, another program) as it may be shown on a terminal: characters that
+// would act instead of being read (controls of ASCII and Unicode, DEL, marks that turn the direction of
+// writing) and bytes that are no UTF-8 become '?'. With Lines::keep line ends and tabs stay.
+enum class Lines { join, keep };
+std::string printable(std::string_view text, Lines lines = Lines::join);
+
 // The whole of `text` as an integer, or nothing.
 template <typename T>
 std::optional<T> find_integer(std::string_view text) {

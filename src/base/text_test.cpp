@@ -41,5 +41,34 @@ TEST(FindInteger, refuses_what_the_type_cannot_hold) {
   EXPECT_EQ(find_integer<std::uint16_t>("-1"), std::nullopt);
 }
 
+TEST(Printable, leaves_what_people_read_as_it_is) {
+  for (const char* text : {"", "rank 0", "größer, 中文, μs, ≥ 1 🙂", "a\u00a0b"})
+    EXPECT_EQ(printable(text), text);
+}
+
+TEST(Printable, takes_the_power_from_what_acts_on_a_terminal) {
+  EXPECT_EQ(printable("\x1b[31mred\x1b[0m"), "?[31mred?[0m");
+  EXPECT_EQ(printable("a\x7f\b\r\x07z"), "a????z");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "?31m")
+      << "C1, as UTF-8";
+  EXPECT_EQ(printable("\x9b"
+                      "31m"),
+            "?31m")
+      << "C1, as a byte";
+  EXPECT_EQ(printable("abc\u202ecba"), "abc?cba");
+  EXPECT_EQ(printable("a\nb\tc"), "a?b?c");
+  EXPECT_EQ(printable("a\nb\tc\x1b", Lines::keep), "a\nb\tc?");
+}
+
+TEST(Printable, marks_every_byte_that_is_no_UTF_8) {
+  EXPECT_EQ(printable("\xff\xfe"), "??");
+  EXPECT_EQ(printable("\xc3"), "?") << "cut short";
+  EXPECT_EQ(printable("\xc0\xaf"), "??") << "longer than needed";
+  EXPECT_EQ(printable("\xed\xa0\x80"), "???") << "half a pair";
+  EXPECT_EQ(printable("\xf5\x80\x80\x80"), "????") << "beyond the last character";
+}
+
 }  // namespace
 }  // namespace gradwire

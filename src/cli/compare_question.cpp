@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "explain/to_timeline.h"
+#include "import/file_kind.h"
+#include "import/read_profile.h"
 #include "predict/compare/compare.h"
 #include "predict/step/from_timeline.h"
 #include "predict/workload/catalog.h"
@@ -17,19 +20,25 @@ std::string cpu_warning(const std::string& file) {
       file);
 }
 
+// Gradwire's own, or one of torch.profiler, told by content.
+Timeline recorded_timeline(const std::string& file) {
+  if (kind_of(head_of(file, 1 << 16)) != FileKind::profile) return read_timeline(file);
+  return timeline_of(read_profile(file));
+}
+
 Question question_of_trace(const std::string& file, const StepFlags& flags) {
   if (sequence_of(flags)) throw ConfigError("--sequence: a trace holds its own sequences; leave it out");
-  const auto timeline = read_timeline(file);
+  const auto timeline = recorded_timeline(file);
   auto recorded = model_of(timeline, file);
   auto options = step_options(flags, recorded.workload);
-  const bool on_cpu = computed_on_cpu(timeline) && !options.anchor;
+  const bool on_cpu = (computed_on_cpu(timeline) || timeline.source == kOnProcessor) && !options.anchor;
   if (!options.anchor) options.anchor = recorded.anchor;
   return {std::move(recorded.workload), options, on_cpu ? cpu_warning(file) : ""};
 }
 
 }  // namespace
 
-bool is_trace(const std::string& model) { return model.ends_with(".json"); }
+bool is_trace(const std::string& model) { return model.ends_with(".json") || model.ends_with(".json.gz"); }
 
 Question question_of(const std::string& model, const StepFlags& flags) {
   if (is_trace(model)) return question_of_trace(model, flags);

@@ -56,8 +56,8 @@ void add_launch_flags(CLI::App& verb, LaunchFlags& flags, const std::string& pro
   verb.add_option("--max-restarts", flags.max_restarts, "start anew after a failure, so many times")
       ->capture_default_str();
   verb.add_option("--timeout", flags.timeout, "of ranks' waits, and for other nodes: 30, 2.5s, 5m [300s]");
-  verb.add_option("--grace", flags.grace, "from SIGTERM to SIGKILL when ranks are ended")
-      ->capture_default_str();
+  verb.add_option("--grace", flags.grace,
+                  "from SIGTERM to SIGKILL when ranks are ended [10s; 60s after Ctrl-C or SIGTERM]");
 }
 
 LaunchOptions launch_options(const LaunchFlags& flags) {
@@ -70,7 +70,7 @@ LaunchOptions launch_options(const LaunchFlags& flags) {
   options.interface = flags.interface;
   options.secret = secret_of(flags, options.environment);
   options.timeout = flags.timeout.empty() ? read_timeout(options.environment) : parse_seconds(flags.timeout);
-  options.group.grace = parse_seconds(flags.grace);
+  if (!flags.grace.empty()) options.group.grace = options.group.interrupt_grace = parse_seconds(flags.grace);
   options.group.log_dir = flags.log_dir;
   if (!flags.log_dir.empty()) options.group.output = GroupOptions::Output::files;
   if (!flags.master.empty()) options.master = parse_host_port(flags.master);

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/help.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
@@ -24,21 +25,22 @@ constexpr const char* kExamples = R"(Each verb has --help with examples. Two to 
 
 void add_verbs(CLI::App& app, int& exit_code) {
   gradwire::add_compare_verb(app, exit_code);
+  gradwire::add_analyze_verb(app, exit_code);
+  gradwire::add_doctor_verb(app, exit_code);
   gradwire::add_train_verb(app, exit_code);
   gradwire::add_bench_verb(app, exit_code);
   gradwire::add_run_verb(app, exit_code);
   gradwire::add_topo_verb(app, exit_code);
   gradwire::add_list_verb(app, exit_code);
   gradwire::add_validate_verb(app, exit_code);
+  gradwire::add_describe_verb(app, exit_code);
   for (CLI::App* verb : app.get_subcommands([](const CLI::App* v) { return !v->get_group().empty(); }))
     verb->group("Verbs");
 }
 
 // One line; `who` is "gradwire" or "gradwire compare".
-int complain(const std::string& who, std::string what, int code) {
-  const auto control = [](unsigned char c) { return c < ' ' && c != '\n'; };  // of a file that is no text
-  std::replace_if(what.begin(), what.end(), control, '?');
-  fmt::print(stderr, "{}: {}\n", who, what);
+int complain(const std::string& who, const std::string& what, int code) {
+  fmt::print(stderr, "{}: {}\n", who, gradwire::printable(what, gradwire::Lines::keep));
   return code;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/deadline.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/progress.h"
 #include "net/rendezvous/rendezvous.h"
 #include "report/render.h"
@@ -21,16 +22,15 @@
 namespace gradwire {
 namespace {
 
-// When a rank dies the launcher ends the others (SIGTERM). They go on to the end of a step, which fails by
-// itself when it was the dead one's, so that each can say whom it missed.
+// SIGINT, SIGTERM and SIGHUP end the training after a step, the same on all ranks, with everything written.
+// When a rank has died and the launcher ends the others by SIGTERM, the step fails by itself, so that each can
+// say whom it missed.
 volatile std::sig_atomic_t told_to_end = 0;
-void note_signal(int) { told_to_end = 1; }
+void note_signal(int number) { told_to_end = number; }
 
-// Whoever waits for this process shall see that a signal ended it.
-void end_as_told() {
-  if (!told_to_end) return;
-  std::signal(SIGTERM, SIG_DFL);
-  std::raise(SIGTERM);
+// One that is ignored stays ignored: that is how nohup works.
+void listen_to(int number) {
+  if (std::signal(number, note_signal) == SIG_IGN) std::signal(number, SIG_IGN);
 }
 
 // Who reads may have gone (a pipe into head): the training goes on, it may have a checkpoint to write. A disk that is full
@@ -52,11 +52,10 @@ class Display {
   }
 
   void step(int step, double loss, Seconds time) {
-    if (told_to_end) throw Error("told to end");
     if (!speaks_) return;
     const double rate = options_.batch * options_.accumulate * world_.size / time;
-    const auto text =
-        fmt::format("step {} of {}  loss {:.4f}  {:.1f} samples/s", step + 1, options_.steps, loss, rate);
+    const auto text = fmt::format("step {} of {}  loss{} {:.4f}  {:.1f} samples/s", step + 1, options_.steps,
+                                  options_.backend == "none" ? " of rank 0" : "", loss, rate);
     bar_.show((step + 1.0) / options_.steps, text);
     const int every = std::max(1, options_.steps / 10);
     if (bar_.visible() || ((step + 1) % every != 0 && step != 0)) return;
@@ -85,25 +84,37 @@ Beginning agree_on_beginning(const World& world, const TrainOptions& options) {
   const std::string key = "train/beginning";
   if (world.rank == 0) world.store->set(key, find_beginning(options, restarts).resume);
   Beginning beginning = find_beginning(options, restarts);
-  beginning.resume = world.store->get(key, Deadline::after(world.timeout));
+  beginning.resume = get_from(*world.store, 0, key, Deadline::after(world.timeout));
   return beginning;
 }
 
-void train(const World& world, TrainOptions options) {
+// A job that was started again after its last step was saved has nothing left to do, which is no mistake.
+void check_steps_left(const TrainOptions& options, const Beginning& beginning, int first_step) {
+  if (first_step < options.steps || beginning.what == "resuming") return;
+  throw ConfigError(fmt::format("--resume {}: it is of step {} already, and --steps is {}", options.resume,
+                                first_step, options.steps));
+}
+
+// Returns the exit code.
+int train(const World& world, TrainOptions options) {
   agree_on_options(world, options);
   const Beginning beginning = agree_on_beginning(world, options);
   options.resume = beginning.resume;
   Display display(options, world);
   Trainer trainer(world, options);
+  check_steps_left(options, beginning, trainer.describe().first_step);
   if (world.rank == 0 && !beginning.what.empty())
     fmt::print(stderr, "gradwire train: {} from step {}: {}\n", beginning.what, trainer.describe().first_step,
                beginning.why);
   display.begin(trainer.describe());
   const TrainResult result =
-      trainer.train([&](int step, double loss, Seconds time) { display.step(step, loss, time); });
-  if (world.rank == 0 && !options.trace.empty()) write_timeline(options.trace, trainer.timeline());
+      trainer.train({.on_step = [&](int step, double loss, Seconds time) { display.step(step, loss, time); },
+                     .asked_to_end = [] { return static_cast<int>(told_to_end); }});
+  if (world.rank == 0 && !options.trace.empty() && !result.losses.empty())
+    write_timeline(options.trace, trainer.timeline());
   display.end(result);
   leave(world);
+  return result.interrupted_by == 0 ? 0 : 128 + result.interrupted_by;
 }
 
 // What all ranks have to say is said once.
@@ -115,20 +126,25 @@ bool first_to_say(const World& world, const std::string& text) {
   }
 }
 
+void complain(const std::string& text) {
+  fmt::print(stderr, "gradwire train: {}\n", printable(text, Lines::keep));
+}
+
 int run_rank(const char* json) {
   const World world = join("env://");
   try {
-    train(world, nlohmann::json::parse(json).get<TrainOptions>());
-    return 0;
+    return train(world, nlohmann::json::parse(json).get<TrainOptions>());
   } catch (const ConfigError& error) {
-    if (first_to_say(world, error.what())) fmt::print(stderr, "gradwire train: {}\n", error.what());
+    if (first_to_say(world, error.what())) complain(error.what());
     return 2;
+  } catch (const FileError& error) {
+    if (first_to_say(world, error.what())) complain(error.what());
+    return 1;
   } catch (const c10::Error& error) {  // without the frames it would print
-    fmt::print(stderr, "gradwire train: rank {}: {}\n", world.rank, error.what_without_backtrace());
+    complain(fmt::format("rank {}: {}", world.rank, error.what_without_backtrace()));
     return 1;
   } catch (const std::exception& error) {
-    if (!told_to_end || std::string(error.what()) != "told to end")
-      fmt::print(stderr, "gradwire train: rank {}: {}\n", world.rank, error.what());
+    complain(fmt::format("rank {}: {}", world.rank, error.what()));
     return 1;
   }
 }
@@ -141,12 +157,10 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "gradwire-train is started by `gradwire train`; see gradwire train --help\n");
     return 2;
   }
-  std::signal(SIGTERM, gradwire::note_signal);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) gradwire::listen_to(number);
   std::signal(SIGPIPE, SIG_IGN);
   try {
-    const int code = gradwire::run_rank(argv[1]);
-    if (code != 0) gradwire::end_as_told();
-    return code;
+    return gradwire::run_rank(argv[1]);
   } catch (const std::exception& error) {
     fmt::print(stderr, "gradwire train: {}\n", error.what());
     return 1;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <system_error>
 
@@ -80,8 +81,9 @@ int start_ranks(LaunchOptions launch, const std::string& trainer, const TrainOpt
     become(launch.command);
   }
   if (needs_mpi(train.backend)) launch = by_mpirun(std::move(launch), train.backend);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) launch.final_codes.push_back(128 + signal);
   const int code = gradwire::launch(launch);
-  return code == 0 || code == 2 ? code : 1;
+  return code == 0 || is_final(launch, code) ? code : 1;
 }
 
 }  // namespace gradwire

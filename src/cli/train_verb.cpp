@@ -76,7 +76,8 @@ const std::vector<std::string> kRealOnly = {"--nnodes",
                                             "--checkpoint",
                                             "--checkpoint-every",
                                             "--sharded",
-                                            "--resume"};
+                                            "--resume",
+                                            "--resume-unchecked"};
 
 std::string model_list() {
   std::string text;
@@ -91,9 +92,9 @@ std::string find_trainer() {
   const auto beside = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "gradwire-train";
   if (!std::filesystem::exists(beside))
     throw ConfigError(
-        "there is no gradwire-train beside this program: it was built without libtorch. Install that "
-        "(Debian: "
-        "libtorch-dev libopenblas0-openmp) and build again");
+        "there is no gradwire-train beside this program: install the package gradwire-train, or, where "
+        "Gradwire was built without libtorch, install that (Debian: libtorch-dev libopenblas0-openmp) and "
+        "build again");
   return beside.string();
 }
 
@@ -111,7 +112,7 @@ int simulate(const TrainFlags& flags) {
   options.step.accumulate = train.accumulate;
   options.step.sequence = train.sequence;
   options.step.bucket_mb = train.bucket_mb;
-  options.step.precision = train.precision == "f32" ? "fp32" : train.precision;
+  options.step.precision = full_precision(train.precision);
   options.step.compression = train.compress;
   options.step.no_overlap = train.overlap == "after";
   options.step.optimizer = train.optimizer == "adamw" ? "adam" : train.optimizer;
@@ -123,7 +124,7 @@ int run_train(const TrainFlags& flags) {
   const TrainOptions train = complete(flags.train);
   LaunchOptions options = launch_options(flags.launch);
   options.name = "gradwire train";
-  options.final_code = 2;  // bad usage or input
+  options.final_codes = {2};  // bad usage or input
   // Rank 0 alone speaks, to the terminal itself: lines in front of which a rank stands can't hold a progress
   // bar.
   if (flags.launch.log_dir.empty()) options.group.output = GroupOptions::Output::inherit;
@@ -139,7 +140,7 @@ void add_training_flags(CLI::App& verb, TrainOptions& train) {
   verb.add_option("--accumulate", train.accumulate, "micro-batches a step; the last one communicates")
       ->capture_default_str()
       ->check(within(1, 1 << 20));
-  verb.add_option("--precision", train.precision, "of parameters and gradients: f32 f64 bf16")
+  verb.add_option("--precision", train.precision, "of parameters and gradients: fp32 fp64 bf16")
       ->capture_default_str();
   verb.add_option("--optimizer", train.optimizer, "sgd (momentum 0.9) or adamw [the model's]");
   verb.add_option("--lr", train.learning_rate, "learning rate [the model's]")->check(within(1e-12, 1e6));
@@ -176,6 +177,8 @@ void add_file_flags(CLI::App& verb, TrainOptions& train) {
       ->capture_default_str();
   verb.add_flag("--sharded", train.sharded, "every rank writes a part of the checkpoint");
   verb.add_option("--resume", train.resume, "go on from a checkpoint, with any number of ranks");
+  verb.add_flag("--resume-unchecked", train.resume_unchecked,
+                "also from a file without a checksum of gradwire's");
   verb.add_flag("--json", train.json, "print one JSON object and nothing else");
 }
 

@@ -6,10 +6,8 @@
 #include "base/error.h"
 #include "base/similar.h"
 #include "base/text.h"
-#include "comm/gloo/gloo.h"
 #include "comm/hierarchical/hierarchical.h"
-#include "comm/mpi/mpi.h"
-#include "comm/nccl/nccl.h"
+#include "comm/modules.h"
 #include "comm/queued.h"
 #include "comm/scheduled/scheduled.h"
 #include "comm/shm/shm.h"
@@ -82,8 +80,8 @@ std::unique_ptr<Collectives> make_collectives(const World& world, const std::str
       return make_collectives(lane, backend.substr(plus + 1));
     });
   const Spec spec(backend);
-  if (spec.family == "mpi") return make_mpi(world, {.check = spec.checked});
-  if (spec.family == "gloo") return make_gloo(world, gloo_options(spec));
+  if (spec.family == "mpi") return open_mpi(world, {.check = spec.checked});
+  if (spec.family == "gloo") return open_gloo(world, gloo_options(spec));
   return backend == "shm" ? make_shm_if_one_host(world) : make_tcp(world);
 }
 
@@ -108,7 +106,7 @@ void check_backend(const std::string& backend) {
 std::unique_ptr<Communicator> make_communicator(const World& world, const std::string& backend) {
   check_backend(backend);
   const Spec spec(backend);
-  if (spec.family == "nccl") return make_nccl(world, {.device = find_device(spec)});
+  if (spec.family == "nccl") return open_nccl(world, {.device = find_device(spec)});
   return std::make_unique<Queued>(make_collectives(world, backend == "auto" ? best_backend(world) : backend));
 }
 

@@ -4,7 +4,7 @@
 //   tcp               our own schedules over TCP
 //   gloo[:ALGORITHM]  libgloo; ring (its default), bcube, halving_doubling, ring_chunked,
 //                     classic_ring, classic_bcube
-//   mpi               MPI, in a program started by mpirun
+//   mpi               MPI, in a program started by mpirun: Open MPI or MPICH, whosever mpirun it was
 //   nccl[:DEVICE]     NCCL on that CUDA device, by default the one of this rank's number on its host
 //   shm+X             shm inside each host and X (tcp, gloo, mpi) between hosts
 //   X:unchecked       gloo or mpi without comparing calls before making them: disagreeing ranks hang

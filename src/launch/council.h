@@ -2,9 +2,14 @@
 // hosts: who has which ranks, whether an attempt failed, when it is over everywhere. A job on one node is a
 // council of one. The ranks meet in the same store, in a space of their own for each attempt.
 //
+// A launcher that does not belong is refused by name and changes nothing for the others: one that was told of
+// another number of nodes, or a second one for a node that has one. Every wait has a deadline: launchers let
+// hear from themselves while they run, and one that is silent for the timeout counts as gone.
+//
 // A resource; belongs to one thread.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,14 +59,31 @@ class Council {
   bool has_ended(int attempt);                               // those of all nodes have
   void leave();                                              // after which nobody needs the store any more
 
+  // Of the ranks of the attempt that was begun last. A loss is told to the ranks that still wait for it.
+  void report_lost_rank(Rank rank, const std::string& reason);
+  bool has_done_its_work(Rank rank);
+
  private:
+  struct Heard {
+    std::string last;
+    Deadline until;  // when it counts as gone
+  };
+
+  std::shared_ptr<Store> enter(Rank as, const std::string& space) const;
+  void take_seat();
+  void let_hear();
+  bool is_silent(int node);
   std::string find_lost_launcher();
   std::string hear_from(int node, const std::string& key, Deadline deadline);
 
   const CouncilOptions options_;
   HostPort place_;                       // of the store
   std::unique_ptr<StoreServer> server_;  // on node 0
+  HostPort door_;                        // by which this launcher itself goes in
   std::shared_ptr<Store> store_;
+  std::shared_ptr<Store> ranks_;  // the space of the ranks of an attempt
+  std::uint64_t beats_ = 0;
+  std::map<int, Heard> heard_;  // of the other nodes
 };
 
 }  // namespace gradwire

@@ -8,6 +8,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/secret.h"
+#include "base/text.h"
 #include "launch/signal_watch.h"
 #include "net/address/socket.h"
 
@@ -18,7 +19,7 @@ namespace {
 Seconds look_around_every(const LaunchOptions& options) { return options.nodes > 1 ? 0.5 : 3600; }
 
 void say(const LaunchOptions& options, const std::string& text) {
-  fmt::print(stderr, "{}: {}\n", options.name, text);
+  fmt::print(stderr, "{}: {}\n", options.name, printable(text, Lines::keep));
 }
 
 // One attempt of the job on this node.
@@ -29,10 +30,10 @@ class Attempt {
         council_(council),
         number_(seating.attempt),
         signals_({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}),
-        group_(members(options, seating), group_options(options, seating)) {}
+        group_(members(options, seating), group_options(seating)) {}
 
   std::optional<Failure> run() {
-    while (!group_.wait(Deadline::after(look_around_every(options_)), signals_.descriptor())) {
+    while (!group_.wait(Deadline::after(look_around_every(options_)), signals_.descriptor(), !told_)) {
       pass_signals_on();
       look_around();
     }
@@ -51,10 +52,19 @@ class Attempt {
     return members;
   }
 
-  static GroupOptions group_options(const LaunchOptions& options, const Seating& seating) {
-    GroupOptions group = options.group;
+  GroupOptions group_options(const Seating& seating) {
+    GroupOptions group = options_.group;
     group.append = seating.attempt > 0;
+    group.is_excused = [this](const Outcome& outcome) { return is_excused(outcome); };
     return group;
+  }
+
+  // One that is killed when its work is done has not failed: nothing of the job is missing.
+  bool is_excused(const Outcome& outcome) {
+    if (outcome.kind != Outcome::Kind::killed || interrupted_ || !council_.has_done_its_work(outcome.rank))
+      return false;
+    say(options_, fmt::format("{} after its work was done", describe(outcome)));
+    return true;
   }
 
   void pass_signals_on() {
@@ -70,9 +80,11 @@ class Attempt {
   void interrupt(int number) {
     constexpr Seconds kAtOnce = 0.2;
     if (!interrupted_) {
-      say(options_, fmt::format("{}: passed on to the ranks; once more kills them", describe_signal(number)));
+      say(options_, fmt::format("{}: passed on to the ranks, which have {}; once more kills them",
+                                describe_signal(number), format_seconds(options_.group.interrupt_grace)));
       interrupted_ = Deadline::after(kAtOnce);
-      group_.signal(number);
+      interrupted_by_ = number;
+      group_.interrupt(number);
     } else if (interrupted_->passed()) {
       group_.kill();
     }
@@ -82,8 +94,12 @@ class Attempt {
   void look_around() {
     if (group_.failure() && !told_) {
       told_ = true;
-      council_.report_failure(
-          number_, {exit_code_of(*group_.failure()), explain(*group_.failure()), interrupted_.has_value()});
+      const Outcome& failed = *group_.failure();
+      if (options_.sole_program.empty())
+        council_.report_lost_rank(failed.rank, fmt::format("it {}", describe_end(failed)));
+      council_.report_failure(number_,
+                              {interrupted_ ? 128 + interrupted_by_ : exit_code_of(*group_.failure()),
+                               explain(*group_.failure()), interrupted_.has_value()});
     }
     if (options_.nodes > 1 && council_.find_failure(number_)) group_.end();
   }
@@ -113,6 +129,7 @@ class Attempt {
   SignalWatch signals_;
   RankGroup group_;
   std::optional<Deadline> interrupted_;  // and until when a further signal is the same interruption
+  int interrupted_by_ = 0;
   bool told_ = false;
 };
 
@@ -156,6 +173,11 @@ Environment rank_environment(const LaunchOptions& options, const Seating& seatin
   return environment;
 }
 
+bool is_final(const LaunchOptions& options, int exit_code) {
+  return std::find(options.final_codes.begin(), options.final_codes.end(), exit_code) !=
+         options.final_codes.end();
+}
+
 int launch(const LaunchOptions& given) {
   LaunchOptions options = given;
   if (options.secret.empty()) options.secret = make_secret();
@@ -163,7 +185,7 @@ int launch(const LaunchOptions& given) {
   for (int attempt = 0;; ++attempt) {
     const auto seating = council.begin(attempt, options.ranks);
     const auto failure = run_attempt(options, council, seating);
-    const bool in_vain = failure && (failure->final || failure->exit_code == options.final_code);
+    const bool in_vain = failure && (failure->final || is_final(options, failure->exit_code));
     const bool again = failure && !in_vain && attempt < seating.max_restarts;
     if (failure) say(options, failure->text);
     if (!again) {

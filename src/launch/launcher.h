@@ -21,8 +21,8 @@ struct LaunchOptions {
   std::string secret = {};              // the same on all nodes; made up when empty
   std::string interface = {};           // where the ranks listen
   int max_restarts = 0;
-  std::optional<int> final_code = {};  // an exit code of ranks after which a restart would be in vain
-  Seconds timeout = 300;               // of the ranks' waits, and for the other nodes to come
+  std::vector<int> final_codes = {};  // exit codes of ranks after which a restart would be in vain
+  Seconds timeout = 300;              // of the ranks' waits, and for the other nodes to come
   GroupOptions group = {};
   std::string name = "gradwire run";  // who speaks on stderr
   std::string sole_program = {};  // what to call the only program where it starts the ranks itself: "mpirun"
@@ -30,9 +30,12 @@ struct LaunchOptions {
 };
 
 // Returns 0, or the exit code of the rank that failed first anywhere, 128 and the number for a signal; says
-// on stderr which rank failed how. SIGINT, SIGTERM and SIGHUP are passed on to the ranks, the second of them
-// as SIGKILL; SIGUSR1 and SIGUSR2 always as they are. Throws ConfigError and TransportError before ranks run.
+// on stderr which rank failed how. SIGINT, SIGTERM and SIGHUP are passed on to the ranks, also to those that
+// are stopped; what still runs when the grace time is over is killed, at once by a second signal. SIGUSR1 and
+// SIGUSR2 are passed on as they are. Throws ConfigError and TransportError before ranks run.
 int launch(const LaunchOptions& options);
+
+bool is_final(const LaunchOptions& options, int exit_code);
 
 // The environment of one of this node's ranks.
 Environment rank_environment(const LaunchOptions& options, const Seating& seating, int local_rank);

@@ -23,7 +23,9 @@ const char* class_of(const std::exception& error) {
   return "std::exception";
 }
 
-std::string describe_kind(const Outcome& outcome) {
+}  // namespace
+
+std::string describe_end(const Outcome& outcome) {
   switch (outcome.kind) {
     case Outcome::Kind::ok:
       return "ended well";
@@ -43,15 +45,8 @@ std::string describe_kind(const Outcome& outcome) {
   return "is in an unknown state";
 }
 
-}  // namespace
-
-std::string describe_signal(int code) {
-  const char* name = ::sigabbrev_np(code);
-  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", code);
-}
-
 std::string describe(const Outcome& outcome) {
-  return fmt::format("rank {} {}", outcome.rank, describe_kind(outcome));
+  return fmt::format("rank {} {}", outcome.rank, describe_end(outcome));
 }
 
 int exit_code_of(const Outcome& outcome) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
 #include "base/units.h"
 
 namespace gradwire {
@@ -32,7 +33,7 @@ struct Outcome {
 
 std::string describe(
     const Outcome&);  // "rank 1 threw PeerLost: rank 0 is gone", "rank 1 was killed by SIGSEGV"
-std::string describe_signal(int code);  // "SIGSEGV"
+std::string describe_end(const Outcome&);  // the same without the rank
 
 // What a shell would make of it: 0, the exit code, or 128 and the signal.
 int exit_code_of(const Outcome&);

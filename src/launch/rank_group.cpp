@@ -88,12 +88,12 @@ bool RankGroup::all_ended() const {
   return std::all_of(running_.begin(), running_.end(), [](const Running& member) { return member.ended; });
 }
 
-bool RankGroup::wait(Deadline deadline, int wake) {
+bool RankGroup::wait(Deadline deadline, int wake, bool or_failure) {
   for (;;) {
     note_ended();
     if (all_ended() && !swept_) clean_up();
     if (swept_ && all_written()) return true;
-    if (deadline.passed()) return false;
+    if (deadline.passed() || (or_failure && failure_)) return false;
     pollfd woken{wake, POLLIN, 0};
     if (wake >= 0 && ::poll(&woken, 1, 0) > 0) return false;
     poll_once(kill_at_ && kill_at_->remaining() < deadline.remaining() ? *kill_at_ : deadline, wake);
@@ -141,7 +141,8 @@ void RankGroup::note_ended() {
     if (!status) continue;
     member.ended = true;
     const auto outcome = outcome_of_process(member.rank, *status);
-    if (!outcome.ok() && (!failed || is_worse(outcome, *failed))) failed = outcome;
+    const bool excused = !outcome.ok() && options_.is_excused && options_.is_excused(outcome);
+    if (!outcome.ok() && !excused && (!failed || is_worse(outcome, *failed))) failed = outcome;
   }
   if (!failed || ending_ || failure_) return;
   failure_ = failed;
@@ -159,6 +160,12 @@ void RankGroup::end() {
   kill_at_ = Deadline::after(options_.grace);
   signal(SIGTERM);
   signal(SIGCONT);  // one that is stopped would not take notice
+}
+
+void RankGroup::interrupt(int number) {
+  kill_at_ = Deadline::after(options_.interrupt_grace);
+  signal(number);
+  signal(SIGCONT);
 }
 
 void RankGroup::kill() {

@@ -11,6 +11,7 @@
 
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,8 +40,11 @@ struct GroupOptions {
   Output output = Output::prefix;
   int out = 1, error = 2;  // descriptors that outlive the group
   std::filesystem::path log_dir = {};
-  bool append = false;  // to those files, as after a restart
-  Seconds grace = 10;   // from SIGTERM to SIGKILL
+  bool append = false;           // to those files, as after a restart
+  Seconds grace = 10;            // from SIGTERM to SIGKILL
+  Seconds interrupt_grace = 60;  // the same after interrupt(): time to finish what is begun
+  // Whether a rank that ended badly had done its work before: then it has not failed. Asked once a rank.
+  std::function<bool(const Outcome&)> is_excused = {};
 };
 
 class RankGroup {
@@ -51,14 +55,17 @@ class RankGroup {
   RankGroup(const RankGroup&) = delete;
   RankGroup& operator=(const RankGroup&) = delete;
 
-  // Until all have ended and what they wrote is passed on (true), the deadline, or `wake` becomes readable.
-  bool wait(Deadline deadline, int wake = -1);
+  // Until all have ended and what they wrote is passed on (true), the deadline, `wake` becomes readable, or,
+  // where asked for, one has failed.
+  bool wait(Deadline deadline, int wake = -1, bool or_failure = false);
   // The first that failed by itself, not because it was told to end.
   const std::optional<Outcome>& failure() const { return failure_; }
 
   void signal(int number);  // to all that live
-  void end();               // SIGTERM, and SIGKILL when the grace time is over; wait() sees to it
-  void kill();              // SIGKILL
+  // To all that live, stopped ones included, and SIGKILL to those that live on; wait() sees to it.
+  void interrupt(int number);
+  void end();   // SIGTERM, and SIGKILL when the grace time is over; wait() sees to it
+  void kill();  // SIGKILL
 
  private:
   struct Running {

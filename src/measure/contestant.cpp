@@ -20,6 +20,8 @@
 namespace gradwire {
 namespace {
 
+std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
 class ProcessContestant final : public Contestant {
  public:
   ProcessContestant(std::string name, const ContestantOptions& options)
@@ -75,12 +77,11 @@ class ProcessContestant final : public Contestant {
     MpiLaunch launch = mpi_launch(name_, options_.ranks);
     Environment variables = environment();
     for (const auto& [name, value] : launch.environment) variables[name] = value;
-    launch.command.insert(launch.command.end(), {launch.program, "bench-rank", "mpi:unchecked"});
+    launch.command.insert(launch.command.end(), {own_program(), "bench-rank", "mpi:unchecked"});
     return {{.rank = 0, .command = launch.command, .environment = variables}};
   }
 
   std::vector<Member> rank_members() const {
-    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
     // Others are measured as they are, without what Gradwire adds to them.
     const std::string backend = name_.starts_with("gloo") ? name_ + ":unchecked" : name_;
     Environment variables = environment();
@@ -88,7 +89,8 @@ class ProcessContestant final : public Contestant {
     std::vector<Member> ranks;
     for (Rank rank = 0; rank < options_.ranks; ++rank) {
       variables["RANK"] = variables["LOCAL_RANK"] = std::to_string(rank);
-      ranks.push_back({.rank = rank, .command = {self, "bench-rank", backend}, .environment = variables});
+      ranks.push_back(
+          {.rank = rank, .command = {own_program(), "bench-rank", backend}, .environment = variables});
     }
     return ranks;
   }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "comm/modules.h"
 
 namespace gradwire {
 namespace {
@@ -25,12 +26,11 @@ std::string find_program(const std::vector<std::string>& names, const std::strin
   throw ConfigError(fmt::format("{} is not installed: apt-get install {}", names.front(), package));
 }
 
-MpiLaunch open_mpi(const std::string& variant, int ranks) {
+MpiLaunch open_mpi_run(const std::string& variant, int ranks) {
   MpiLaunch launch;
   launch.command = {find_program({"mpirun.openmpi", "mpirun"}, "openmpi-bin"), "--oversubscribe", "-n",
                     std::to_string(ranks)};
   launch.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
-  launch.program = "gradwire";
   if (variant.empty()) return launch;
   launch.environment["GLIBC_TUNABLES"] = kKeepMemory;
   if (variant == "nocma") {
@@ -45,11 +45,10 @@ MpiLaunch open_mpi(const std::string& variant, int ranks) {
   return launch;
 }
 
-MpiLaunch mpich(const std::string& variant, int ranks) {
+MpiLaunch mpich_run(const std::string& variant, int ranks) {
   MpiLaunch launch;
   launch.command = {find_program({"mpirun.mpich", "mpiexec.hydra"}, "mpich libmpich-dev"), "-n",
                     std::to_string(ranks)};
-  launch.program = "gradwire-mpich";
   if (variant.empty()) return launch;
   if (variant != "malloc")
     throw ConfigError(fmt::format("mpich has no variant '{}': there is malloc", variant));
@@ -68,12 +67,8 @@ bool is_mpi(const std::string& name) {
 MpiLaunch mpi_launch(const std::string& name, int ranks) {
   const auto colon = name.find(':');
   const std::string variant = colon == std::string::npos ? "" : name.substr(colon + 1);
-  MpiLaunch launch = name.starts_with("mpich") ? mpich(variant, ranks) : open_mpi(variant, ranks);
-  launch.program = (std::filesystem::read_symlink("/proc/self/exe").parent_path() / launch.program).string();
-  if (::access(launch.program.c_str(), X_OK) != 0)
-    throw ConfigError(
-        fmt::format("this build has no {}: install the library, configure and build again", launch.program));
-  return launch;
+  check_module(name.substr(0, colon));
+  return name.starts_with("mpich") ? mpich_run(variant, ranks) : open_mpi_run(variant, ranks);
 }
 
 }  // namespace gradwire

@@ -11,7 +11,6 @@ namespace gradwire {
 struct MpiLaunch {
   std::vector<std::string> command;  // mpirun and its options
   std::map<std::string, std::string> environment;
-  std::string program;  // "gradwire", or the one linked with MPICH: beside this one
 };
 
 // `name` is mpi or mpich, with a variant behind a colon:

@@ -24,7 +24,8 @@ std::vector<int> hosts_of(const World& world) {
   std::vector<std::string> seen;
   std::vector<int> hosts;
   for (Rank rank = 0; rank < world.size; ++rank) {
-    const std::string host = world.store->get(key(rank), Deadline::after(world.timeout));
+    const std::string host =
+        get_from(*world.store, world.global(rank), key(rank), Deadline::after(world.timeout));
     const auto found = std::find(seen.begin(), seen.end(), host);
     hosts.push_back(static_cast<int>(found - seen.begin()));
     if (found == seen.end()) seen.push_back(host);

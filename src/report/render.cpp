@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "report/chart.h"
 #include "report/table.h"
 #include "report/wrap.h"
@@ -33,10 +34,13 @@ std::string to_text(const Block& block) { return std::visit(AsText{}, block); }
 std::string to_text(const Report& report) {
   std::string text;
   for (const Block& block : report.blocks) text += to_text(block);
-  return text;
+  return printable(text, Lines::keep);  // names come from files
 }
 
-std::string to_json(const Report& report) { return report.data.dump(2) + "\n"; }
+// ASCII alone: what acts on a terminal is escaped, and what is no UTF-8 replaced.
+std::string to_json(const Report& report) {
+  return report.data.dump(2, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
+}
 
 void show(const Report& report, bool json) { fmt::print("{}", json ? to_json(report) : to_text(report)); }
 

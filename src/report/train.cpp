@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "report/breakdown_json.h"
 #include "report/step_chart.h"
 
@@ -10,13 +11,19 @@ namespace {
 
 double ms(Seconds time) { return time * 1e3; }
 
-std::string learnt(const TrainResult& result) {
+std::string tested(const TrainResult& result) {
+  if (!result.accuracy) return "";
+  return fmt::format("; test loss {:.4f}, accuracy {:.1f} % of {}", *result.test_loss, *result.accuracy * 100,
+                     result.test_count);
+}
+
+std::string learnt(const TrainOptions& options, const TrainResult& result) {
   std::string text = fmt::format("loss {:.4f} -> {:.4f} in {} steps", result.losses.front(),
                                  result.losses.back(), result.losses.size());
-  if (result.accuracy)
-    text += fmt::format("; test loss {:.4f}, accuracy {:.1f} % of {}", *result.test_loss,
-                        *result.accuracy * 100, result.test_count);
-  return text;
+  if (result.interrupted_by != 0)
+    text += fmt::format(", ended by {} before step {} of {}", describe_signal(result.interrupted_by),
+                        result.first_step + static_cast<int>(result.losses.size()) + 1, options.steps);
+  return text + tested(result);
 }
 
 }  // namespace
@@ -44,11 +51,14 @@ nlohmann::json train_json(const TrainOptions& options, const TrainResult& result
                          {"steps", result.losses.size()},
                          {"samples_per_s", samples_per_second(options, result)},
                          {"step_ms", ms(result.step.step())},
-                         {"loss_first", result.losses.front()},
-                         {"loss_last", result.losses.back()},
                          {"losses", result.losses},
                          {"breakdown_ms", breakdown_json(result.step)},
                          {"comm_hidden_share", result.step.hidden_share()}};
+  if (!result.losses.empty()) {
+    json["loss_first"] = result.losses.front();
+    json["loss_last"] = result.losses.back();
+  }
+  if (result.interrupted_by != 0) json["interrupted_by"] = describe_signal(result.interrupted_by);
   if (result.accuracy) json["accuracy"] = *result.accuracy;
   if (result.test_loss) json["test_loss"] = *result.test_loss;
   if (!options.trace.empty()) json["trace"] = options.trace;
@@ -76,7 +86,12 @@ Report run_report(const TrainOptions& options, const TrainResult& result) {
 Report train_report(const TrainOptions& options, const TrainResult& result) {
   Report report;
   report.data = train_json(options, result);
-  report.add(Sentence{learnt(result)}, Gap{});
+  if (result.losses.empty()) {
+    report.add(Sentence{fmt::format("nothing was left to do: the checkpoint is of step {} of {}{}",
+                                    result.first_step, options.steps, tested(result))});
+    return report;
+  }
+  report.add(Sentence{learnt(options, result)}, Gap{});
   add_step(report,
            fmt::format("{:.1f} samples/s; where a median step of {:.2f} ms went:",
                        samples_per_second(options, result), ms(result.step.step())),

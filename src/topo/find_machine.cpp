@@ -63,9 +63,9 @@ std::string read_small_file(const std::string& path) {
 }
 
 Machine from_yaml(const std::string& path, const std::string& text, const Wish& wish) {
-  if (text.find("id:") == std::string::npos)
+  if (text.find("gpu:") == std::string::npos)
     throw ConfigError(fmt::format(
-        "{}: this is no machine: neither `nvidia-smi topo -m`, nor NCCL's topology XML, nor YAML with an id",
+        "{}: this is no machine: neither `nvidia-smi topo -m`, nor NCCL's topology XML, nor YAML with a gpu",
         path));
   const std::vector<MachinePreset> machines = parse_machines(text, path);
   if (machines.size() > 1)

@@ -167,7 +167,7 @@ Timeline parse_timeline(std::string_view json, const std::string& name) {
 }
 
 Timeline read_timeline(const std::filesystem::path& path) {
-  return parse_timeline(read_file(path), path.string());
+  return parse_timeline(read_file(path, kLargestTrace), path.string());
 }
 
 }  // namespace gradwire

@@ -14,17 +14,22 @@ BucketLedger::BucketLedger(std::vector<std::string> parameters)
       bucket_of_(names_.size(), -1),
       gradients_(names_.size(), Gradient::awaited) {}
 
-void BucketLedger::begin(std::span<const Bucket> layout) {
+void BucketLedger::lay_out(std::span<const Bucket> layout) {
   std::fill(bucket_of_.begin(), bucket_of_.end(), -1);
-  std::fill(gradients_.begin(), gradients_.end(), Gradient::awaited);
-  order_.clear();
-  missing_.clear();
-  next_ = 0;
+  members_.clear();
   for (const Bucket& bucket : layout) {
     for (const int parameter : bucket.members)
-      bucket_of_.at(static_cast<std::size_t>(parameter)) = static_cast<int>(missing_.size());
-    missing_.push_back(static_cast<int>(bucket.members.size()));
+      bucket_of_.at(static_cast<std::size_t>(parameter)) = static_cast<int>(members_.size());
+    members_.push_back(static_cast<int>(bucket.members.size()));
   }
+  begin();
+}
+
+void BucketLedger::begin() {
+  std::fill(gradients_.begin(), gradients_.end(), Gradient::awaited);
+  order_.clear();
+  missing_ = members_;
+  next_ = 0;
 }
 
 void BucketLedger::check_awaited(int parameter) const {

@@ -20,8 +20,10 @@ class BucketLedger {
 
   explicit BucketLedger(std::vector<std::string> parameters);  // their names, for what it refuses
 
-  // A new backward. Parameters that are in no bucket are not awaited.
-  void begin(std::span<const Bucket> layout);
+  // The buckets of the backwards that follow. Parameters that are in none are not awaited.
+  void lay_out(std::span<const Bucket> layout);
+
+  void begin();  // a new backward
 
   // Says what became of an awaited gradient; gives the bucket it completes, if it does. Throws ConfigError when
   // the parameter is in no bucket, or has been noted in this backward already.
@@ -45,6 +47,7 @@ class BucketLedger {
  private:
   const std::vector<std::string> names_;
   std::vector<int> bucket_of_;  // -1: in none
+  std::vector<int> members_;    // so many, by bucket
   std::vector<Gradient> gradients_;
   std::vector<int> order_;
   std::vector<int> missing_;  // by bucket

@@ -12,7 +12,7 @@
 namespace gradwire {
 namespace {
 
-constexpr int kSteps = 50, kRanks = 2;
+constexpr int kCurveSteps = 50, kRanks = 2;
 
 // A Python that has torch; empty when none does.
 std::string find_python() {
@@ -32,7 +32,7 @@ void write_task(const std::filesystem::path& path) {
                static_cast<std::streamsize>(tensor.nbytes()));
   };
   for (const auto& parameter : make_model()->parameters()) add(parameter.detach());
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < kCurveSteps; ++step) {
     add(batch_of(step).input);
     add(batch_of(step).target);
   }
@@ -43,7 +43,7 @@ void train(const World& world, Communicator& communicator, const std::filesystem
   DistributedDataParallel ddp(make_model(), communicator);
   torch::optim::SGD optimizer(ddp.parameters(), torch::optim::SGDOptions(0.05).momentum(0.9));
   std::ofstream losses(directory / fmt::format("losses{}", world.rank));
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < kCurveSteps; ++step) {
     const auto mine = batch_of(step).part(world.rank, world.size);
     optimizer.zero_grad();
     const auto loss = loss_of(ddp.forward(mine.input), mine.target);
@@ -73,7 +73,7 @@ TEST(DdpAgainstPyTorch, has_its_losses_for_fifty_steps) {
   for (int rank = 0; rank < kRanks; ++rank)
     ranks.push_back(std::make_unique<Session>(
         std::vector<std::string>{python, GRADWIRE_PYTORCH_CURVE, (directory.path() / "task").string(),
-                                 std::to_string(kSteps)},
+                                 std::to_string(kCurveSteps)},
         Environment{{"RANK", std::to_string(rank)},
                     {"WORLD_SIZE", std::to_string(kRanks)},
                     {"OMP_NUM_THREADS", "1"},
@@ -84,7 +84,7 @@ TEST(DdpAgainstPyTorch, has_its_losses_for_fifty_steps) {
     std::istringstream said(ranks[rank]->text());
     std::ifstream file(directory.path() / fmt::format("losses{}", rank));
     const auto theirs = numbers(said), ours = numbers(file);
-    ASSERT_EQ(theirs.size(), static_cast<std::size_t>(kSteps));
+    ASSERT_EQ(theirs.size(), static_cast<std::size_t>(kCurveSteps));
     ASSERT_EQ(ours.size(), theirs.size());
     double worst = 0;
     for (std::size_t i = 0; i < ours.size(); ++i)

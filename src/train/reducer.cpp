@@ -61,7 +61,7 @@ Reducer::Reducer(std::vector<NamedTensor> parameters, DeviceStreams& streams, co
       arena_(tensors(parameters_), communicator_),
       ledger_(names_of(parameters_)) {
   const BucketCaps caps{.first = options.first_bucket_bytes, .rest = options.bucket_bytes};
-  arena_.lay_out(assign_buckets(arena_.items(), caps));
+  lay_out(assign_buckets(arena_.items(), caps));
   add_hooks();
 }
 
@@ -92,11 +92,16 @@ void Reducer::add_hooks() {
         std::make_unique<AfterGradient>([this, i] { on_gradient(static_cast<int>(i)); })));
 }
 
+void Reducer::lay_out(const std::vector<Bucket>& layout) {
+  arena_.lay_out(layout);
+  ledger_.lay_out(layout);
+}
+
 void Reducer::before_forward() {
   const Lock lock(mutex_);
   running_ = nullptr;  // of a backward that failed half way
   in_backward_ = false;
-  if (!next_layout_.empty()) arena_.lay_out(std::exchange(next_layout_, {}));
+  if (!next_layout_.empty()) lay_out(std::exchange(next_layout_, {}));
 }
 
 // Several forwards may share one backward: only what none of them uses is unused.
@@ -156,7 +161,7 @@ void Reducer::begin(std::shared_ptr<const Pass> pass) {
 }
 
 void Reducer::start_pass() {
-  ledger_.begin(arena_.layout());
+  ledger_.begin();
   works_.clear();
   works_.resize(arena_.layout().size());
 }

@@ -58,6 +58,7 @@ class Reducer {
   using Time = PhaseEvent::Time;
   using Gradient = BucketLedger::Gradient;
 
+  void lay_out(const std::vector<Bucket>& layout) REQUIRES(mutex_);
   void add_hooks();
   void on_gradient(int parameter);
   void begin(std::shared_ptr<const Pass> pass) REQUIRES(mutex_);

@@ -183,7 +183,7 @@ TEST(GlooFaults, name_a_rank_that_throws_to_all_others) {
 }
 
 TEST(GlooFaults, name_a_stopped_rank_when_time_is_up) {
-  const auto outcomes = run_processes(3, fall_out(2, 8 << 20, [] { ::raise(SIGSTOP); }), {.timeout = 1});
+  const auto outcomes = run_processes(3, fall_out(2, 8 << 20, [] { ::raise(SIGSTOP); }), {.timeout = 5});
   EXPECT_EQ(outcomes[2].kind, Outcome::Kind::stopped) << describe(outcomes[2]);
   for (const Rank rank : {0, 1}) {
     EXPECT_EQ(outcomes[rank].error, "Timeout") << describe(outcomes[rank]);
@@ -208,7 +208,7 @@ TEST(GlooFaults, name_a_rank_that_never_comes) {
                                     [](const World& world) {
                                       if (world.rank != 1) make_gloo(world);
                                     },
-                                    {.timeout = 1});
+                                    {.timeout = 5});
   for (const Rank rank : {0, 2}) {
     EXPECT_EQ(outcomes[rank].error, "Timeout") << describe(outcomes[rank]);
     EXPECT_THAT(outcomes[rank].text, HasSubstr("rank 1"));

@@ -9,8 +9,8 @@
 #include <cstdlib>
 
 #include "comm/collectives_conformance.h"
-#include "comm/gloo/gloo.h"
 #include "comm/make.h"
+#include "comm/modules.h"
 #include "comm/scheduled/scheduled.h"
 #include "comm/shm/shm.h"
 #include "net/tcp/tcp_transport.h"
@@ -31,7 +31,7 @@ void on_hosts(const std::vector<int>& hosts, const RankFunction& function) {
 
 using Factory = std::unique_ptr<Collectives> (*)(const World&);
 std::unique_ptr<Collectives> tcp(const World& world) { return make_scheduled(make_tcp_transport(world)); }
-std::unique_ptr<Collectives> gloo(const World& world) { return make_gloo(world); }
+std::unique_ptr<Collectives> gloo(const World& world) { return open_gloo(world); }
 
 std::unique_ptr<Collectives> make_shm_and(Factory across, const World& world) {
   return make_hierarchical(world, make_shm, across);

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "base/collective.h"
+#include "net/fault.h"
 #include "net/shm/segment.h"
 
 namespace gradwire {
@@ -50,9 +51,12 @@ struct Block {
   alignas(kLine) std::atomic<bool> joined, left;
 };
 
+// Why the group broke, told by the first rank that gave up to those that still wait.
 struct Header {
-  alignas(kLine)
-      std::atomic<Rank> lost_plus_one;  // the first rank found dead, told by who found it; 0 while none is
+  enum State : int { whole, being_told, told };
+  alignas(kLine) std::atomic<int> state;
+  std::uint32_t bytes;
+  char fault[Fault::kLongest];
 };
 
 }  // namespace gradwire

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <limits>
 #include <new>
 #include <optional>
@@ -27,10 +28,12 @@ std::size_t block_spacing(int ranks) {
   return round_up(sizeof(Block) + stage_bytes(ranks), 2 * kPage) + kPage;
 }
 
-Segment share_segment(const World& world, Deadline deadline) {
+Segment share_segment(const World& world, const PeerWatch& watch, Deadline deadline) {
   const std::string key = world.name + "/shm/segment";
   const std::size_t bytes = sizeof(Header) + static_cast<std::size_t>(world.size) * block_spacing(world.size);
-  if (world.rank != 0) return Segment::open(SegmentName::parse(world.store->get(key, deadline)), 0);
+  if (world.rank != 0)
+    return open_segment_of(0, SegmentName::parse(get_from(*world.store, world.global(0), key, deadline)), 0,
+                           {watch, world.names()});
   Segment segment = Segment::create(bytes, 0);
   world.store->set(key, segment.name().text());
   return segment;
@@ -41,8 +44,9 @@ PeerWatch watch_peers(const World& world, Deadline deadline) {
   world.store->set(key(world.rank), std::to_string(::getpid()));
   std::vector<pid_t> processes(world.size, 0);
   for (Rank rank = 0; rank < world.size; ++rank)
-    if (rank != world.rank) processes[rank] = std::stoi(world.store->get(key(rank), deadline));
-  return PeerWatch(processes);
+    if (rank != world.rank)
+      processes[rank] = std::stoi(get_from(*world.store, world.global(rank), key(rank), deadline));
+  return PeerWatch(processes, world.names());
 }
 
 }  // namespace
@@ -56,7 +60,7 @@ Group::Group(const World& world)
     : world_(world), rank_(world.rank), backoff_(backoff_for(world, Deadline::after(world.timeout))) {
   const Deadline deadline = Deadline::after(world.timeout);
   watch_ = watch_peers(world, deadline);
-  segment_ = share_segment(world, deadline);
+  segment_ = share_segment(world, watch_, deadline);
   std::byte* const base = segment_.bytes().data();
   header_ = reinterpret_cast<Header*>(base);
   for (Rank rank = 0; rank < world.size; ++rank) {
@@ -66,7 +70,12 @@ Group::Group(const World& world)
     stages_.emplace_back(place + sizeof(Block), stage_bytes(world.size));
   }
   mine().joined.store(true, std::memory_order_release);
-  await_each([](const Block& block) { return block.joined.load(std::memory_order_acquire); });
+  try {
+    await_each([](const Block& block) { return block.joined.load(std::memory_order_acquire); });
+  } catch (const Error& error) {
+    tell(error);
+    throw;
+  }
 }
 
 Group::~Group() { mine().left.store(true, std::memory_order_release); }
@@ -129,8 +138,7 @@ void Group::give_up_if_hopeless(Wait& wait, const Reached& reached) {
     throw Cancelled(
         fmt::format("rank {} gave up {}: its communicator is being destroyed", me(), while_in_call()));
   check_signatures(call_);
-  if (const Rank lost = header_->lost_plus_one.load(std::memory_order_acquire) - 1; lost >= 0)
-    throw_lost(lost);
+  throw_what_was_told();
   std::vector<Rank> late;
   for (Rank peer = 0; peer < size(); ++peer) {
     if (peer == rank_ || reached(block(peer))) continue;
@@ -144,9 +152,35 @@ void Group::give_up_if_hopeless(Wait& wait, const Reached& reached) {
                               late.size() > 1 ? "s" : "", fmt::join(late, ", "), while_in_call()));
 }
 
+Segment Group::open_segment(Rank owner, const SegmentName& name) {
+  try {
+    return open_segment_of(owner, name, owner, {watch_, world_.names()});
+  } catch (const PeerLost&) {
+    throw_lost(owner);
+  }
+}
+
+// One that dies while it tells leaves the others to find out for themselves.
+void Group::tell(const std::exception& error) noexcept {
+  try {
+    const auto text = Fault::of(error, me()).encode();
+    int state = Header::whole;
+    if (!header_->state.compare_exchange_strong(state, Header::being_told)) return;
+    header_->bytes = static_cast<std::uint32_t>(text.size());
+    std::memcpy(header_->fault, text.data(), text.size());
+    header_->state.store(Header::told, std::memory_order_release);
+  } catch (const std::bad_alloc&) {
+    // Then nothing can be told.
+  }
+}
+
+void Group::throw_what_was_told() const {
+  if (header_->state.load(std::memory_order_acquire) != Header::told) return;
+  const std::size_t bytes = std::min<std::size_t>(header_->bytes, sizeof header_->fault);
+  Fault::decode({header_->fault, bytes}).raise(me());
+}
+
 void Group::throw_lost(Rank peer) const {
-  Rank nobody = 0;
-  header_->lost_plus_one.compare_exchange_strong(nobody, peer + 1);
   const bool left = block(peer).left.load(std::memory_order_acquire);
   const Rank name = world_.global(peer);
   throw PeerLost(name, fmt::format("rank {} {} while rank {} waited {}", name,

@@ -3,7 +3,7 @@
 // same; the counters of Block order what follows. Belongs to one thread at a time, except cancel().
 //
 // No wait outlasts its timeout. A rank that dies is named to every waiting rank, also to those that wait for
-// another.
+// another; and whatever else makes one rank give up, the others that wait give up for the same reason.
 #pragma once
 
 #include <atomic>
@@ -50,6 +50,13 @@ class Group {
   // cores. All ranks call it at the same place; each gets its own reading. Costs four times round the ranks.
   std::optional<Seconds> measure_distance();
 
+  // A segment of a rank's own, here. Throws PeerLost, and tells all, when that rank has died.
+  Segment open_segment(Rank owner, const SegmentName& name);
+
+  // Why this rank gives up, for the others; the first of all counts. Not for Cancelled: that it closes is told
+  // by its block.
+  void tell(const std::exception& error) noexcept;
+
   void cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }
 
  private:
@@ -62,6 +69,7 @@ class Group {
   template <typename Reached>
   void give_up_if_hopeless(Wait& wait, const Reached& reached);
   void check_signatures(const Signature& call) const;
+  void throw_what_was_told() const;
   [[noreturn]] void throw_lost(Rank peer) const;
   Rank me() const { return world_.global(rank_); }  // in messages
   std::string while_in_call() const;

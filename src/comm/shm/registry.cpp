@@ -76,7 +76,7 @@ std::byte* Registry::map(Rank owner, const Place& place) {
   auto found = segments.find(place.region);
   if (found == segments.end()) {
     drop_dead_mappings(owner);
-    found = segments.emplace(place.region, Segment::open(place.segment, owner)).first;
+    found = segments.emplace(place.region, group_->open_segment(owner, place.segment)).first;
   }
   return found->second.bytes().data() + place.offset;
 }

@@ -31,6 +31,21 @@ class Shm final : public Collectives {
   void cancel() noexcept override { group_->cancel(); }
 
   void run(const Call& call, const Signature& signature) override {
+    try {
+      run_call(call, signature);
+    } catch (const Cancelled&) {
+      throw;
+    } catch (const Error& error) {
+      group_->tell(error);
+      throw;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kTinyBytes =
+      1024;  // up to here a look at where buffers lie costs more than it saves
+
+  void run_call(const Call& call, const Signature& signature) {
     if (signature.bytes <= kTinyBytes) return run_tiny(call, signature);
     const Place place = find_place(call);
     std::memcpy(group_->next_payload(), &place, sizeof place);
@@ -46,10 +61,6 @@ class Shm final : public Collectives {
     if (place.region != 0 || small) staged_.begin(call);
     staged_.run();
   }
-
- private:
-  static constexpr std::size_t kTinyBytes =
-      1024;  // up to here a look at where buffers lie costs more than it saves
 
   // Reading everybody's whole contribution is less work than two meetings, up to here.
   std::size_t small_limit() const { return kInlineBytes * 2 / static_cast<std::size_t>(std::max(2, size())); }

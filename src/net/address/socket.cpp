@@ -23,11 +23,17 @@ Fd make_socket(int family) {
 
 }  // namespace
 
-Fd listen_at(const SocketAddress& address, int backlog) {
+Fd bind_to(const SocketAddress& address) {
   Fd fd = make_socket(address.family());
   set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
-  if (::bind(fd.get(), address.get(), address.size()) != 0 || ::listen(fd.get(), backlog) != 0)
+  if (::bind(fd.get(), address.get(), address.size()) != 0)
     throw_system_error(fmt::format("can't listen at {}", address.text()));
+  return fd;
+}
+
+Fd listen_at(const SocketAddress& address, int backlog) {
+  Fd fd = bind_to(address);
+  if (::listen(fd.get(), backlog) != 0) throw_system_error(fmt::format("can't listen at {}", address.text()));
   return fd;
 }
 

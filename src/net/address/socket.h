@@ -9,6 +9,8 @@
 namespace gradwire {
 
 Fd listen_at(const SocketAddress& address, int backlog = 1024);  // throws TransportError naming the address
+// Takes the address without listening there; port 0 becomes a free one.
+Fd bind_to(const SocketAddress& address);
 SocketAddress local_address(int socket);
 
 // One attempt to connect. Throws Timeout, or TransportError with the reason.

@@ -77,7 +77,7 @@ void claim_rank(World& world) {
     world.store->set(key, process);
     return;
   }
-  const auto other = world.store->get(key, Deadline::after(world.timeout));
+  const auto other = get_from(*world.store, world.rank, key, Deadline::after(world.timeout));
   if (other != process)
     throw ConfigError(
         fmt::format("two processes say they are rank {}: {} and {}", world.rank, other, process));
@@ -110,6 +110,15 @@ void count_neighbours(World& world, const Placement& placement, Deadline deadlin
   world.local_rank = placement.local_rank.value_or(world.local_rank);
 }
 
+void wait_for_the_end_of(const World& world, Rank rank, Deadline deadline) {
+  try {
+    get_from(*world.store, rank, fmt::format("done/{}", rank), deadline);
+  } catch (const Timeout&) {
+    throw Timeout(fmt::format("rank {} has ended its work and waited {} for rank {} to end its own",
+                              world.rank, format_seconds(world.timeout), rank));
+  }
+}
+
 }  // namespace
 
 World join(const std::string& url, const JoinOptions& options) {
@@ -132,16 +141,18 @@ World join(const std::string& url, const JoinOptions& options) {
 
 void leave(const World& world) {
   auto& store = *world.store;
+  const auto deadline = Deadline::after(world.timeout);
   const auto host = store.find("store/host");
+  store.set(fmt::format("done/{}", world.rank), "done");
+  for (Rank rank = 0; rank < world.size; ++rank) wait_for_the_end_of(world, rank, deadline);
   // The last word of a rank that does not host the store: the host may be gone right after it.
   store.set(fmt::format("left/{}", world.rank), "bye");
   if (host != std::to_string(world.rank)) return;
-  const auto deadline = Deadline::after(world.timeout);
   for (Rank rank = 0; rank < world.size; ++rank) {
     try {
       get_from(store, rank, fmt::format("left/{}", rank), deadline);
-    } catch (const PeerLost&) {
-      // It needs the store no more.
+    } catch (const TransportError&) {
+      // It has done its work, and needs the store no more.
     }
   }
 }

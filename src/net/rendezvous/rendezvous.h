@@ -33,8 +33,9 @@ struct JoinOptions {
 // claim; Timeout naming who did not come.
 World join(const std::string& url = "env://", const JoinOptions& options = {});
 
-// After the last call of a rank that ends well: its end is then no loss to anyone. The rank that hosts the
-// store waits until all others have left or are lost.
+// After the last call of a rank that ends well; a collective: returns when all ranks of the job have called it,
+// and throws Timeout or PeerLost naming one that does not. After it the end of a rank is no loss to anyone,
+// however it ends. The rank that hosts the store waits until all others need it no more.
 void leave(const World& world);
 
 }  // namespace gradwire

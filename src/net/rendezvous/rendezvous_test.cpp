@@ -195,15 +195,39 @@ TEST(Join, refuses_urls_it_does_not_understand) {
   EXPECT_THROW(join("tcp://a:1?rank=0&size=2", {.rank = 1}), ConfigError);
 }
 
-TEST(Leave, waits_on_the_host_until_the_others_need_the_store_no_more) {
+TEST(Leave, waits_until_all_have_ended_their_work) {
   const TempDir directory;
   const auto url = "file://" + (directory.path() / "meet").string();
   expect_all_ok(run_threads(3, [&](const World& place) {
     const auto world = join(url, {.rank = place.rank, .size = 3, .environment = {}});
-    if (place.rank == 0) return leave(world);
-    for (int i = 0; i < 100; ++i) world.store->set("key", "value");
-    if (place.rank == 2) leave(world);  // rank 1 just goes
+    for (int i = 0; i < 100 * place.rank; ++i) world.store->set("key", "value");
+    world.store->add("ended", 1);
+    leave(world);
   }));
+}
+
+TEST(Leave, names_a_rank_that_goes_without_a_word) {
+  const TempDir directory;
+  const auto url = "file://" + (directory.path() / "meet").string();
+  const auto outcomes = run_threads(3, [&](const World& place) {
+    const auto world = join(url, {.rank = place.rank, .size = 3, .environment = {}});
+    if (place.rank != 1) leave(world);
+  });
+  for (const Rank rank : {0, 2}) {
+    EXPECT_EQ(outcomes[rank].error, "PeerLost") << describe(outcomes[rank]);
+    if (rank == 0) EXPECT_EQ(outcomes[rank].peer, 1) << describe(outcomes[rank]);
+  }
+}
+
+TEST(Leave, names_a_rank_that_does_not_come_in_time) {
+  const TempDir directory;
+  const auto url = "file://" + (directory.path() / "meet").string();
+  const auto world = join(url, {.rank = 0, .size = 1, .environment = {}});
+  World larger = world;
+  larger.size = 2;
+  larger.timeout = 0.01;
+  EXPECT_THAT([&] { leave(larger); },
+              ThrowsMessage<Timeout>(HasSubstr("rank 0 has ended its work and waited 10.0 ms for rank 1")));
 }
 
 TEST(Cookie, is_made_once_and_kept_private) {

@@ -33,11 +33,16 @@ void make_cookie(const std::filesystem::path& path) {
 
 // One open file is looked at and read, so that it can't be swapped in between.
 std::string read_private_file(const std::filesystem::path& path) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0)
     throw ConfigError(
         fmt::format("can't read {}: {}", path.string(), std::generic_category().message(errno)));
+  if (!S_ISREG(status.st_mode))
+    throw ConfigError(
+        fmt::format("can't read {}: it is no file; a secret that a program gives goes into "
+                    "GRADWIRE_SECRET",
+                    path.string()));
   if (status.st_uid != ::geteuid())
     throw ConfigError(fmt::format("{} belongs to another user and is not trusted", path.string()));
   if ((status.st_mode & 077) != 0)

@@ -28,10 +28,12 @@ std::unique_ptr<Wire> connect(const World& world, Segment mine, const std::vecto
     names.push_back(SegmentName::parse(text));
     processes.push_back(names.back().pid);
   }
-  PeerWatch watch(processes);
+  PeerWatch watch(processes, world.names());
   std::vector<Segment> segments;
   for (Rank other = 0; other < world.size; ++other)
-    segments.push_back(other == world.rank ? std::move(mine) : Segment::open(names[other], other));
+    segments.push_back(other == world.rank
+                           ? std::move(mine)
+                           : open_segment_of(other, names[other], other, {watch, world.names()}));
   return std::make_unique<ShmWire>(world.names(), std::move(segments), std::move(watch), backoff);
 }
 

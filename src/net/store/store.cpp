@@ -1,5 +1,7 @@
 #include "net/store/store.h"
 
+#include <optional>
+
 #include "base/error.h"
 #include "base/text.h"
 
@@ -9,6 +11,15 @@ namespace {
 // How long a loss may stay unnoticed: the store tells of a key, not of a writer, so the two are asked in
 // turn.
 constexpr Seconds kLookForLoss = 0.2;
+constexpr std::string_view kFirst = "lost/first";
+
+// Who is to blame that `writer` will not write: whoever made the first give up, or the writer itself.
+std::optional<Rank> find_culprit(Store& store, Rank writer) {
+  if (const auto first = find_integer<Rank>(store.find(kFirst))) return first;
+  if (store.find(fmt::format("lost/{}", writer)).empty()) return std::nullopt;
+  store.set(kFirst, std::to_string(writer));
+  return writer;
+}
 
 }  // namespace
 
@@ -17,13 +28,18 @@ std::string get_from(Store& store, Rank writer, std::string_view key, Deadline d
     try {
       return store.get(key, Deadline::after(std::min(kLookForLoss, deadline.remaining())));
     } catch (const Timeout&) {
-      const auto loss = store.find(fmt::format("lost/{}", writer));
-      if (!loss.empty())
-        throw PeerLost(writer, fmt::format("rank {} is lost: {}; it was to write '{}'", writer, loss, key));
+      if (const auto culprit = find_culprit(store, writer))
+        throw PeerLost(*culprit, fmt::format("rank {} is lost: {}; rank {} was to write '{}'", *culprit,
+                                             store.find(fmt::format("lost/{}", *culprit)), writer, key));
       if (deadline.passed())
         throw Timeout(fmt::format("rank {} did not write the key '{}' to the store in time", writer, key));
     }
   }
+}
+
+void report_lost(Store& store, Rank rank, std::string_view reason) {
+  store.set(fmt::format("lost/{}", rank), reason);
+  if (store.find(kFirst).empty()) store.set(kFirst, std::to_string(rank));
 }
 
 std::int64_t sum_of_value(std::string_view key, std::string_view value, std::int64_t amount) {

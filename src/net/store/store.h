@@ -1,8 +1,10 @@
 // A small key-value store that all ranks of a job see: how they find each other before any transport exists.
 // Thread-safe. Keys and values are bytes; a key is written once in practice, and readers wait for it.
 //
-// Two families of keys have a meaning of their own: "lost/<rank>" exists once that rank's connection to the
-// store has ended without a goodbye, "left/<rank>" once it has said goodbye (see rendezvous.h).
+// Some families of keys have a meaning of their own: "lost/<rank>" exists once that rank's connection to the
+// store has ended without a goodbye, or its launcher saw it fail; "lost/first" names the rank whose loss was
+// the first to make others give up; "done/<rank>" exists once a rank has ended its work, "left/<rank>" once it
+// needs the store no more (see rendezvous.h).
 #pragma once
 
 #include <cstdint>
@@ -26,9 +28,13 @@ class Store {
   virtual std::string find(std::string_view key) = 0;
 };
 
-// get() of a key that `writer` is to write: throws PeerLost soon after that rank is lost, instead of waiting
-// for the deadline, and a Timeout that names the rank.
+// get() of a key that `writer` is to write: throws PeerLost soon after that rank is lost, or after another rank
+// gave up because of a loss, instead of waiting for the deadline, and names the rank that was lost first; at
+// the deadline a Timeout that names the writer.
 std::string get_from(Store& store, Rank writer, std::string_view key, Deadline deadline);
+
+// Takes down that a rank has failed, for all that wait in get_from().
+void report_lost(Store& store, Rank rank, std::string_view reason);
 
 // What add() means: the integer in `value` plus `amount`. Throws Error naming the key when it is no integer.
 std::int64_t sum_of_value(std::string_view key, std::string_view value, std::int64_t amount);

@@ -104,8 +104,9 @@ TEST(TopoJson, paths_and_rates_are_there_for_every_pair) {
 }
 
 TEST(Lists, name_their_sources) {
-  for (const auto& list : {gpus_json(), links_json(), networks_json(), machines_json()})
-    for (const auto& entry : list) EXPECT_FALSE(entry["source"].get<std::string>().empty()) << entry.dump();
+  for (const Report& list : {gpus_report(), links_report(), networks_report(), machines_report()})
+    for (const auto& entry : list.data.front())
+      EXPECT_FALSE(entry["source"].get<std::string>().empty()) << entry.dump();
 }
 
 }  // namespace

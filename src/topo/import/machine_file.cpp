@@ -108,13 +108,15 @@ void check_whole(const YamlMap& entry, const NodeSpec& node) {
   if (node.gpus > 1 && !joined) entry.fail("intra", "nvswitch, nvlink-mesh, nvlink-pairs or pcie");
 }
 
-MachinePreset read_machine(const YamlMap& entry, const std::vector<Gpu>& own_gpus) {
+// `name` is for a machine that has none itself; empty: it must have one.
+MachinePreset read_machine(const YamlMap& entry, const std::vector<Gpu>& own_gpus,
+                           const std::string& name = "") {
   entry.only({"id", "title", "gpu", "gpus", "nodes", "intra", "nvlink_gen", "nvlink_links_per_gpu",
               "nvlink_links_per_pair", "nvlinks", "p2p", "pcie_gen", "pcie_width", "cpu", "pcie", "matrix",
               "gpu_indices", "network", "source"});
   MachinePreset preset;
   NodeSpec& node = preset.node;
-  node.name = entry.text("id");
+  node.name = name.empty() || entry.has("id") ? entry.text("id") : name;
   preset.title = entry.find_text("title").value_or("");
   preset.source = entry.find_text("source").value_or("");
   preset.nodes = entry.find_integer("nodes", {1, 65536}).value_or(1);
@@ -140,7 +142,7 @@ MachinePreset read_machine(const YamlMap& entry, const std::vector<Gpu>& own_gpu
 
 std::vector<MachinePreset> parse_machines(std::string_view yaml, std::string_view where) {
   const YamlMap file = parse_yaml(yaml, where);
-  if (!file.has("machines")) return {read_machine(file, {})};
+  if (!file.has("machines")) return {read_machine(file, {}, std::string(where))};
   file.only({"machines", "gpus"});
   const std::vector<Gpu> own_gpus = file.has("gpus") ? parse_gpus(yaml, where) : std::vector<Gpu>{};
   std::vector<MachinePreset> presets;

@@ -42,6 +42,10 @@ TEST(MachineFile, a_users_file_works_wherever_a_machine_is_asked_for) {
   EXPECT_DOUBLE_EQ(find_path(machine, machine.gpus[2], machine.gpus[3]).bytes_per_s, 48e9);
 }
 
+TEST(MachineFile, a_machine_without_an_id_is_called_as_its_file) {
+  EXPECT_EQ(parse_machines("gpu: a40\ngpus: 1\n", "box.yaml")[0].node.name, "box.yaml");
+}
+
 TEST(MachineFile, a_file_may_bring_gpus_of_its_own) {
   const auto machines = parse_machines(R"(
 gpus:

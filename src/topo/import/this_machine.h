@@ -1,5 +1,5 @@
-// The machine this runs on: processors, caches and memory from hwloc, the PCI tree and network cards from
-// sysfs, GPUs and NVLinks from NVML if its library is there.
+// The machine this runs on: processors, caches and memory from hwloc if its module is there, the PCI tree and
+// network cards from sysfs, GPUs and NVLinks from NVML if its library is there.
 #pragma once
 
 #include <filesystem>

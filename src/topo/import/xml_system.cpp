@@ -1,7 +1,5 @@
 #include "topo/import/xml_system.h"
 
-#include <tinyxml2.h>
-
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -9,19 +7,13 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "topo/import/xml.h"
 
 namespace gradwire {
 namespace {
 
-using tinyxml2::XMLElement;
-
 constexpr std::string_view kSwitchClass = "0x0680";  // PCI class of an NVSwitch
 constexpr int kDeepest = 16;
-
-std::string attribute(const XMLElement& element, const char* name) {
-  const char* value = element.Attribute(name);
-  return value == nullptr ? "" : value;
-}
 
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -29,28 +21,9 @@ std::string lower(std::string text) {
 }
 
 template <typename Visit>
-void for_each(const XMLElement& parent, const char* name, Visit visit) {
-  for (auto* child = parent.FirstChildElement(name); child != nullptr;
-       child = child->NextSiblingElement(name))
-    visit(*child);
-}
-
-// In words: tinyxml2 has names for programs.
-std::string_view what_is_wrong(tinyxml2::XMLError error) {
-  switch (error) {
-    case tinyxml2::XML_ERROR_EMPTY_DOCUMENT:
-      return "the file is empty";
-    case tinyxml2::XML_ERROR_MISMATCHED_ELEMENT:
-      return "a tag is not closed, or not by its own name; is the file cut off?";
-    case tinyxml2::XML_ERROR_PARSING_ATTRIBUTE:
-      return "an attribute is not written as name=\"value\"";
-    case tinyxml2::XML_ERROR_PARSING_COMMENT:
-      return "a comment does not end";
-    case tinyxml2::XML_ELEMENT_DEPTH_EXCEEDED:
-      return "tags are nested too deeply";
-    default:
-      return "a tag does not end; is the file cut off?";
-  }
+void for_each(const XmlElement& parent, std::string_view name, Visit visit) {
+  for (const XmlElement& child : parent.children)
+    if (child.name == name) visit(child);
 }
 
 class SystemReader {
@@ -58,29 +31,25 @@ class SystemReader {
   explicit SystemReader(const std::string& where) : where_(where) {}
 
   XmlSystem read(std::string_view text) const {
-    tinyxml2::XMLDocument document;
-    if (document.Parse(text.data(), text.size()) != tinyxml2::XML_SUCCESS)
-      throw ConfigError(fmt::format("{} line {}: this is not whole XML: {}", where_, document.ErrorLineNum(),
-                                    what_is_wrong(document.ErrorID())));
-    const XMLElement* root = document.FirstChildElement("system");
-    if (root == nullptr)
+    const XmlElement root = parse_xml(text, where_);
+    if (root.name != "system")
       throw ConfigError(fmt::format("{}: there is no <system>: this is not NCCL's topology file", where_));
     XmlSystem system;
-    for_each(*root, "cpu", [&](const XMLElement& cpu) { system.cpus.push_back(read_cpu(cpu)); });
+    for_each(root, "cpu", [&](const XmlElement& cpu) { system.cpus.push_back(read_cpu(cpu)); });
     if (system.cpus.empty()) throw ConfigError(fmt::format("{}: there is no <cpu> in <system>", where_));
     return system;
   }
 
  private:
-  [[noreturn]] void fail(const XMLElement& element, const std::string& what) const {
-    throw ConfigError(fmt::format("{} line {}: {}", where_, element.GetLineNum(), what));
+  [[noreturn]] void fail(const XmlElement& element, const std::string& what) const {
+    throw ConfigError(fmt::format("{} line {}: {}", where_, element.line, what));
   }
 
   struct Bounds {
     int low, high, absent;
   };
-  int integer(const XMLElement& element, const char* name, Bounds bounds) const {
-    const std::string text = attribute(element, name);
+  int integer(const XmlElement& element, const char* name, Bounds bounds) const {
+    const std::string text = element.attribute(name);
     if (text.empty()) return bounds.absent;
     const auto value = find_integer<int>(text);
     if (!value || *value < bounds.low || *value > bounds.high)
@@ -89,38 +58,38 @@ class SystemReader {
     return *value;
   }
 
-  XmlCpu read_cpu(const XMLElement& element) const {
+  XmlCpu read_cpu(const XmlElement& element) const {
     XmlCpu cpu;
-    cpu.arch = attribute(element, "arch");
-    cpu.vendor = attribute(element, "vendor");
+    cpu.arch = element.attribute("arch");
+    cpu.vendor = element.attribute("vendor");
     cpu.family = integer(element, "familyid", {-1, 1 << 20, 6});
     cpu.model = integer(element, "modelid", {-1, 1 << 20, 0x55});
-    for_each(element, "pci", [&](const XMLElement& pci) { cpu.below.push_back(read_pci(pci, 0)); });
-    for_each(element, "nic", [&](const XMLElement& nic) {
+    for_each(element, "pci", [&](const XmlElement& pci) { cpu.below.push_back(read_pci(pci, 0)); });
+    for_each(element, "nic", [&](const XmlElement& nic) {
       cpu.below.emplace_back();
       read_nets(nic, cpu.below.back());
     });
     return cpu;
   }
 
-  XmlPci read_pci(const XMLElement& element, int depth) const {
+  XmlPci read_pci(const XmlElement& element, int depth) const {
     if (depth > kDeepest) fail(element, fmt::format("PCI devices are nested more than {} deep", kDeepest));
     XmlPci pci;
-    pci.address = lower(attribute(element, "busid"));
+    pci.address = lower(element.attribute("busid"));
     pci.generation = generation(element);
     const int lanes = integer(element, "link_width", {0, 32, 16});
     pci.width = lanes == 0 ? 16 : lanes;  // as NCCL does
-    if (const XMLElement* gpu = element.FirstChildElement("gpu")) pci.gpu = read_gpu(*gpu);
+    if (const XmlElement* gpu = element.find_child("gpu")) pci.gpu = read_gpu(*gpu);
     if (pci.gpu && pci.address.empty()) fail(element, "a GPU without busid");
-    for_each(element, "nic", [&](const XMLElement& nic) { read_nets(nic, pci); });
+    for_each(element, "nic", [&](const XmlElement& nic) { read_nets(nic, pci); });
     for_each(element, "pci",
-             [&](const XMLElement& below) { pci.below.push_back(read_pci(below, depth + 1)); });
+             [&](const XmlElement& below) { pci.below.push_back(read_pci(below, depth + 1)); });
     return pci;
   }
 
   // "16.0 GT/s PCIe", in older files "16 GT/s"; NCCL takes generation 3 where nothing is said.
-  int generation(const XMLElement& pci) const {
-    const std::string text = attribute(pci, "link_speed");
+  int generation(const XmlElement& pci) const {
+    const std::string text = pci.attribute("link_speed");
     if (text.empty() || text.starts_with("Unknown")) return 3;
     constexpr double kSpeeds[] = {2.5, 5, 8, 16, 32, 64};
     for (int gen = 1; gen <= 6; ++gen)
@@ -128,21 +97,21 @@ class SystemReader {
     fail(pci, fmt::format("link_speed is '{}': it must be 2.5, 5, 8, 16, 32 or 64 GT/s", text));
   }
 
-  XmlGpu read_gpu(const XMLElement& element) const {
+  XmlGpu read_gpu(const XmlElement& element) const {
     XmlGpu gpu;
     gpu.dev = integer(element, "dev", {0, 1023, 0});
     gpu.sm = integer(element, "sm", {10, 999, 0});
-    for_each(element, "nvlink", [&](const XMLElement& link) {
-      gpu.nvlinks.push_back({.target = lower(attribute(link, "target")),
+    for_each(element, "nvlink", [&](const XmlElement& link) {
+      gpu.nvlinks.push_back({.target = lower(link.attribute("target")),
                              .count = integer(link, "count", {1, 72, 1}),
-                             .to_switch = attribute(link, "tclass").starts_with(kSwitchClass)});
+                             .to_switch = link.attribute("tclass").starts_with(kSwitchClass)});
     });
     return gpu;
   }
 
-  void read_nets(const XMLElement& nic, XmlPci& pci) const {
-    for_each(nic, "net", [&](const XMLElement& net) {
-      pci.nets.push_back({attribute(net, "name"), integer(net, "speed", {0, 10000000, 0}) / 1000.0});
+  void read_nets(const XmlElement& nic, XmlPci& pci) const {
+    for_each(nic, "net", [&](const XmlElement& net) {
+      pci.nets.push_back({net.attribute("name"), integer(net, "speed", {0, 10000000, 0}) / 1000.0});
     });
   }
 

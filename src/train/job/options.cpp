@@ -67,10 +67,16 @@ void check_sense(const TrainOptions& options, const TrainableModel& model) {
   if (!takes_text(model) && !options.text.empty()) refuse("--text", "it takes no text");
   if (options.checkpoint.empty() && options.checkpoint_every > 0)
     throw ConfigError("--checkpoint-every needs --checkpoint FILE");
+  if (options.resume.empty() && options.resume_unchecked)
+    throw ConfigError("--resume-unchecked needs --resume FILE");
   if (options.checkpoint.empty() && options.sharded) throw ConfigError("--sharded needs --checkpoint FILE");
 }
 
 }  // namespace
+
+std::string full_precision(const std::string& name) {
+  return name == "f32" || name == "f64" ? "fp" + name.substr(1) : name;
+}
 
 TrainOptions complete(TrainOptions options) {
   const TrainableModel& model = find_trainable(options.model);
@@ -85,7 +91,8 @@ TrainOptions complete(TrainOptions options) {
   }
   check_training_numbers(options);
   check_choice("--data", options.data, {"real", "generated"});
-  check_choice("--precision", options.precision, {"f32", "f64", "bf16"});
+  options.precision = full_precision(options.precision);
+  check_choice("--precision", options.precision, {"fp32", "fp64", "bf16"});
   check_choice("--compress", options.compress, {"none", "fp16", "bf16", "powersgd"});
   check_choice("--optimizer", options.optimizer, {"sgd", "adamw"});
   check_choice("--overlap", options.overlap, {"auto", "during", "after"});

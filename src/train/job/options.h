@@ -12,13 +12,13 @@ namespace gradwire {
 
 struct TrainOptions {
   std::string model;
-  std::string backend = "auto";   // as make_communicator takes it; "none": every rank trains apart
-  std::string data;               // "real" or "generated"; empty: generated for resnets, else real
-  std::string text;               // a file to learn from instead of the licences
-  std::string precision = "f32";  // f32, f64, bf16
-  std::string compress = "none";  // none, fp16, bf16, powersgd
-  std::string optimizer;          // sgd, adamw; empty: the model's
-  std::string overlap = "auto";   // auto, during, after
+  std::string backend = "auto";    // as make_communicator takes it; "none": every rank trains apart
+  std::string data;                // "real" or "generated"; empty: generated for resnets, else real
+  std::string text;                // a file to learn from instead of the licences
+  std::string precision = "fp32";  // fp32, fp64, bf16
+  std::string compress = "none";   // none, fp16, bf16, powersgd
+  std::string optimizer;           // sgd, adamw; empty: the model's
+  std::string overlap = "auto";    // auto, during, after
   std::string trace, checkpoint, resume;
   std::string checkpoint_before;  // file_version() of the checkpoint before the run: see restart.h
   int batch = 0;                  // per rank and micro-batch; 0: the model's
@@ -30,12 +30,17 @@ struct TrainOptions {
   double clip = 0;           // of the gradients' norm; 0: not
   std::uint64_t seed = 1;
   bool json = false, sharded = false, sync_batch_norm = false;
+  bool resume_unchecked = false;  // also from a file without a checksum of ours
 };
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainOptions, model, backend, data, text, precision, compress, optimizer,
                                    overlap, trace, checkpoint, resume, checkpoint_before, batch, accumulate,
                                    steps, sequence, image, checkpoint_every, bucket_mb, first_bucket_mb,
-                                   learning_rate, clip, seed, json, sharded, sync_batch_norm)
+                                   learning_rate, clip, seed, json, sharded, sync_batch_norm,
+                                   resume_unchecked)
+
+// "fp32" for "f32", as compare and everybody else spell it; others as they are.
+std::string full_precision(const std::string& name);
 
 // With what the model says where the user said nothing. Throws ConfigError naming the flag and what would be
 // right.

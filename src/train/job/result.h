@@ -22,6 +22,7 @@ struct TrainResult {
   std::int64_t test_count = 0;                // of what accuracy is a share
   Breakdown step;                             // the median one
   std::size_t dropped_spans = 0;
+  int interrupted_by = 0;  // the signal that ended it before its last step
 };
 
 }  // namespace gradwire

@@ -14,7 +14,7 @@ namespace gradwire {
 namespace {
 
 torch::ScalarType type_named(const std::string& name) {
-  return name == "f64" ? torch::kFloat64 : name == "bf16" ? torch::kBFloat16 : torch::kFloat32;
+  return name == "fp64" ? torch::kFloat64 : name == "bf16" ? torch::kBFloat16 : torch::kFloat32;
 }
 
 std::shared_ptr<CommHook> make_hook(const std::string& compress) {
@@ -68,10 +68,10 @@ Trainer::Trainer(const World& world, const TrainOptions& options)
   ddp_.emplace(std::move(model), *communicator_, ddp_options(options, device_));
   make_optimizer();
   if (!options.resume.empty())
-    first_step_ = static_cast<int>(load_checkpoint(options.resume, state(), *host_).step);
-  if (first_step_ >= options.steps)
-    throw ConfigError(fmt::format("--resume {}: it is of step {} already, and --steps is {}", options.resume,
-                                  first_step_, options.steps));
+    first_step_ =
+        static_cast<int>(load_checkpoint(options.resume, state(), *host_,
+                                         options.resume_unchecked ? Unchecked::accept : Unchecked::refuse)
+                             .step);
   make_recorder();
 }
 
@@ -162,7 +162,7 @@ double Trainer::train_micro_batch(int step, int micro) {
 }
 
 // Every step draws its dropout from a seed of its own, so that a resumed run draws what it would have drawn.
-double Trainer::train_step(int step) {
+Trainer::News Trainer::train_step(int step, int signal) {
   recorder_->set_step(step);
   seed_rank(options_.seed ^ static_cast<std::uint64_t>(step) << 32, world_.rank);
   double loss = 0;
@@ -171,11 +171,27 @@ double Trainer::train_step(int step) {
     for (int micro = 0; micro + 1 < options_.accumulate; ++micro) loss += train_micro_batch(step, micro);
   }
   loss += train_micro_batch(step, options_.accumulate - 1);
+  const News news = share_news(loss, signal);
   const Timed timed(recorder_.get(), SpanKind::optimizer);
   if (options_.clip > 0) ddp_->clip_grad_norm(options_.clip);
   optimizer_->step();
   ddp_->zero_grad();
-  return loss;
+  return news;
+}
+
+// Right after backward, where the ranks have met anyway: it costs a small message. Ranks apart stay apart.
+Trainer::News Trainer::share_news(double loss, int signal) {
+  if (options_.backend == "none" || world_.size == 1) return {loss, signal};
+  const Timed timed(recorder_.get(), SpanKind::wait);
+  std::array<double, 2> mine{loss, static_cast<double>(signal)};
+  std::vector<double> all(2 * static_cast<std::size_t>(world_.size));
+  host_->run(all_gather(bytes_of(mine), bytes_of(all), DType::f64));
+  News news;
+  for (std::size_t i = 0; i < all.size(); i += 2) {
+    news.loss += all[i] / world_.size;
+    news.signal = std::max(news.signal, static_cast<int>(all[i + 1]));
+  }
+  return news;
 }
 
 void Trainer::save(int step) {
@@ -225,26 +241,47 @@ void Trainer::evaluate(TrainResult& result) {
   result.test_count = std::llround(count[0]);
 }
 
-TrainResult Trainer::train(const OnStep& on_step) {
-  TrainResult result = describe();
-  for (int step = first_step_; step < options_.steps; ++step) {
+void Trainer::train_steps(TrainResult& result, const TrainHooks& hooks) {
+  for (int step = first_step_; step < options_.steps && result.interrupted_by == 0; ++step) {
     const Seconds begin = steady_now();
-    result.losses.push_back(train_step(step));
+    const News news = train_step(step, hooks.asked_to_end ? hooks.asked_to_end() : 0);
+    result.losses.push_back(news.loss);
+    if (step + 1 < options_.steps) result.interrupted_by = news.signal;
     const bool due = options_.checkpoint_every > 0 && (step + 1) % options_.checkpoint_every == 0;
-    if (!options_.checkpoint.empty() && due && step + 1 < options_.steps) save(step + 1);
-    on_step(step, result.losses.back(), steady_now() - begin);
+    const bool last = step + 1 == options_.steps || result.interrupted_by != 0;  // saved below
+    if (!options_.checkpoint.empty() && due && !last) save(step + 1);
+    if (hooks.on_step) hooks.on_step(step, news.loss, steady_now() - begin);
   }
-  ddp_->set_trace(nullptr);
+}
+
+// Of ranks that train apart, which have not told each other yet, and may have been ended after different
+// steps.
+void Trainer::average_losses(TrainResult& result) {
+  if (options_.backend != "none") return;
+  std::array<double, 1> count{static_cast<double>(result.losses.size())};
+  host_->run(all_reduce(bytes_of(count), DType::f64, Reduction::min));
+  result.losses.resize(static_cast<std::size_t>(count[0]));
   host_->run(all_reduce(bytes_of(result.losses), DType::f64, Reduction::avg));
+}
+
+TrainResult Trainer::train(const TrainHooks& hooks) {
+  TrainResult result = describe();
+  if (first_step_ >= options_.steps) {  // there is nothing left but to say how good it is
+    evaluate(result);
+    return result;
+  }
+  train_steps(result, hooks);
+  ddp_->set_trace(nullptr);
+  average_losses(result);
   timeline_ = gather_timeline(*host_, *recorder_, clock_,
                               fmt::format("gradwire train {}, {}", options_.model, result.backend));
   timeline_.samples = options_.batch * options_.accumulate;
   result.step = breakdown(timeline_);
   result.dropped_spans = recorder_->dropped();
   result.buckets = static_cast<int>(ddp_->buckets().size());
-  evaluate(result);
+  if (result.interrupted_by == 0) evaluate(result);
   // Last, so that a run that fails before this has something left to do when it is started again.
-  if (!options_.checkpoint.empty()) save(options_.steps);
+  if (!options_.checkpoint.empty()) save(first_step_ + static_cast<int>(result.losses.size()));
   return result;
 }
 

@@ -22,15 +22,21 @@
 
 namespace gradwire {
 
-// After each step: its number, the loss on this rank, and how long it took.
-using OnStep = std::function<void(int step, double loss, Seconds time)>;
+// What the loop tells and asks its owner.
+struct TrainHooks {
+  // After each step: its number, the loss over all ranks (of this one where ranks train apart), and how long
+  // it took.
+  std::function<void(int step, double loss, Seconds time)> on_step = {};
+  // The signal by which this rank was asked to end, or 0. When any rank was, all end after the same step.
+  std::function<int()> asked_to_end = {};
+};
 
 class Trainer {
  public:
   Trainer(const World& world, const TrainOptions& options);
 
   TrainResult describe() const;                           // what is known before the first step
-  TrainResult train(const OnStep&);                       // all ranks call it; each gets the whole result
+  TrainResult train(const TrainHooks& hooks);             // all ranks call it; each gets the whole result
   const Timeline& timeline() const { return timeline_; }  // of the training, on all ranks
 
  private:
@@ -38,7 +44,15 @@ class Trainer {
   void make_optimizer();
   void make_recorder();
   Batch next_batch(std::int64_t number);
-  double train_step(int step);
+  // What ranks tell each other in every step.
+  struct News {
+    double loss = 0;  // the mean over ranks
+    int signal = 0;   // by which any of them was asked to end
+  };
+  News train_step(int step, int signal);
+  News share_news(double loss, int signal);
+  void train_steps(TrainResult& result, const TrainHooks& hooks);
+  void average_losses(TrainResult& result);
   double train_micro_batch(int step, int micro);
   void save(int step);
   void evaluate(TrainResult& result);

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 #include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/secret.h"
 #include "base/text.h"
 #include "train/loop/optimizer_state.h"
 #include "train/loop/share_text.h"
@@ -72,71 +74,138 @@ std::vector<NamedTensor> share_of(std::vector<NamedTensor> all, Rank rank, int r
   return mine;
 }
 
-void write_tensors(const Path& path, const std::vector<NamedTensor>& tensors, const Notes& notes) {
+TensorDraft draft_of(const std::vector<NamedTensor>& tensors, const Notes& notes) {
   std::vector<StoredTensor> stored;
   for (const auto& [name, tensor] : tensors)
     stored.push_back({name,
                       type_name(tensor.scalar_type()),
                       tensor.sizes().vec(),
                       {static_cast<const std::byte*>(tensor.data_ptr()), tensor.nbytes()}});
-  write_tensor_file(path, stored, notes);
+  return TensorDraft(stored, notes);
+}
+
+// Returns the checksum. The file stays locked as long as its draft lives.
+std::string write_tensors(FileDraft& file, const std::vector<NamedTensor>& tensors, const Notes& notes) {
+  const auto draft = draft_of(tensors, notes);
+  draft.write_to(file);
+  file.commit();
+  return draft.checksum();
 }
 
 Notes notes_of(const TrainingPosition& position) {
   return {{"gradwire.step", std::to_string(position.step)},
-          {"gradwire.epoch", std::to_string(position.epoch)}};
+          {"gradwire.epoch", std::to_string(std::max<std::int64_t>(0, position.epoch))}};
 }
 
-std::string shard_name(const Path& path, std::int64_t step, Rank rank, int ranks) {
-  return fmt::format("{}.step-{}.{}-of-{}", path.filename().string(), step, rank, ranks);
+// A part of a sharded checkpoint, as the file that lists them names it.
+struct PartEntry {
+  std::string name, checksum;
+};
+
+std::string part_name(const Path& path, std::int64_t step, const std::string& save, Rank rank, int ranks) {
+  return fmt::format("{}.step-{}.{}.{}-of-{}", path.filename().string(), step, save, rank, ranks);
 }
 
-std::vector<std::string> shards_in(const Notes& notes) {
+// Whether a save of ours, also of versions that drew no digits, may have given a file this name.
+bool is_part_name(const std::string& name, const std::string& checkpoint) {
+  const std::string begin = checkpoint + ".step-";
+  if (!name.starts_with(begin)) return false;
+  const auto words = split(std::string_view(name).substr(begin.size()), '.');
+  const auto of = words.back().find("-of-");
+  return (words.size() == 2 || (words.size() == 3 && words[1].size() == 8)) &&
+         find_integer<std::int64_t>(words[0]) && of != std::string_view::npos &&
+         find_integer<Rank>(words.back().substr(0, of)) && find_integer<Rank>(words.back().substr(of + 4));
+}
+
+// What runs that were killed left beside a checkpoint, and the parts of the one it has replaced.
+void remove_leftovers(const Path& path, const std::vector<PartEntry>& keep) {
+  const auto file = path.filename().string();
+  remove_abandoned(path, [&](const std::string& name) {
+    const auto part = find_drafted(name).value_or(name);
+    return is_part_name(part, file) &&
+           std::none_of(keep.begin(), keep.end(), [&](const PartEntry& kept) { return kept.name == name; });
+  });
+  remove_abandoned_drafts(path);
+}
+
+std::string list_of(const std::vector<PartEntry>& parts) {
+  std::vector<std::string> lines;
+  for (const auto& part : parts) lines.push_back(part.name + " " + part.checksum);
+  return join(lines, "\n");
+}
+
+std::vector<PartEntry> parts_in(const Notes& notes) {
   const auto found = notes.find("gradwire.shards");
   if (found == notes.end()) return {};
-  std::vector<std::string> names;
-  for (const auto name : split(found->second, '\n')) {
+  std::vector<PartEntry> parts;
+  for (const auto line : split(found->second, '\n')) {
+    const auto space = std::min(line.rfind(' '), line.size());
+    const auto name = line.substr(0, space);
     // A name from a file must not lead anywhere else.
     if (name.empty() || name.find('/') != std::string_view::npos)
       throw ConfigError(fmt::format("'{:.60}' is not the name of a part", name));
-    names.emplace_back(name);
+    parts.push_back({std::string(name), std::string(line.substr(std::min(space + 1, line.size())))});
   }
-  return names;
+  return parts;
 }
 
-// The parts of the checkpoint that is at `path` now; none where there is no readable one.
-std::vector<std::string> find_old_shards(const Path& path) {
-  try {
-    return shards_in(TensorFile(path).notes());
-  } catch (const ConfigError&) {
-    return {};
-  }
+void save_whole(const Path& path, const TrainingState& state, const TrainingPosition& position) {
+  FileDraft file(path);
+  write_tensors(file, tensors_of(state), notes_of(position));
+  remove_leftovers(path, {});
 }
 
-void save_sharded(const Path& path, const TrainingState& state, const TrainingPosition& position,
-                  Communicator& communicator) {
-  const int ranks = communicator.size();
-  std::vector<std::string> names;
-  for (Rank rank = 0; rank < ranks; ++rank) names.push_back(shard_name(path, position.step, rank, ranks));
-  std::string error;
-  try {
-    write_tensors(path.parent_path() / names[static_cast<std::size_t>(communicator.rank())],
-                  share_of(tensors_of(state), communicator.rank(), ranks), notes_of(position));
-  } catch (const ConfigError& caught) {
-    error = caught.what();
-  }
-  for (Rank rank = 0; rank < ranks; ++rank)
-    if (const auto text = share_text(communicator, error, rank); !text.empty()) throw ConfigError(text);
+// Which files a sharded save writes.
+struct Plan {
+  Path path;
+  std::vector<PartEntry> parts;
+  TrainingPosition position;
+};
+
+// Rank 0 says where: all see the same storage.
+Plan plan_parts(const Path& given, const TrainingPosition& position, Communicator& communicator) {
+  const Path path = share_result(communicator, 0, [&] { return place_of(given).string(); });
+  const auto save = share_result(communicator, 0, [] { return make_secret().substr(0, 8); });
+  Plan plan{path, {}, position};
+  for (Rank rank = 0; rank < communicator.size(); ++rank)
+    plan.parts.push_back({part_name(path, position.step, save, rank, communicator.size()), ""});
+  return plan;
+}
+
+// The list is written when every part is on the disk; until then the checkpoint before is untouched.
+void write_parts(Plan& plan, const TrainingState& state, Communicator& communicator,
+                 std::optional<FileDraft>& mine) {
+  const auto rank = static_cast<std::size_t>(communicator.rank());
+  const auto checksums = share_results(communicator, [&] {
+    mine.emplace(plan.path.parent_path() / plan.parts[rank].name);
+    return write_tensors(*mine, share_of(tensors_of(state), communicator.rank(), communicator.size()),
+                         notes_of(plan.position));
+  });
+  for (std::size_t i = 0; i < checksums.size(); ++i) plan.parts[i].checksum = checksums[i];
   share_result(communicator, 0, [&] {
-    const auto old = find_old_shards(path);
-    Notes notes = notes_of(position);
-    notes["gradwire.shards"] = join(names, "\n");
-    write_tensors(path, {}, notes);
-    for (const auto& name : old)
-      if (std::find(names.begin(), names.end(), name) == names.end())
-        std::filesystem::remove(path.parent_path() / name);
+    Notes notes = notes_of(plan.position);
+    notes["gradwire.shards"] = list_of(plan.parts);
+    FileDraft list(plan.path);
+    write_tensors(list, {}, notes);
+    remove_leftovers(plan.path, plan.parts);
     return std::string();
   });
+}
+
+// A rank that can't write is an error on all, and each takes its part back. After the loss of a rank nobody
+// knows whether the list was written: then the parts stay, and the next run removes them if not.
+void save_sharded(const Path& path, const TrainingState& state, const TrainingPosition& position,
+                  Communicator& communicator) {
+  Plan plan = plan_parts(path, position, communicator);
+  std::optional<FileDraft> mine;
+  try {
+    write_parts(plan, state, communicator, mine);
+  } catch (const TransportError&) {
+    throw;
+  } catch (const Error&) {
+    if (mine) mine->withdraw();
+    throw;
+  }
 }
 
 torch::Tensor tensor_of(const StoredTensor& stored) {
@@ -145,8 +214,9 @@ torch::Tensor tensor_of(const StoredTensor& stored) {
   return tensor;
 }
 
-std::int64_t number_in(const Notes& notes, const char* name) {
+std::int64_t number_in(const Notes& notes, const char* name, Unchecked unchecked) {
   const auto found = notes.find(name);
+  if (found == notes.end() && unchecked == Unchecked::accept) return 0;
   const auto number = found == notes.end() ? std::nullopt : find_integer<std::int64_t>(found->second);
   if (!number || *number < 0)
     throw ConfigError(fmt::format("no checkpoint of gradwire: the note {} is no number", name));
@@ -156,22 +226,42 @@ std::int64_t number_in(const Notes& notes, const char* name) {
 struct Loaded {
   Tensors tensors;
   std::optional<TrainingPosition> position;
+
+  void add(const TensorFile& file, Unchecked unchecked) {
+    for (const auto& stored : file.tensors()) tensors[stored.name] = tensor_of(stored);
+    const TrainingPosition of_file{number_in(file.notes(), "gradwire.step", unchecked),
+                                   number_in(file.notes(), "gradwire.epoch", unchecked)};
+    if (position && of_file != *position) throw ConfigError("this part is of another step than the others");
+    position = of_file;
+  }
 };
 
-// Adds what a file holds; one rank reads it, all get it.
-Notes load_file(const Path& path, Rank reader, Communicator& communicator, Loaded& loaded) {
-  const TensorFile file(share_result(communicator, reader, [&] { return read_file(path); }), path.string());
+// Calls the function and puts the path in front of what it complains about.
+template <typename Function>
+auto speaking_of(const Path& path, const Function& function) {
   try {
-    for (const auto& stored : file.tensors()) loaded.tensors[stored.name] = tensor_of(stored);
-    const TrainingPosition position{number_in(file.notes(), "gradwire.step"),
-                                    number_in(file.notes(), "gradwire.epoch")};
-    if (loaded.position && position != *loaded.position)
-      throw ConfigError("this part is of another step than the others");
-    loaded.position = position;
+    return function();
   } catch (const ConfigError& error) {
     throw ConfigError(fmt::format("{}: {}", path.string(), error.what()));
   }
-  return file.notes();
+}
+
+// One rank reads a file, all get it.
+std::unique_ptr<TensorFile> fetch(const Path& path, Rank reader, Communicator& communicator,
+                                  Unchecked unchecked) {
+  return std::make_unique<TensorFile>(
+      share_result(communicator, reader, [&] { return read_file(path, kLargestFile); }), path.string(),
+      unchecked);
+}
+
+void load_part(const Path& path, const PartEntry& part, Rank reader, Communicator& communicator,
+               Unchecked unchecked, Loaded& loaded) {
+  const auto file = fetch(path, reader, communicator, unchecked);
+  speaking_of(path, [&] {
+    if (file->checksum() != part.checksum)
+      throw ConfigError("this is not the part that its checkpoint was written with");
+    loaded.add(*file, unchecked);
+  });
 }
 
 // The tensor of a checkpoint for one of the model's; throws when it does not fit.
@@ -197,28 +287,37 @@ void restore(const Tensors& tensors, const TrainingState& state) {
     for (const auto& wanted : *group) torch::Tensor(wanted.tensor).copy_(fitting(tensors, wanted));
 }
 
+// Parts lie beside the file itself, wherever a link leads.
+Path followed(const Path& path) {
+  std::error_code none;
+  const Path real = std::filesystem::canonical(path, none);
+  return none ? path : real;
+}
+
 }  // namespace
 
 void save_checkpoint(const Path& path, const TrainingState& state, const TrainingPosition& position,
                      Communicator& communicator, const CheckpointOptions& options) {
   if (options.sharded) return save_sharded(path, state, position, communicator);
   share_result(communicator, 0, [&] {
-    write_tensors(path, tensors_of(state), notes_of(position));
+    save_whole(place_of(path), state, position);
     return std::string();
   });
 }
 
-TrainingPosition load_checkpoint(const Path& path, const TrainingState& state, Communicator& communicator) {
+TrainingPosition load_checkpoint(const Path& path, const TrainingState& state, Communicator& communicator,
+                                 Unchecked unchecked) {
   Loaded loaded;
-  const auto shards = shards_in(load_file(path, 0, communicator, loaded));
-  for (std::size_t i = 0; i < shards.size(); ++i)
-    load_file(path.parent_path() / shards[i], static_cast<Rank>(i) % communicator.size(), communicator,
-              loaded);
-  try {
-    restore(loaded.tensors, state);
-  } catch (const ConfigError& error) {
-    throw ConfigError(fmt::format("{}: {}", path.string(), error.what()));
-  }
+  const auto file = fetch(path, 0, communicator, unchecked);
+  const auto parts = speaking_of(path, [&] {
+    loaded.add(*file, unchecked);
+    return parts_in(file->notes());
+  });
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    load_part(followed(path).parent_path() / parts[i].name, parts[i],
+              static_cast<Rank>(i) % communicator.size(), communicator, unchecked, loaded);
+  speaking_of(path, [&] { restore(loaded.tensors, state); });
+  if (communicator.rank() == 0) remove_leftovers(followed(path), parts);
   return *loaded.position;
 }
 

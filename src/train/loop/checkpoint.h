@@ -5,10 +5,13 @@
 //   save_checkpoint("run.ckpt", state, position, *comm);
 //   position = load_checkpoint("run.ckpt", state, *comm);     // also with another number of ranks
 //
-// All ranks call both. The files are safetensors (tensor_file.h). Rank 0 writes one file; sharded, every rank
-// writes a part, and the named file lists the parts: faster where the storage is. Reading is shared alike: a
-// file is read by one rank and sent to the others, so only sharded checkpoints need storage that all nodes
-// see.
+// All ranks call both. The files are safetensors (tensor_file.h) with a checksum over every byte. Rank 0 writes
+// one file; sharded, every rank writes a part ("run.ckpt.step-20.1f09a2b3.0-of-2"), and then the named file
+// lists the parts with the checksum of each: faster where the storage is. The digits in a part's name are drawn
+// anew by each save, so parts of two runs or two saves never mix. The parts before stay until the new list is
+// on the disk; whatever a killed run left beside the file is removed by the next save or load. Reading is
+// shared alike: a file is read by one rank and sent to the others, so only sharded checkpoints need storage
+// that all nodes see.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +19,7 @@
 
 #include "comm/communicator.h"
 #include "train/ddp.h"
+#include "train/loop/tensor_file.h"
 
 namespace gradwire {
 
@@ -33,14 +37,16 @@ struct CheckpointOptions {
   bool sharded = false;
 };
 
-// The communicator moves host memory (any but NCCL). When a rank can't write, all throw its ConfigError.
+// The communicator moves host memory (any but NCCL). When a rank can't write, all throw its ConfigError or
+// FileError, and nothing of the new checkpoint is left.
 void save_checkpoint(const std::filesystem::path& path, const TrainingState& state,
                      const TrainingPosition& position, Communicator& communicator,
                      const CheckpointOptions& options = {});
 
-// Throws ConfigError, the same on all ranks and before anything is changed, when the file is cut, is no
-// checkpoint, or is one of another model: the text names the tensor.
+// Throws ConfigError, the same on all ranks and before anything is changed, when the file is cut, damaged, no
+// checkpoint, or one of another model: the text names the tensor. Without our checksum it is loaded only where
+// the caller accepts that, from step 0 where it says none.
 TrainingPosition load_checkpoint(const std::filesystem::path& path, const TrainingState& state,
-                                 Communicator& communicator);
+                                 Communicator& communicator, Unchecked unchecked = Unchecked::refuse);
 
 }  // namespace gradwire

@@ -81,6 +81,13 @@ INSTANTIATE_TEST_SUITE_P(Ranks, Checkpoints,
                          testing::Combine(testing::Values(1, 3), testing::Values(1, 2), testing::Bool(),
                                           testing::Bool()));
 
+std::vector<std::string> names_in(const TempDir& directory) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path()))
+    names.insert(entry.path().filename());
+  return {names.begin(), names.end()};
+}
+
 TEST(Checkpoint, leaves_no_old_parts_and_no_half_written_ones) {
   const TempDir directory;
   on_ranks(2, [&](const World& world) {
@@ -90,10 +97,81 @@ TEST(Checkpoint, leaves_no_old_parts_and_no_half_written_ones) {
       save_checkpoint(directory.path() / "c", trained.state, {.step = step}, *communicator,
                       {.sharded = true});
   });
-  std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(directory.path()))
-    names.insert(entry.path().filename());
-  EXPECT_EQ(names, (std::set<std::string>{"c", "c.step-2.0-of-2", "c.step-2.1-of-2"}));
+  const auto names = names_in(directory);
+  ASSERT_EQ(names.size(), 3u);
+  EXPECT_EQ(names[0], "c");
+  EXPECT_THAT(names[1], testing::MatchesRegex("c\\.step-2\\.[0-9a-f]{8}\\.0-of-2"));
+  EXPECT_THAT(names[2], testing::MatchesRegex("c\\.step-2\\.[0-9a-f]{8}\\.1-of-2"));
+}
+
+// Two runs of one name, the second killed between its parts and its list: of the second nothing counts.
+TEST(Checkpoint, never_mixes_the_parts_of_two_runs_and_keeps_the_whole_one) {
+  const TempDir directory, other;
+  const auto path = directory.path() / "c";
+  for (const auto& [place, seed] : {std::pair(&directory, 1), std::pair(&other, 2)})
+    on_ranks(2, [&, place = place, seed = seed](const World& world) {
+      const auto communicator = make_communicator(world, "shm");
+      Trained trained(seed);
+      save_checkpoint(place->path() / "c", trained.state, {.step = 3}, *communicator, {.sharded = true});
+    });
+  const auto killed = names_in(other);
+  std::filesystem::copy(other.path() / killed[1], directory.path() / killed[1]);
+  write_file(directory.path() / "c.writing-0123abcd", "half a list");
+  write_file(directory.path() / "c.step-4.01234567.1-of-2.writing-0123abcd", "half a part");
+  Trained first(1);
+  const double next = first.step();
+  on_ranks(2, [&](const World& world) {
+    Trained resumed(3);
+    load_checkpoint(path, resumed.state, *make_communicator(world, "shm"));
+    EXPECT_DOUBLE_EQ(resumed.step(), next);
+  });
+  EXPECT_EQ(names_in(directory).size(), 3u) << "what the killed run left is gone";
+  // A part of another run under the right name is noticed.
+  const auto names = names_in(directory);
+  std::filesystem::copy(other.path() / killed[1], directory.path() / names[1],
+                        std::filesystem::copy_options::overwrite_existing);
+  on_ranks(1, [&](const World& world) {
+    Trained resumed(3);
+    EXPECT_THAT(error_of([&] { load_checkpoint(path, resumed.state, *make_communicator(world, "shm")); }),
+                HasSubstr("not the part that its checkpoint was written with"));
+  });
+}
+
+TEST(Checkpoint, that_one_rank_can_not_write_leaves_no_part_and_keeps_the_one_before) {
+  const TempDir directory;
+  const auto path = directory.path() / "c";
+  const auto save = [&](const World& world, int step) {
+    const auto communicator = make_communicator(world, "shm");
+    Trained trained(1);
+    if (step == 2 && world.rank == 1) {
+      trained.state.optimizer = nullptr;
+      for (auto* group : {&trained.state.model.parameters, &trained.state.model.buffers})
+        for (auto& entry : *group) entry.tensor = torch::zeros(1, torch::kComplexFloat);
+    }
+    return error_of(
+        [&] { save_checkpoint(path, trained.state, {.step = step}, *communicator, {.sharded = true}); });
+  };
+  on_ranks(2, [&](const World& world) { EXPECT_EQ(save(world, 1), ""); });
+  const auto before = names_in(directory);
+  on_ranks(2, [&](const World& world) { EXPECT_THAT(save(world, 2), HasSubstr("can't be saved")); });
+  EXPECT_EQ(names_in(directory), before);
+}
+
+TEST(Checkpoint, without_a_checksum_of_ours_is_loaded_only_when_asked_for) {
+  const TempDir directory;
+  const auto path = directory.path() / "c";
+  on_ranks(1, [&](const World& world) {
+    const auto communicator = make_communicator(world, "shm");
+    Trained trained(1), other(2);
+    save_checkpoint(path, trained.state, {.step = 7}, *communicator);
+    auto content = read_file(path);
+    content.replace(content.find("gradwire.checksum"), 17, "somebody.checksum");
+    write_file(path, content);
+    EXPECT_THAT(error_of([&] { load_checkpoint(path, other.state, *communicator); }),
+                HasSubstr("no checksum of gradwire"));
+    EXPECT_EQ(load_checkpoint(path, other.state, *communicator, Unchecked::accept).step, 7);
+    EXPECT_DOUBLE_EQ(other.step(), trained.step());
+  });
 }
 
 TEST(Checkpoint, that_does_not_fit_is_an_error_on_every_rank_that_names_the_tensor) {
@@ -126,12 +204,13 @@ TEST(Checkpoint, that_is_cut_foreign_or_not_there_is_an_error_on_every_rank) {
     EXPECT_THAT(load("none"), HasSubstr("none: No such file"));
     communicator->run(barrier());
     if (world.rank == 0) {
-      const auto whole = read_file(directory.path() / "c.step-0.1-of-2");
-      write_file(directory.path() / "c.step-0.1-of-2", whole.substr(0, whole.size() / 2));
+      const auto part = directory.path() / names_in(directory)[2];
+      const auto whole = read_file(part);
+      write_file(part, whole.substr(0, whole.size() / 2));
       write_file(directory.path() / "foreign", "PK\x03\x04 something else altogether");
     }
     communicator->run(barrier());
-    EXPECT_THAT(load("c"), HasSubstr("c.step-0.1-of-2: it is cut short"));
+    EXPECT_THAT(load("c"), HasSubstr(".1-of-2: it is cut short"));
     EXPECT_THAT(load("foreign"), HasSubstr("not a checkpoint"));
     EXPECT_THAT(
         error_of([&] { save_checkpoint(directory.path() / "no" / "c", trained.state, {}, *communicator); }),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -16,7 +17,10 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kLongestHeader = 100'000'000;  // the format's own limit
-constexpr const char* kChecksum = "gradwire.blake2b";
+constexpr const char* kChecksum = "gradwire.checksum";
+constexpr std::string_view kChecksumKey =
+    R"("gradwire.checksum":")";  // in a header; quotes in texts are escaped
+constexpr std::size_t kChecksumDigits = 32;
 constexpr const char* kNotes = "__metadata__";
 
 std::string hex(std::span<const unsigned char> bytes) {
@@ -42,22 +46,33 @@ class Checksum {
   crypto_generichash_state state_;
 };
 
+// Where the digits of the checksum stand in a header as we write it; nothing where it has none of ours.
+std::optional<std::size_t> find_checksum(std::string_view header) {
+  const auto found = header.find(kChecksumKey);
+  if (found == std::string_view::npos || header.find(kChecksumKey, found + 1) != std::string_view::npos)
+    return std::nullopt;
+  const auto digits = found + kChecksumKey.size();
+  if (header.size() <= digits + kChecksumDigits || header[digits + kChecksumDigits] != '"')
+    return std::nullopt;
+  return digits;
+}
+
 std::string header_of(const std::vector<StoredTensor>& tensors, Notes notes) {
   Json header = Json::object();
   std::uint64_t at = 0;
-  Checksum checksum;
   for (const auto& tensor : tensors) {
     header[tensor.name] = {
         {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {at, at + tensor.bytes.size()}}};
     at += tensor.bytes.size();
-    checksum.add(tensor.bytes);
   }
-  notes[kChecksum] = checksum.text();
+  notes[kChecksum] = std::string(kChecksumDigits, '0');
   header[kNotes] = notes;
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');  // tensors begin aligned
   return text;
 }
+
+std::span<const std::byte> bytes_in(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 std::uint64_t read_length(std::string_view content) {
   std::uint64_t length = 0;
@@ -130,6 +145,49 @@ void check_places(const std::vector<Entry>& entries, std::uint64_t bytes) {
   if (at < bytes) throw ConfigError(fmt::format("{} bytes follow the last tensor", bytes - at));
 }
 
+std::pair<std::vector<StoredTensor>, Notes> read_entries(const Json& header,
+                                                         std::span<const std::byte> body) {
+  Notes notes;
+  std::vector<Entry> entries;
+  for (const auto& [name, value] : header.items()) {
+    try {
+      if (name == kNotes)
+        notes = read_notes(value);
+      else
+        entries.push_back(read_entry(name, value));
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("tensor '{:.60}': {}", name, error.what()));
+    }
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  check_places(entries, body.size());
+  std::vector<StoredTensor> tensors;
+  for (Entry& entry : entries) {
+    entry.tensor.bytes = body.subspan(entry.begin, entry.end - entry.begin);
+    tensors.push_back(std::move(entry.tensor));
+  }
+  return {std::move(tensors), std::move(notes)};
+}
+
+// The checksum of a whole file, which is right for all of it but its own digits; empty where there is none.
+std::string checked(std::string_view content, std::string_view header, Unchecked unchecked) {
+  const auto digits = find_checksum(header);
+  if (!digits && unchecked == Unchecked::accept) return {};
+  if (!digits)
+    throw ConfigError(
+        "it has no checksum of gradwire: it is damaged, or of another program or an older version");
+  const std::size_t at = kLengthBytes + *digits;
+  Checksum checksum;
+  checksum.add(bytes_in(content.substr(0, at)));
+  checksum.add(bytes_in(std::string(kChecksumDigits, '0')));
+  checksum.add(bytes_in(content.substr(at + kChecksumDigits)));
+  const auto said = content.substr(at, kChecksumDigits);
+  if (said != checksum.text()) throw ConfigError("it is damaged: its bytes do not match its checksum");
+  return std::string(said);
+}
+
 }  // namespace
 
 Bytes element_bytes(const std::string& dtype) {
@@ -143,27 +201,47 @@ Bytes element_bytes(const std::string& dtype) {
   return found->second;
 }
 
-void write_tensor_file(const std::filesystem::path& path, const std::vector<StoredTensor>& tensors,
-                       const Notes& notes) {
-  const std::string header = header_of(tensors, notes);
+TensorDraft::TensorDraft(const std::vector<StoredTensor>& tensors, const Notes& notes) {
+  std::string header = header_of(tensors, notes);
+  const auto digits = find_checksum(header);
+  check(digits.has_value(), "a header has no place for its checksum");
   const std::uint64_t length = header.size();
-  std::vector<std::string_view> parts = {{reinterpret_cast<const char*>(&length), kLengthBytes}, header};
-  for (const auto& tensor : tensors)
-    parts.emplace_back(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
-  write_file_parts(path, parts);
+  head_ = std::string(reinterpret_cast<const char*>(&length), kLengthBytes) + header;
+  Checksum checksum;
+  checksum.add(bytes_in(head_));
+  for (const auto& tensor : tensors) {
+    body_.push_back(tensor.bytes);
+    checksum.add(tensor.bytes);
+  }
+  checksum_ = checksum.text();
+  head_.replace(kLengthBytes + *digits, kChecksumDigits, checksum_);
 }
 
-TensorFile::TensorFile(const std::filesystem::path& path) : TensorFile(read_file(path), path.string()) {}
+void TensorDraft::write_to(FileDraft& file) const {
+  file.write(head_);
+  for (const auto part : body_) file.write({reinterpret_cast<const char*>(part.data()), part.size()});
+}
 
-TensorFile::TensorFile(std::string content, const std::string& name) : content_(std::move(content)) {
+void write_tensor_file(const std::filesystem::path& path, const std::vector<StoredTensor>& tensors,
+                       const Notes& notes) {
+  FileDraft file(path);
+  TensorDraft(tensors, notes).write_to(file);
+  file.commit();
+}
+
+TensorFile::TensorFile(const std::filesystem::path& path, Unchecked unchecked)
+    : TensorFile(read_file(path, kLargestFile), path.string(), unchecked) {}
+
+TensorFile::TensorFile(std::string content, const std::string& name, Unchecked unchecked)
+    : content_(std::move(content)) {
   try {
-    parse();
+    parse(unchecked);
   } catch (const ConfigError& error) {
     throw ConfigError(fmt::format("{}: {}", name, error.what()));
   }
 }
 
-void TensorFile::parse() {
+std::string_view TensorFile::header() const {
   const std::uint64_t length = content_.size() < kLengthBytes ? 0 : read_length(content_);
   if (content_.size() <= kLengthBytes || length < 2 || length > kLongestHeader ||
       content_[kLengthBytes] != '{')
@@ -171,34 +249,17 @@ void TensorFile::parse() {
   if (length > content_.size() - kLengthBytes)
     throw ConfigError(fmt::format("it is cut short: its header needs {} bytes and it has {}", length,
                                   content_.size() - kLengthBytes));
-  const auto header =
-      Json::parse(content_.begin() + kLengthBytes,
-                  content_.begin() + kLengthBytes + static_cast<std::ptrdiff_t>(length), nullptr, false);
-  if (!header.is_object()) throw ConfigError("its header is damaged");
-  std::vector<Entry> entries;
-  for (const auto& [name, value] : header.items()) {
-    try {
-      if (name == kNotes)
-        notes_ = read_notes(value);
-      else
-        entries.push_back(read_entry(name, value));
-    } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("tensor '{:.60}': {}", name, error.what()));
-    }
-  }
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-  });
-  const auto body = std::as_bytes(std::span(content_)).subspan(kLengthBytes + length);
-  check_places(entries, body.size());
-  for (Entry& entry : entries) {
-    entry.tensor.bytes = body.subspan(entry.begin, entry.end - entry.begin);
-    tensors_.push_back(std::move(entry.tensor));
-  }
-  Checksum checksum;
-  checksum.add(body);
-  if (notes_.contains(kChecksum) && notes_[kChecksum] != checksum.text())
-    throw ConfigError("it is damaged: its bytes do not match its checksum");
+  return std::string_view(content_).substr(kLengthBytes, length);
+}
+
+void TensorFile::parse(Unchecked unchecked) {
+  const auto head = header();
+  const auto parsed = Json::parse(head.begin(), head.end(), nullptr, false);
+  if (!parsed.is_object()) throw ConfigError("its header is damaged");
+  auto [tensors, notes] = read_entries(parsed, bytes_in(content_).subspan(kLengthBytes + head.size()));
+  checksum_ = checked(content_, head, unchecked);  // cut files have been named as such before this
+  tensors_ = std::move(tensors);
+  notes_ = std::move(notes);
 }
 
 }  // namespace gradwire

@@ -30,8 +30,8 @@ std::string content() {
   return read_file(directory.path() / "t");
 }
 
-std::string file_error(const std::string& bytes) {
-  return error_of([&] { TensorFile(bytes, "t.ckpt"); });
+std::string file_error(const std::string& bytes, Unchecked unchecked = Unchecked::refuse) {
+  return error_of([&] { TensorFile(bytes, "t.ckpt", unchecked); });
 }
 
 // A file with that header and so many bytes behind it.
@@ -62,10 +62,37 @@ TEST(TensorFile, cut_anywhere_is_a_clear_error) {
         << length;
 }
 
-TEST(TensorFile, with_a_flipped_bit_is_a_clear_error) {
-  auto damaged = content();
+TEST(TensorFile, with_any_bit_of_any_byte_flipped_is_refused) {
+  const auto whole = content();
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    for (int bit = 0; bit < 8; ++bit) {
+      auto damaged = whole;
+      damaged[i] = static_cast<char>(damaged[i] ^ 1 << bit);
+      EXPECT_NE(file_error(damaged), "") << "byte " << i << ", bit " << bit;
+    }
+  auto damaged = whole;
   damaged[damaged.size() - 3] = static_cast<char>(damaged[damaged.size() - 3] ^ 4);
   EXPECT_THAT(file_error(damaged), HasSubstr("do not match its checksum"));
+}
+
+TEST(TensorFile, without_a_checksum_of_ours_is_read_only_when_asked_for) {
+  const auto foreign = made(R"({"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", 4);
+  EXPECT_THAT(error_of([&] { TensorFile(foreign, "t.ckpt"); }), HasSubstr("no checksum of gradwire"));
+  EXPECT_EQ(TensorFile(foreign, "t.ckpt", Unchecked::accept).tensors().size(), 1u);
+  auto damaged = content();
+  damaged.back() = static_cast<char>(damaged.back() ^ 1);
+  EXPECT_THAT(error_of([&] { TensorFile(damaged, "t.ckpt", Unchecked::accept); }), HasSubstr("damaged"));
+}
+
+// A tensor or a note may have any name.
+TEST(TensorFile, finds_its_checksum_whatever_stands_around_it) {
+  const TempDir directory;
+  const std::string key = R"("gradwire.checksum":"00000000000000000000000000000000")";
+  write_tensor_file(directory.path() / "t", {{key, "U8", {0}, {}}, {"gradwire.checksum", "U8", {0}, {}}},
+                    {{"a", key}, {key, "b"}});
+  const TensorFile file(directory.path() / "t");
+  EXPECT_EQ(file.notes().at("a"), key);
+  EXPECT_EQ(file.checksum().size(), 32u);
 }
 
 TEST(TensorFile, of_another_kind_is_refused) {
@@ -78,7 +105,7 @@ TEST(TensorFile, with_a_header_that_lies_is_refused) {
   const auto one = [](const char* dtype, const char* shape, const char* offsets) {
     return fmt::format(R"({{"x":{{"dtype":"{}","shape":{},"data_offsets":{}}}}})", dtype, shape, offsets);
   };
-  EXPECT_EQ(file_error(made(one("F32", "[2]", "[0,8]"), 8)), "");
+  EXPECT_EQ(file_error(made(one("F32", "[2]", "[0,8]"), 8), Unchecked::accept), "");
   EXPECT_THAT(file_error(made(one("F32", "[2]", "[0,8]"), 9)), HasSubstr("1 bytes follow"));
   EXPECT_THAT(file_error(made(one("F32", "[2]", "[0,9]"), 9)), HasSubstr("disagree"));
   EXPECT_THAT(file_error(made(one("F32", "[2]", "[8,0]"), 8)), HasSubstr("disagree"));

@@ -1,0 +1,138 @@
+#include "explain/analysis.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "explain/expected_rate.h"
+
+namespace gradwire {
+namespace {
+
+using RankSpans = std::vector<std::vector<CollectiveSpan>>;
+
+// Ranks as the traces say; those that say nothing, or say the same, are numbered in the order given.
+std::vector<int> numbered_ranks(const std::vector<Profile>& profiles, std::vector<std::string>& notes) {
+  std::set<int> taken;
+  std::vector<int> ranks;
+  bool unsaid = false, twice = false;
+  for (const Profile& profile : profiles) {
+    const bool fresh = profile.rank && taken.insert(*profile.rank).second;
+    unsaid = unsaid || !profile.rank;
+    twice = twice || (profile.rank && !fresh);
+    ranks.push_back(fresh ? *profile.rank : -1);
+  }
+  int next = 0;
+  for (int& rank : ranks) {
+    if (rank >= 0) continue;
+    while (!taken.insert(next).second) ++next;
+    rank = next;
+  }
+  if (unsaid && profiles.size() > 1)
+    notes.push_back("not every trace says its rank: those are numbered in the order given");
+  if (twice) notes.push_back("several traces say they are the same rank: the later ones are numbered anew");
+  return ranks;
+}
+
+// Exposed waiting of a step, and how often each rank came last, weighted by what it cost the others.
+void add_waiting(const RankSpans& spans, std::vector<AnalyzedRank>& ranks) {
+  Nanoseconds all = 0;
+  for (const auto& rank : spans)
+    for (const CollectiveSpan& span : rank) all += span.caused;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    Nanoseconds waited = 0, caused = 0;
+    for (const CollectiveSpan& span : spans[i]) {
+      waited += std::min(span.wait(), span.exposed);
+      caused += span.caused;
+    }
+    ranks[i].summary.wait = static_cast<Seconds>(waited) * 1e-9 / std::max(1, ranks[i].steps);
+    ranks[i].summary.last_share = all > 0 ? static_cast<double>(caused) / static_cast<double>(all) : 0;
+  }
+}
+
+Reach reach_of(const std::vector<Profile>& profiles, const Machine* machine) {
+  if (machine != nullptr) return machine->nodes > 1 ? Reach::several_nodes : Reach::one_node;
+  std::set<std::string> hosts;
+  int world = 0, here = 0;
+  for (const Profile& profile : profiles) {
+    if (!profile.host.empty()) hosts.insert(profile.host);
+    world = std::max(world, profile.world.value_or(0));
+    here = std::max(here, gpus_of_node(profile));
+  }
+  if (hosts.size() > 1) return Reach::several_nodes;
+  // A process usually sees all GPUs of its node; one that sees a single one may have been given only that.
+  if (world < 2 || here < 2) return Reach::unknown;
+  return world <= here ? Reach::one_node : Reach::several_nodes;
+}
+
+void add_expectations(std::vector<CollectiveRow>& rows, const Machine& machine) {
+  for (CollectiveRow& row : rows)
+    if (const auto expected = find_expected_rate(machine, row.collective, row.bytes, row.ranks))
+      row.expected_busbw_gbps = expected->busbw_gbps;
+}
+
+void note_what_is_missing(RunAnalysis& analysis, const std::vector<Profile>& profiles) {
+  for (const Profile& profile : profiles)
+    for (const std::string& note : profile.notes) analysis.notes.push_back(profile.file + ": " + note);
+  const auto given = static_cast<int>(profiles.size());
+  if (analysis.world && *analysis.world > given)
+    analysis.notes.push_back(fmt::format(
+        "{} of {} ranks are here: {}", given, *analysis.world,
+        given == 1 ? "waiting for other ranks can't be told from transfer, so rates are lower bounds"
+                   : "waiting is counted among these alone"));
+  for (const AnalyzedRank& rank : analysis.ranks)
+    if (rank.steps_from != "ProfilerStep" && rank.steps_from != "recorded") {
+      analysis.notes.push_back(
+          fmt::format("no ProfilerStep in the trace: steps are taken from {}", rank.steps_from));
+      break;
+    }
+}
+
+AnalyzedRank analyzed_rank(const Profile& profile, const RankSteps& found, int number) {
+  AnalyzedRank rank;
+  rank.file = profile.file;
+  rank.gpu = found.gpu;
+  rank.steps_from = found.steps_from;
+  rank.steps = static_cast<int>(found.steps.size());
+  rank.summary.rank = number;
+  rank.summary.mean = found.mean;
+  rank.summary.on_gpu = found.on_gpu;
+  return rank;
+}
+
+}  // namespace
+
+void finish_analysis(RunAnalysis& analysis, RankSpans& spans, const Machine* machine) {
+  double steps = 0;
+  for (const AnalyzedRank& rank : analysis.ranks) steps += rank.steps;
+  match_collectives(spans);
+  add_waiting(spans, analysis.ranks);
+  analysis.collectives = collective_rows(spans, steps / static_cast<double>(analysis.ranks.size()));
+  if (machine != nullptr) add_expectations(analysis.collectives, *machine);
+  std::sort(analysis.ranks.begin(), analysis.ranks.end(),
+            [](const auto& a, const auto& b) { return a.summary.rank < b.summary.rank; });
+  std::vector<RankSummary> summaries;
+  for (const AnalyzedRank& rank : analysis.ranks) summaries.push_back(rank.summary);
+  analysis.verdict = judge_ranks(summaries, analysis.reach);
+}
+
+RunAnalysis analyze_profiles(const std::vector<Profile>& profiles, const Machine* machine) {
+  if (profiles.empty()) throw ConfigError("there is no trace to analyze");
+  RunAnalysis analysis;
+  const auto numbers = numbered_ranks(profiles, analysis.notes);
+  RankSpans spans;
+  for (std::size_t i = 0; i < profiles.size(); ++i) {
+    const RankSteps found = rank_steps(profiles[i]);
+    spans.push_back(collective_spans(profiles[i], found));
+    analysis.ranks.push_back(analyzed_rank(profiles[i], found, numbers[i]));
+    if (profiles[i].world) analysis.world = std::max(analysis.world.value_or(0), *profiles[i].world);
+    if (analysis.gpu.empty() && !profiles[i].gpus.empty()) analysis.gpu = profiles[i].gpus.front();
+  }
+  analysis.reach = reach_of(profiles, machine);
+  note_what_is_missing(analysis, profiles);
+  finish_analysis(analysis, spans, machine);
+  return analysis;
+}
+
+}  // namespace gradwire

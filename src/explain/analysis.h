@@ -1,0 +1,46 @@
+// A run explained from the traces of its ranks: the one value that `analyze` shows. Pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "explain/collectives.h"
+#include "explain/rank_steps.h"
+#include "explain/verdict.h"
+#include "topo/machine.h"
+#include "trace/timeline.h"
+
+namespace gradwire {
+
+struct AnalyzedRank {
+  std::string file;
+  RankSummary summary;
+  GpuTotals gpu;
+  int steps = 0;
+  std::string steps_from;
+};
+
+struct RunAnalysis {
+  std::vector<AnalyzedRank> ranks;  // by rank
+  std::vector<CollectiveRow> collectives;
+  BottleneckVerdict verdict;
+  std::optional<int> world;
+  std::string gpu;  // as the trace names it; empty: not said
+  Reach reach = Reach::unknown;
+  std::vector<std::string> notes;  // what is missing or was assumed, for people
+};
+
+// `machine` is what the ranks ran on, if anybody said so: it gives the rates to expect. Throws ConfigError
+// when there is no profile.
+RunAnalysis analyze_profiles(const std::vector<Profile>&, const Machine* machine = nullptr);
+
+// What both have in common: `spans` of each of analysis.ranks, in their order, are matched and summed up, and
+// the verdict is given. Ranks are sorted.
+void finish_analysis(RunAnalysis& analysis, std::vector<std::vector<CollectiveSpan>>& spans,
+                     const Machine* machine);
+
+// The same of a run that Gradwire recorded itself.
+RunAnalysis analyze_timeline(const Timeline&, const std::string& file, const Machine* machine = nullptr);
+
+}  // namespace gradwire

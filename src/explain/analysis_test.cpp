@@ -1,0 +1,227 @@
+// Every sample is small enough to be counted by hand; the counts stand in the comments.
+#include "explain/analysis.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "explain/to_timeline.h"
+#include "explain/trace_fixture.h"
+
+namespace gradwire {
+namespace {
+
+TEST(GpuTotals, count_no_moment_twice) {
+  // Computing 0-100 and 50-150 on two streams is 150; NCCL 120-200 is 80, 30 of it hidden; a copy 195-230.
+  const Profile profile = SampleTrace()
+                              .gpu("kernel", "a", 0, 100, 7)
+                              .gpu("kernel", "b", 50, 100, 8)
+                              .all_reduce(120, 80)
+                              .gpu("gpu_memcpy", "Memcpy HtoD", 195, 35)
+                              .kernel(300, 10)
+                              .profile();
+  const GpuTotals totals = gpu_totals(profile);
+  EXPECT_EQ(totals.span, 310'000);
+  EXPECT_EQ(totals.compute, 160'000);
+  EXPECT_EQ(totals.comm, 80'000);
+  EXPECT_EQ(totals.overlap, 30'000);
+  EXPECT_EQ(totals.copies, 35'000);
+  EXPECT_EQ(totals.idle, 70'000);
+}
+
+// Forward 1000-3000, backward 3000-7000 on another thread with an all-reduce from 6000 to 9000, optimizer
+// 9000-9500, then nothing until 10000; the DataLoader holds the loop up in the first 1000.
+SampleTrace one_step(int rank = 0, double shift = 0, double late = 0) {
+  SampleTrace trace;
+  trace.distributed(rank, 2).gpus(8).step(3, shift, 10000);
+  trace.host("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", shift, 1000);
+  trace.gpu("kernel", "forward", shift + 1000, 2000 + late);
+  trace.host("cpu_op", "autograd::engine::evaluate_function: MmBackward0", shift + 2980 + late, 50, 2);
+  trace.gpu("kernel", "backward", shift + 3000 + late, 4000 - late, 7, "", 5, 2);
+  trace.all_reduce(shift + 6000 + late, 3000 - late);
+  trace.host("user_annotation", "Optimizer.step#SGD.step", shift + 8980, 40);
+  trace.gpu("kernel", "optimizer", shift + 9000, 500);
+  return trace;
+}
+
+TEST(RankSteps, give_every_moment_of_a_step_one_name) {
+  const RankSteps steps = rank_steps(one_step().profile());
+  ASSERT_EQ(steps.steps.size(), 1u);
+  EXPECT_EQ(steps.steps[0].number, 3);
+  const StepShares& shares = steps.steps[0].shares;
+  EXPECT_NEAR(shares.parts.data, 1e-3, 1e-9);
+  EXPECT_NEAR(shares.parts.forward, 2e-3, 1e-9);
+  EXPECT_NEAR(shares.parts.backward, 4e-3, 1e-9);
+  EXPECT_NEAR(shares.parts.comm_overlapped, 1e-3, 1e-9);
+  EXPECT_NEAR(shares.parts.comm_exposed, 2e-3, 1e-9);
+  EXPECT_NEAR(shares.parts.optimizer, 0.5e-3, 1e-9);
+  EXPECT_NEAR(shares.idle, 0.5e-3, 1e-9);
+  EXPECT_NEAR(shares.step(), 10e-3, 1e-9);
+}
+
+TEST(RankSteps, end_a_step_where_the_gpu_is_done_with_it) {
+  // The processor is through with both steps after 2 ms; their kernels run 0-5 and 5-10 ms.
+  SampleTrace trace;
+  trace.step(0, 0, 1000).step(1, 1000, 1000);
+  trace.gpu("kernel", "a", 100, 4900, 7, "", 50).gpu("kernel", "b", 5000, 5000, 7, "", 3900);
+  const RankSteps steps = rank_steps(trace.profile());
+  ASSERT_EQ(steps.steps.size(), 2u);
+  EXPECT_NEAR(steps.steps[0].shares.step(), 5e-3, 1e-9);
+  EXPECT_NEAR(steps.steps[1].shares.step(), 5e-3, 1e-9);
+  EXPECT_NEAR(steps.steps[1].shares.idle, 0, 1e-9);
+}
+
+TEST(RankSteps, fall_back_to_the_optimizer_or_the_whole_trace) {
+  SampleTrace optimizer;
+  for (int i = 0; i < 3; ++i)
+    optimizer.kernel(i * 100.0 + 10, 50)
+        .host("user_annotation", "Optimizer.step#Adam.step", i * 100.0 + 80, 20);
+  EXPECT_EQ(rank_steps(optimizer.profile()).steps.size(), 3u);
+  EXPECT_EQ(rank_steps(optimizer.profile()).steps_from, "Optimizer.step");
+  EXPECT_EQ(rank_steps(SampleTrace().kernel(0, 5).kernel(10, 5).profile()).steps_from, "the whole trace");
+}
+
+TEST(Analysis, tells_waiting_from_transfer_where_two_ranks_are_there) {
+  // Rank 1 computes 1.5 ms longer and arrives so much later: its kernel is the transfer, 1.5 ms. Clocks differ
+  // by an hour.
+  const auto analysis = analyze_profiles({one_step(0).profile(), one_step(1, 3.6e9, 1500).profile()});
+  ASSERT_EQ(analysis.collectives.size(), 1u);
+  const CollectiveRow& row = analysis.collectives[0];
+  EXPECT_TRUE(row.matched);
+  EXPECT_EQ(row.bytes, Bytes{4} << 20);
+  EXPECT_NEAR(row.transfer, 1.5e-3, 1e-9);
+  EXPECT_NEAR(row.wait, 0.75e-3, 1e-9);
+  EXPECT_NEAR(row.busbw_gbps, (4 << 20) / 1.5e-3 / 1e9, 1e-6);  // 2 (n-1) / n is 1 for two ranks
+  EXPECT_EQ(analysis.ranks[1].summary.last_share, 1);
+}
+
+TEST(Analysis, says_what_one_rank_of_many_can_not_tell) {
+  const auto analysis = analyze_profiles({one_step(0).profile()});
+  EXPECT_FALSE(analysis.collectives.at(0).matched);
+  ASSERT_FALSE(analysis.notes.empty());
+  EXPECT_NE(analysis.notes[0].find("1 of 2 ranks"), std::string::npos);
+}
+
+TEST(Analysis, numbers_ranks_that_do_not_say_theirs) {
+  const auto analysis =
+      analyze_profiles({SampleTrace().kernel(0, 1).profile(), SampleTrace().kernel(0, 1).profile()});
+  EXPECT_EQ(analysis.ranks[0].summary.rank, 0);
+  EXPECT_EQ(analysis.ranks[1].summary.rank, 1);
+  EXPECT_THROW(analyze_profiles({}), ConfigError);
+}
+
+TEST(Verdict, is_communication_inside_the_node_where_it_is_exposed_and_all_ranks_fit_one) {
+  SampleTrace trace;
+  trace.distributed(0, 2).gpus(2).step(0, 0, 1000).kernel(10, 400).all_reduce(410, 590);
+  EXPECT_EQ(analyze_profiles({trace.profile()}).verdict.bottleneck, Bottleneck::communication_intra);
+}
+
+TEST(Verdict, is_communication_between_nodes_where_there_are_more_ranks_than_gpus_in_one) {
+  SampleTrace trace;
+  trace.distributed(0, 16).gpus(8).step(0, 0, 1000).kernel(10, 400).all_reduce(410, 590, 1 << 20, 16);
+  EXPECT_EQ(analyze_profiles({trace.profile()}).verdict.bottleneck, Bottleneck::communication_inter);
+}
+
+TEST(Verdict, is_input_where_the_loop_waits_for_a_batch) {
+  SampleTrace trace;
+  trace.step(0, 0, 10000)
+      .host("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 6000);
+  trace.kernel(6100, 3800);
+  const auto analysis = analyze_profiles({trace.profile()});
+  EXPECT_EQ(analysis.verdict.bottleneck, Bottleneck::input);
+  EXPECT_EQ(analysis.verdict.figures.size(), 3u);
+}
+
+TEST(Verdict, is_input_too_where_the_processor_runs_nothing_for_milliseconds) {
+  SampleTrace trace;
+  trace.step(0, 0, 30000)
+      .kernel(10, 5000)
+      .kernel(25000, 4000);  // launches at 5 and 24995 us, nothing between
+  EXPECT_EQ(analyze_profiles({trace.profile()}).verdict.bottleneck, Bottleneck::input);
+}
+
+TEST(Verdict, is_launch_where_small_kernels_leave_gaps) {
+  SampleTrace trace;
+  trace.step(0, 0, 1000);
+  for (int i = 1; i < 50; ++i) trace.kernel(i * 20.0, 5);
+  EXPECT_EQ(analyze_profiles({trace.profile()}).verdict.bottleneck, Bottleneck::launch);
+}
+
+TEST(Verdict, is_compute_where_the_gpu_is_busy) {
+  EXPECT_EQ(analyze_profiles({SampleTrace().step(0, 0, 1000).kernel(10, 950).profile()}).verdict.bottleneck,
+            Bottleneck::compute);
+}
+
+TEST(Verdict, names_the_straggler_and_what_it_does_longer) {
+  std::vector<Profile> ranks;
+  for (int rank = 0; rank < 4; ++rank) {
+    const double late = rank == 2 ? 300 : 0;
+    SampleTrace trace;
+    trace.distributed(rank, 4).gpus(4).step(0, 0, 1000).kernel(10, 500 + late);
+    trace.all_reduce(520 + late, 400 - late, 1 << 20, 4);
+    ranks.push_back(trace.profile());
+  }
+  const auto verdict = analyze_profiles(ranks).verdict;
+  EXPECT_EQ(verdict.bottleneck, Bottleneck::straggler);
+  EXPECT_EQ(verdict.rank, 2);
+  EXPECT_NE(verdict.reason.find("computes 0.3 ms longer"), std::string::npos) << verdict.reason;
+}
+
+TEST(Analysis, reads_steps_of_a_run_without_gpus) {
+  // The loop's thread: input 0-1, forward 1-3, backward 3-6, then 2 ms of gloo that nothing hides.
+  SampleTrace trace;
+  trace.distributed(0, 2).step(0, 0, 10000);
+  trace.host("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 1000);
+  trace.host("cpu_op", "aten::stack", 100, 800);  // makes the batch: input, not computing
+  trace.host("cpu_op", "aten::addmm", 1000, 2000);
+  trace.host("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", 3000, 3000);
+  trace.host("user_annotation", "gloo:all_reduce", 5000, 3000, 9);
+  trace.host("user_annotation", "Optimizer.step#SGD.step", 8000, 1000);
+  const auto analysis = analyze_profiles({trace.profile()});
+  const StepShares& shares = analysis.ranks[0].summary.mean;
+  EXPECT_FALSE(analysis.ranks[0].summary.on_gpu);
+  EXPECT_NEAR(shares.parts.data, 1e-3, 1e-9);
+  EXPECT_NEAR(shares.parts.forward, 2e-3, 1e-9);
+  EXPECT_NEAR(shares.parts.backward, 3e-3, 1e-9);
+  EXPECT_NEAR(shares.parts.comm_overlapped, 1e-3, 1e-9);
+  EXPECT_NEAR(shares.parts.comm_exposed, 2e-3, 1e-9);
+  EXPECT_NEAR(shares.parts.optimizer, 1e-3, 1e-9);
+  EXPECT_NEAR(shares.parts.other, 1e-3, 1e-9);
+  EXPECT_EQ(analysis.collectives.at(0).collective, "all_reduce");
+}
+
+TEST(Analysis, takes_a_run_that_gradwire_recorded) {
+  Timeline timeline;
+  timeline.source = "test";
+  for (int step = 0; step < 3; ++step) {
+    const double begin = step * 0.010;
+    timeline.spans.push_back({.step = step, .kind = SpanKind::forward, .begin = begin, .end = begin + 0.004});
+    timeline.spans.push_back(
+        {.step = step, .kind = SpanKind::backward, .begin = begin + 0.004, .end = begin + 0.008});
+    timeline.spans.push_back({.step = step,
+                              .kind = SpanKind::bucket,
+                              .begin = begin + 0.007,
+                              .end = begin + 0.010,
+                              .bucket = 0,
+                              .bytes = 1000});
+  }
+  const auto analysis = analyze_timeline(timeline, "t.json");
+  EXPECT_EQ(analysis.ranks.at(0).steps, 2);
+  EXPECT_NEAR(analysis.ranks[0].summary.mean.parts.comm_exposed, 0.002, 1e-9);
+  EXPECT_NEAR(analysis.collectives.at(0).exposed, 0.002, 1e-9);
+}
+
+TEST(ToTimeline, keeps_computing_and_buckets_as_they_were) {
+  SampleTrace trace = one_step();
+  const Timeline timeline = timeline_of(trace.profile());
+  EXPECT_EQ(timeline.ranks, 2);
+  check_timeline(timeline);
+  const auto parts = step_parts(timeline).at(0).parts;
+  EXPECT_NEAR(parts.forward, 2e-3, 1e-9);
+  EXPECT_NEAR(parts.backward, 4e-3, 1e-9);
+  EXPECT_NEAR(parts.comm_exposed, 2e-3, 1e-9);
+  EXPECT_NEAR(parts.comm_overlapped, 1e-3, 1e-9);
+  EXPECT_THROW(timeline_of(SampleTrace().kernel(0, 1).profile()), ConfigError);
+}
+
+}  // namespace
+}  // namespace gradwire

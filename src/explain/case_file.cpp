@@ -1,0 +1,139 @@
+#include "explain/case_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace gradwire {
+namespace {
+
+void look(std::vector<std::string>& list, std::size_t count, const char* one, const char* many) {
+  if (count == 1) list.emplace_back(one);
+  if (count > 1) list.push_back(fmt::format("{} {}", count, many));
+}
+
+std::vector<std::string> looked_at(const CaseFile& given) {
+  std::vector<std::string> list;
+  look(list, given.files.profiles.size(), "a trace", "traces");
+  look(list, given.files.logs.size(), "a log of NCCL", "logs of NCCL");
+  look(list, given.files.matrices.size(), "a topology matrix", "topology matrices");
+  look(list, given.files.tables.size(), "a table of nccl-tests", "tables of nccl-tests");
+  look(list, given.files.nvlinks.size(), "the state of NVLinks", "states of NVLinks");
+  look(list, given.files.pci.size(), "a list of PCI devices", "lists of PCI devices");
+  look(list, given.files.environments.size(), "an environment", "environments");
+  look(list, given.files.scripts.size(), "a script", "scripts");
+  look(list, given.files.dumps.size(), "a dump of the flight recorder: one rank's alone tells no hang",
+       "dumps of the flight recorder");
+  return list;
+}
+
+// Worst first; of equals the one that costs more, then as found.
+void sort_findings(std::vector<Finding>& findings) {
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+    if (a.severity != b.severity) return a.severity < b.severity;
+    return a.cost_ms.value_or(0) > b.cost_ms.value_or(0);
+  });
+}
+
+// Every rank's file says the same: once is enough.
+void join_equals(std::vector<Finding>& findings) {
+  std::vector<Finding> joined;
+  std::vector<int> times;
+  for (Finding& finding : findings) {
+    const auto same = std::find_if(joined.begin(), joined.end(), [&](const Finding& other) {
+      return other.rule == finding.rule && other.what == finding.what;
+    });
+    if (same == joined.end()) {
+      joined.push_back(std::move(finding));
+      times.push_back(1);
+    } else {
+      ++times[static_cast<std::size_t>(same - joined.begin())];
+    }
+  }
+  for (std::size_t i = 0; i < joined.size(); ++i)
+    if (times[i] > 1) joined[i].evidence += fmt::format(", and {} more times", times[i] - 1);
+  findings = std::move(joined);
+}
+
+std::string gpu_named(const Gathered& files) {
+  for (const Profile& profile : files.profiles)
+    for (const std::string& name : profile.gpus)
+      if (const auto gpu = find_gpu_by_name(name)) return gpu->id;
+  return {};
+}
+
+std::optional<Machine> machine_of_case(const Gathered& files, const std::string& on) {
+  if (!on.empty()) return find_machine(on);
+  if (files.machines.empty()) return std::nullopt;
+  const std::string gpu = gpu_named(files);
+  try {
+    return find_machine(gpu.empty() ? files.machines[0] : files.machines[0] + ":" + gpu);
+  } catch (const ConfigError&) {
+    return std::nullopt;  // a matrix that names no GPU: good for its paths, not for rates
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(Severity severity) {
+  constexpr std::string_view kNames[] = {"high", "medium", "low"};
+  return kNames[static_cast<int>(severity)];
+}
+
+std::string_view to_string(Certainty sure) { return sure == Certainty::certain ? "certain" : "likely"; }
+
+std::string_view to_string(Answered answer) {
+  constexpr std::string_view kNames[] = {"yes", "no", "unknown"};
+  return kNames[static_cast<int>(answer)];
+}
+
+bool has_nvlink(const TopoMatrix& matrix) {
+  for (int i = 0; i < matrix.gpus; ++i)
+    for (int j = 0; j < matrix.gpus; ++j)
+      if (matrix.cells[i][j].starts_with("NV")) return true;
+  return false;
+}
+
+bool all_nvlinked(const TopoMatrix& matrix) {
+  for (int i = 0; i < matrix.gpus; ++i)
+    for (int j = 0; j < matrix.gpus; ++j)
+      if (i != j && !matrix.cells[i][j].starts_with("NV")) return false;
+  return matrix.gpus > 1;
+}
+
+CaseFile make_case(Gathered files, const std::string& on) {
+  CaseFile given;
+  given.files = std::move(files);
+  given.machine = machine_of_case(given.files, on);
+  const Machine* const machine = given.machine ? &*given.machine : nullptr;
+  if (!given.files.profiles.empty())
+    given.analysis = analyze_profiles(given.files.profiles, machine);
+  else if (!given.files.timelines.empty())
+    given.analysis =
+        analyze_timeline(given.files.timelines[0].timeline, given.files.timelines[0].file, machine);
+  if (given.analysis)
+    for (const ReadFile& file : given.files.files)
+      if (!file.problem.empty()) given.analysis->notes.push_back("left out: " + file.problem);
+  return given;
+}
+
+Diagnosis diagnose(const CaseFile& given) {
+  Diagnosis diagnosis;
+  diagnosis.looked_at = looked_at(given);
+  for (const ReadFile& file : given.files.files)
+    if (!file.problem.empty()) diagnosis.left_out.push_back(file.problem);
+  diagnosis.nvlink = answer_nvlink(given);
+  add_log_findings(given, diagnosis);
+  add_machine_findings(given, diagnosis);
+  add_trace_findings(given, diagnosis);
+  add_script_findings(given, diagnosis);
+  add_flight_findings(given, diagnosis);
+  join_equals(diagnosis.findings);
+  join_equals(diagnosis.hints);
+  sort_findings(diagnosis.findings);
+  return diagnosis;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,54 @@
+// All that is known of a run and its machine, and what follows from it. A value, built from what was read.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "explain/analysis.h"
+#include "explain/finding.h"
+#include "import/read_all.h"
+#include "topo/import/matrix.h"
+
+namespace gradwire {
+
+struct CaseFile {
+  Gathered files;
+  std::optional<RunAnalysis> analysis;
+  std::optional<Machine> machine;
+};
+
+// The analysis too, if there are traces. `on` is a machine's name, or empty: what a file describes is taken then, with
+// the GPU that a trace names.
+CaseFile make_case(Gathered files, const std::string& on);
+
+enum class Answered { yes, no, unknown };
+std::string_view to_string(Answered);
+
+struct NvlinkAnswer {
+  Answered present = Answered::unknown, used = Answered::unknown;
+  std::string why;  // one sentence for both
+};
+
+struct Diagnosis {
+  std::vector<Finding> findings;  // worst first
+  std::vector<Finding> hints;     // what experience suggests and the evidence does not prove
+  NvlinkAnswer nvlink;
+  std::vector<std::string> looked_at;  // "2 logs of NCCL", "the topology matrix"
+  std::vector<std::string> left_out;   // files that could not be used, and why
+};
+
+Diagnosis diagnose(const CaseFile&);
+
+// The parts of it, each a file of rules. They add to what is there.
+void add_log_findings(const CaseFile&, Diagnosis&);
+void add_machine_findings(const CaseFile&, Diagnosis&);
+void add_trace_findings(const CaseFile&, Diagnosis&);
+void add_script_findings(const CaseFile&, Diagnosis&);
+void add_flight_findings(const CaseFile&, Diagnosis&);
+NvlinkAnswer answer_nvlink(const CaseFile&);
+
+bool has_nvlink(const TopoMatrix&);    // between any two GPUs
+bool all_nvlinked(const TopoMatrix&);  // between every two
+
+}  // namespace gradwire

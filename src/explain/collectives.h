@@ -1,0 +1,57 @@
+// The collectives of a run, over all ranks whose traces are there: how long each took, how much of that was
+// waiting for the last rank and how much transfer, and how fast the transfer was. Pure functions.
+//
+// A collective's kernel runs on every rank from when that rank arrives until all have the result, so it ends
+// on all at once: the rank that arrived last has the shortest kernel, that is the transfer, and what others
+// have more is waiting. Calls of ranks are matched by step and by their order in their group, which needs no
+// common clock; where ranks disagree on how many there were they are not matched.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "explain/rank_steps.h"
+
+namespace gradwire {
+
+struct CollectiveSpan {
+  std::string collective, group;
+  Bytes bytes = 0;
+  int ranks = 0;  // of its group; 0: not said
+  int step = 0;
+  std::int64_t sequence = -1;
+  Nanoseconds begin = 0, end = 0;
+  Nanoseconds exposed = 0;              // of it, what no computing hides
+  std::optional<Nanoseconds> transfer;  // of the rank that came last; absent: not matched
+  Nanoseconds caused = 0;               // on the rank that came last: what all others waited for it
+  Nanoseconds duration() const { return end - begin; }
+  Nanoseconds wait() const { return transfer ? duration() - *transfer : 0; }
+};
+
+// On a GPU the kernels that communicate, without one the spans of a backend.
+bool is_collective(const Profile&, const RankSteps&, const Activity&);
+std::vector<CollectiveSpan> collective_spans(const Profile&, const RankSteps&);
+
+// Fills in transfer where at least two ranks have the call. One vector a rank.
+void match_collectives(std::vector<std::vector<CollectiveSpan>>& ranks);
+
+struct CollectiveRow {
+  std::string collective, group;
+  Bytes bytes = 0;
+  int ranks = 0;
+  int count = 0;         // on the rank that has most
+  Seconds time = 0;      // median over calls and ranks, waiting included
+  Seconds transfer = 0;  // median of the shortest over ranks; equals time where no ranks could be matched
+  Seconds wait = 0;      // mean over calls and ranks
+  Seconds exposed = 0;   // mean over ranks, of all calls of a step
+  bool matched = false;  // transfer and wait are known apart
+  double algbw_gbps = 0, busbw_gbps = 0;  // of the transfer; 0: bytes are not known
+  std::optional<double> expected_busbw_gbps;
+};
+
+// By what takes most time first. `steps` of a rank are what `exposed` is divided by.
+std::vector<CollectiveRow> collective_rows(const std::vector<std::vector<CollectiveSpan>>& ranks,
+                                           double steps);
+
+}  // namespace gradwire

@@ -1,0 +1,187 @@
+// What reports on a machine say is wrong: NVLinks that are missing, slots that are narrow, ACS, rates below
+// what the machine should give.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+#include "explain/case_file.h"
+#include "explain/expected_rate.h"
+
+namespace gradwire {
+namespace {
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+int nvlinks_in(const std::string& cell) {
+  return cell.starts_with("NV") ? find_integer<int>(std::string_view(cell).substr(2)).value_or(0) : 0;
+}
+
+struct NvlinkCounts {
+  int usual = 0, fewest = 0;       // between GPUs that have any; usual is the most
+  bool pairs_alone = true;         // no GPU has more than one partner: bridges
+  std::vector<std::string> fewer;  // GPUs with fewer than usual to every partner
+};
+
+NvlinkCounts count_nvlinks(const TopoMatrix& matrix) {
+  std::set<int> pairs;
+  std::vector<int> most(static_cast<std::size_t>(matrix.gpus), 0);
+  NvlinkCounts counts;
+  for (int i = 0; i < matrix.gpus; ++i) {
+    int partners = 0;
+    for (int j = 0; j < matrix.gpus; ++j) {
+      const int links = i == j ? 0 : nvlinks_in(matrix.cells[i][j]);
+      if (links == 0) continue;
+      pairs.insert(links);
+      ++partners;
+      most[static_cast<std::size_t>(i)] = std::max(most[static_cast<std::size_t>(i)], links);
+    }
+    counts.pairs_alone = counts.pairs_alone && partners <= 1;
+  }
+  if (pairs.empty()) return counts;
+  counts.fewest = *pairs.begin();
+  counts.usual = *pairs.rbegin();
+  for (std::size_t i = 0; i < most.size(); ++i)
+    if (most[i] > 0 && most[i] < counts.usual) counts.fewer.push_back(matrix.names[i]);
+  return counts;
+}
+
+// Through NVSwitch all pairs show the same count, a GPU's links, and bridges are alike in a machine: fewer on some
+// is a link that is down. In meshes of V100 (NV1, NV2) counts differ by design.
+void check_missing_nvlinks(const MatrixReport& report, std::vector<Finding>& findings) {
+  const NvlinkCounts counts = count_nvlinks(report.matrix);
+  const bool alike = counts.pairs_alone || (all_nvlinked(report.matrix) && counts.usual > 2);
+  if (!alike || counts.fewest == counts.usual) return;
+  Finding finding;
+  finding.rule = "R10";
+  finding.severity = Severity::high;
+  finding.what = fmt::format(
+      "{} fewer NVLinks than other GPUs of this machine ({} instead of {}): links are down, and a collective "
+      "runs at the slowest GPU's rate",
+      counts.fewer.empty() ? "some pairs have"
+                           : join(counts.fewer, ", ") + (counts.fewer.size() == 1 ? " has" : " have"),
+      counts.fewest, counts.usual);
+  finding.evidence = fmt::format("{}: NV{} beside NV{}", base_name(report.file), counts.fewest, counts.usual);
+  finding.fix =
+      "nvidia-smi nvlink -s  # which link is inactive; nvidia-smi nvlink -e for its errors; reseat or have "
+      "the board replaced";
+  findings.push_back(std::move(finding));
+}
+
+void check_oddities(const MatrixReport& report, std::vector<Finding>& findings) {
+  for (const std::string& oddity : report.matrix.oddities) {
+    if (oddity.find("NV") == std::string::npos) continue;
+    Finding finding;
+    finding.rule = "R10";
+    finding.sure = Certainty::likely;
+    finding.what =
+        "the two directions of a pair do not agree: a link is down in one of them, or the report was edited";
+    finding.evidence = base_name(report.file) + ": " + oddity;
+    finding.fix = "nvidia-smi nvlink -s";
+    findings.push_back(std::move(finding));
+  }
+}
+
+// Only some pairs have NVLink: a ring over all of them runs at its slowest hop.
+void hint_at_placement(const MatrixReport& report, std::vector<Finding>& hints) {
+  const TopoMatrix& matrix = report.matrix;
+  if (matrix.gpus < 3 || !has_nvlink(matrix) || all_nvlinked(matrix)) return;
+  Finding hint;
+  hint.rule = "R08";
+  hint.severity = Severity::low;
+  hint.sure = Certainty::likely;
+  hint.what =
+      "only some pairs of GPUs have NVLink: a job of two belongs on such a pair; one of more runs at the "
+      "rate of PCIe";
+  hint.evidence = base_name(report.file);
+  hint.fix = "CUDA_VISIBLE_DEVICES=0,1  # a pair that shows NV";
+  hints.push_back(std::move(hint));
+}
+
+void check_nvlink_states(const NvlinkReport& report, std::vector<Finding>& findings) {
+  const bool any =
+      std::any_of(report.gpus.begin(), report.gpus.end(), [](const auto& gpu) { return gpu.active > 0; });
+  for (const auto& gpu : report.gpus) {
+    if (gpu.inactive == 0 || (!any && gpu.active == 0)) continue;
+    Finding finding;
+    finding.rule = "R10";
+    finding.severity = Severity::high;
+    finding.what =
+        fmt::format("GPU {} has {} of {} NVLinks active", gpu.index, gpu.active, gpu.active + gpu.inactive);
+    finding.evidence = fmt::format("{}:{}", base_name(report.file), gpu.line);
+    finding.fix =
+        "reseat the bridge, all of its connectors; on NVSwitch: systemctl status nvidia-fabricmanager";
+    findings.push_back(std::move(finding));
+  }
+}
+
+// Speed falls when a GPU idles; width does not.
+void check_slots(const PciReport& report, std::vector<Finding>& findings) {
+  for (const auto& device : report.devices) {
+    if (!device.gpu || device.width_now == 0 || device.width_now >= device.width_most) continue;
+    Finding finding;
+    finding.rule = "R15";
+    finding.what =
+        fmt::format("{} runs with {} of its {} PCIe lanes", device.slot, device.width_now, device.width_most);
+    finding.evidence = fmt::format("{}:{}: width x{} of x{}", base_name(report.file), device.line,
+                                   device.width_now, device.width_most);
+    finding.fix = "another slot, or a better riser; nvidia-smi -q -d PCIE under load";
+    findings.push_back(std::move(finding));
+  }
+}
+
+void check_acs(const PciReport& report, std::vector<Finding>& findings) {
+  const auto first = std::find_if(report.devices.begin(), report.devices.end(),
+                                  [](const auto& device) { return device.bridge && device.redirects; });
+  const bool gpus = std::any_of(report.devices.begin(), report.devices.end(),
+                                [](const auto& device) { return device.gpu; });
+  if (first == report.devices.end() || !gpus) return;
+  const auto count = std::count_if(report.devices.begin(), report.devices.end(),
+                                   [](const auto& device) { return device.bridge && device.redirects; });
+  Finding finding;
+  finding.rule = "R13";
+  finding.severity = Severity::high;
+  finding.what = "PCIe bridges redirect peer traffic through the root (ACS): peer access hangs or is slow";
+  finding.evidence = fmt::format("{}:{}: ACSCtl of {} and {} more", base_name(report.file), first->acs_line,
+                                 first->slot, count - 1);
+  finding.fix = fmt::format(
+      "setpci -s {} ECAP_ACS+6.w=0000  # for each; or pci=noacs, or ACS off in the BIOS", first->slot);
+  findings.push_back(std::move(finding));
+}
+
+// What nccl-tests reached against what the machine should give, at its largest size.
+void check_rates(const CaseFile& given, const NcclTestTable& table, std::vector<Finding>& findings) {
+  if (!given.machine || table.rows.empty()) return;
+  const NcclTestRow& row = *std::max_element(table.rows.begin(), table.rows.end(),
+                                             [](auto& a, auto& b) { return a.bytes < b.bytes; });
+  const int ranks = table.ranks > 0 ? table.ranks : static_cast<int>(given.machine->gpus.size());
+  const auto expected = find_expected_rate(*given.machine, "all_reduce", row.bytes, ranks);
+  if (!expected || row.busbw_gbps > expected->busbw_gbps * (1 - std::max(0.3, 2 * expected->relative_error)))
+    return;
+  Finding finding;
+  finding.rule = "R11";
+  finding.what = fmt::format("busbw is {:.1f} GB/s at {}; this machine should give {:.0f}", row.busbw_gbps,
+                             format_bytes(row.bytes), expected->busbw_gbps);
+  finding.evidence = fmt::format("{}:{}", base_name(table.file), row.line);
+  finding.fix = "run it again with NCCL_DEBUG=INFO and give the log to gradwire doctor";
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+void add_machine_findings(const CaseFile& given, Diagnosis& diagnosis) {
+  for (const MatrixReport& report : given.files.matrices) {
+    check_missing_nvlinks(report, diagnosis.findings);
+    check_oddities(report, diagnosis.findings);
+    hint_at_placement(report, diagnosis.hints);
+  }
+  for (const NvlinkReport& report : given.files.nvlinks) check_nvlink_states(report, diagnosis.findings);
+  for (const PciReport& report : given.files.pci) {
+    check_slots(report, diagnosis.findings);
+    check_acs(report, diagnosis.findings);
+  }
+  for (const NcclTestTable& table : given.files.tables) check_rates(given, table, diagnosis.findings);
+}
+
+}  // namespace gradwire

@@ -1,0 +1,57 @@
+// Where the time of each step of one rank went, and of its whole trace, counted as lengths of sets of
+// moments. Pure functions of a profile.
+//
+// On a GPU every moment of a step is one of: computing (optimizer, backward, forward, other, in this order
+// where kernels of several overlap); else communication that nothing hides; else a copy; else the input
+// (nothing runs and the processor waits for the next batch); else idle. So these add up to the step. A kernel
+// belongs to the part of the loop, and to the step, from which it was launched. The processor runs ahead: a
+// step begins where the processor begins it or where the GPU is done with the step before, whichever is later.
+//
+// Without a GPU the same is said of the thread that runs the loop; what no operator covers is `other`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "explain/landmarks.h"
+#include "trace/breakdown.h"
+
+namespace gradwire {
+
+struct StepShares {
+  Breakdown parts;
+  Seconds copies = 0, idle = 0;
+  // Of idle: the processor waited for the GPU, which had nothing to do; it ran no operator for a long while.
+  Seconds idle_sync = 0, idle_quiet = 0;
+  Seconds step() const { return parts.step() + copies + idle; }
+  Seconds computing() const { return parts.forward + parts.backward + parts.optimizer + parts.other; }
+};
+
+struct RankStep {
+  int number = 0;
+  Interval window;
+  StepShares shares;
+};
+
+// Unions over the whole trace, in nanoseconds. compute leaves copies out; idle is where nothing at all ran.
+struct GpuTotals {
+  Nanoseconds span = 0, compute = 0, comm = 0, overlap = 0, copies = 0, idle = 0;
+  std::size_t kernels = 0, collectives = 0;
+  bool operator==(const GpuTotals&) const = default;
+};
+
+struct RankSteps {
+  std::vector<RankStep> steps;
+  std::string steps_from;  // see Landmarks
+  GpuTotals gpu;
+  bool on_gpu = false;
+  StepShares mean;          // of a step
+  Intervals communication;  // over the trace; with computing, tells what of a collective was exposed
+  Intervals computing;
+};
+
+GpuTotals gpu_totals(const Profile&);
+RankSteps rank_steps(const Profile&);
+StepShares mean_of(const std::vector<RankStep>&);
+
+}  // namespace gradwire

@@ -1,0 +1,79 @@
+// Traces in the shapes of torch.profiler's writers, built event by event for tests. Times are microseconds.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "import/read_profile.h"
+
+namespace gradwire {
+
+class SampleTrace {
+ public:
+  SampleTrace& distributed(int rank, int world) {
+    head_ += fmt::format(R"("distributedInfo": {{"backend": "nccl", "rank": {}, "world_size": {}}},)", rank,
+                         world);
+    return *this;
+  }
+  SampleTrace& gpus(int count, const char* name = "NVIDIA A100-SXM4-80GB") {
+    head_ += R"("deviceProperties": [)";
+    for (int i = 0; i < count; ++i)
+      head_ += fmt::format(R"({}{{"id": {}, "name": "{}"}})", i > 0 ? "," : "", i, name);
+    head_ += "],";
+    return *this;
+  }
+  SampleTrace& host(const char* category, const std::string& name, double begin, double duration,
+                    int thread = 1, const std::string& arguments = "") {
+    return event(fmt::format(
+        R"({{"ph": "X", "cat": "{}", "name": "{}", "pid": 100, "tid": {}, "ts": {:.3f}, "dur": {:.3f}, "args": {{{}}}}})",
+        category, name, thread, begin, duration, arguments));
+  }
+  SampleTrace& step(int number, double begin, double duration) {
+    return host("user_annotation", fmt::format("ProfilerStep#{}", number), begin, duration);
+  }
+  // Something on the GPU with its launch `before` microseconds earlier.
+  SampleTrace& gpu(const char* category, const std::string& name, double begin, double duration,
+                   int stream = 7, const std::string& arguments = "", double before = 5, int thread = 1) {
+    ++correlation_;
+    host("cuda_runtime", "cudaLaunchKernel", begin - before, 2, thread,
+         fmt::format(R"("correlation": {})", correlation_));
+    return event(fmt::format(
+        R"({{"ph": "X", "cat": "{}", "name": "{}", "pid": 0, "tid": {}, "ts": {:.3f}, "dur": {:.3f}, )"
+        R"("args": {{"device": 0, "stream": {}, "correlation": {}{}{}}}}})",
+        category, name, stream, begin, duration, stream, correlation_, arguments.empty() ? "" : ", ",
+        arguments));
+  }
+  SampleTrace& kernel(double begin, double duration) {
+    return gpu("kernel", "void gemm<float>(int)", begin, duration);
+  }
+  SampleTrace& all_reduce(double begin, double duration, long elements = 1 << 20, int ranks = 2) {
+    return gpu(
+        "kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", begin,
+        duration, 20,
+        fmt::format(
+            R"("Collective name": "allreduce", "In msg nelems": {}, "Out msg nelems": {}, "Group size": {}, )"
+            R"("dtype": "Float", "Process Group Name": "0")",
+            elements, elements, ranks));
+  }
+  SampleTrace& event(const std::string& json) {
+    events_ += (events_.empty() ? "" : ",\n") + json;
+    return *this;
+  }
+
+  std::string json() const {
+    return fmt::format(R"({{"schemaVersion": 1, {} "traceEvents": [{}], "traceName": "t"}})", head_, events_);
+  }
+  std::string array() const { return "[" + events_ + "]"; }
+  Profile profile(const std::string& name = "sample.json") const {
+    const std::string text = json();
+    ByteSource source{std::string_view(text)};
+    return read_profile(source, name);
+  }
+
+ private:
+  std::string head_, events_;
+  int correlation_ = 1000;
+};
+
+}  // namespace gradwire

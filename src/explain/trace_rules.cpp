@@ -1,0 +1,213 @@
+// What traces say is wrong, with what it costs a step.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "explain/case_file.h"
+#include "explain/expected_rate.h"
+#include "explain/habits.h"
+
+namespace gradwire {
+namespace {
+
+constexpr double kWorthSaying = 0.02;  // of a step
+
+std::string short_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+Seconds mean_step(const RunAnalysis& analysis) {
+  Seconds sum = 0;
+  for (const AnalyzedRank& rank : analysis.ranks) sum += rank.summary.mean.step();
+  return sum / static_cast<double>(analysis.ranks.size());
+}
+
+Seconds mean_exposed(const RunAnalysis& analysis) {
+  Seconds sum = 0;
+  for (const AnalyzedRank& rank : analysis.ranks) sum += rank.summary.mean.parts.comm_exposed;
+  return sum / static_cast<double>(analysis.ranks.size());
+}
+
+Finding trace_finding(const char* rule, Severity severity, std::string evidence, Seconds cost) {
+  Finding finding;
+  finding.rule = rule;
+  finding.severity = severity;
+  finding.evidence = std::move(evidence);
+  finding.cost_ms = cost * 1e3;
+  finding.cost_note = "measured in the trace";
+  return finding;
+}
+
+// What holds the run up, as a finding with its cost.
+void add_bottleneck(const RunAnalysis& analysis, std::vector<Finding>& findings) {
+  const BottleneckVerdict& verdict = analysis.verdict;
+  const char *rule = "R01", *fix = nullptr;
+  switch (verdict.bottleneck) {
+    case Bottleneck::straggler:
+      rule = "R35";
+      fix =
+          "find what that rank does longer: its input, its GPU's clocks (nvidia-smi -q -d PERFORMANCE), a "
+          "neighbour on its cores";
+      break;
+    case Bottleneck::input:
+      rule = "R41";
+      fix = "DataLoader(..., num_workers=4, pin_memory=True, persistent_workers=True, prefetch_factor=4)";
+      break;
+    case Bottleneck::launch:
+      rule = "R41";
+      fix =
+          "torch.compile(model, mode=\"reduce-overhead\"), a larger batch, or fewer .item() and .cpu() in "
+          "the loop";
+      break;
+    case Bottleneck::communication:
+    case Bottleneck::communication_intra:
+    case Bottleneck::communication_inter:
+      fix =
+          "gradwire compare TRACE --on A --on B  # what other links would give; else accumulation with "
+          "no_sync(), bf16_compress_hook";
+      break;
+    default:
+      return;
+  }
+  const double cost = verdict.figures.empty() ? 0 : verdict.figures[0].value * 1e-3;
+  Finding finding = trace_finding(rule, Severity::medium, short_name(analysis.ranks[0].file), cost);
+  finding.what = verdict.reason;
+  finding.fix = fix;
+  findings.push_back(std::move(finding));
+}
+
+void check_synchronising(const RunAnalysis& analysis, const Profile& profile, const LoopHabits& habits,
+                         std::vector<Finding>& findings) {
+  const int steps = std::max(1, habits.optimizer_steps);
+  if (habits.optimizer_steps == 0 || habits.forwards < 2 * steps || habits.synced_forwards * 2 < 3 * steps)
+    return;
+  const double unneeded = 1 - static_cast<double>(steps) / habits.synced_forwards;
+  Finding finding = trace_finding(
+      "R26", Severity::high,
+      fmt::format("{}: {} forwards, {} of them followed by an all-reduce, and {} steps of the optimizer",
+                  short_name(profile.file), habits.forwards, habits.synced_forwards, habits.optimizer_steps),
+      mean_exposed(analysis) * unneeded);
+  finding.what = fmt::format(
+      "gradients are all-reduced {:.1f} times for each step of the optimizer: accumulation without no_sync()",
+      static_cast<double>(habits.synced_forwards) / steps);
+  finding.fix =
+      "with model.no_sync() if not last else nullcontext():  # around forward and backward of all "
+      "micro-batches but the last";
+  findings.push_back(std::move(finding));
+}
+
+void check_search(const RunAnalysis& analysis, const Profile& profile, const LoopHabits& habits,
+                  std::vector<Finding>& findings) {
+  if (habits.searches == 0) return;
+  const Seconds each = habits.searching / std::max(1, analysis.ranks[0].steps);
+  Finding finding = trace_finding(
+      "R25", each > kWorthSaying * mean_step(analysis) ? Severity::high : Severity::medium,
+      fmt::format("{}: search_unused_parameters, {} times", short_name(profile.file), habits.searches), each);
+  finding.cost_note = "the search alone; the first all-reduce waits for it too";
+  finding.what =
+      "DistributedDataParallel looks for unused parameters every step (find_unused_parameters=True)";
+  finding.fix = "find_unused_parameters=False; if that fails, static_graph=True";
+  findings.push_back(std::move(finding));
+}
+
+struct SmallCalls {
+  int count = 0;
+  Seconds exposed = 0;
+  double bytes = 0;
+};
+
+// All-reduces that are mostly latency, of a step.
+SmallCalls small_all_reduces(const RunAnalysis& analysis) {
+  constexpr Bytes kSmall = 1 << 20;
+  constexpr Seconds kQuick = 2e-3;  // where sizes are not known; sockets take that long for 1 MiB
+  SmallCalls small;
+  for (const CollectiveRow& row : analysis.collectives) {
+    if (row.collective != "all_reduce") continue;
+    if (row.bytes > 0 ? row.bytes > kSmall : row.transfer > kQuick) continue;
+    small.count += row.count;
+    small.exposed += row.exposed;
+    small.bytes += static_cast<double>(row.bytes) * row.count;
+  }
+  return small;
+}
+
+void check_buckets(const RunAnalysis& analysis, const LoopHabits& habits, std::vector<Finding>& findings) {
+  const SmallCalls small = small_all_reduces(analysis);
+  const double each = static_cast<double>(small.count) / std::max(1, analysis.ranks[0].steps);
+  if (each < 20 || small.exposed < kWorthSaying * mean_step(analysis)) return;
+  const char* rule = habits.sync_batch_norm ? "R27" : "R24";
+  Finding finding = trace_finding(
+      rule, Severity::high,
+      fmt::format("{}: {:.0f} small all-reduces a step", short_name(analysis.ranks[0].file), each),
+      small.exposed);
+  finding.cost_note = "all that these calls expose: the most that mending them can give";
+  finding.what =
+      habits.sync_batch_norm
+          ? "SyncBatchNorm all-reduces in every layer, and every layer waits for it"
+          : fmt::format("gradients travel in {:.0f} pieces a step, so small that each is mostly latency",
+                        each);
+  finding.fix = habits.sync_batch_norm
+                    ? "plain BatchNorm if each GPU's batch is large enough; else GroupNorm"
+                    : "DistributedDataParallel(model, bucket_cap_mb=25)  # the default; more on fast links";
+  findings.push_back(std::move(finding));
+}
+
+void check_broadcasts(const RunAnalysis& analysis, std::vector<Finding>& findings) {
+  Seconds exposed = 0;
+  int count = 0;
+  for (const CollectiveRow& row : analysis.collectives)
+    if (row.collective == "broadcast") {
+      exposed += row.exposed;
+      count += row.count;
+    }
+  const int steps = std::max(1, analysis.ranks[0].steps);
+  if (count < steps || exposed < kWorthSaying * mean_step(analysis)) return;
+  Finding finding =
+      trace_finding("R27", Severity::high,
+                    fmt::format("{}: {:.1f} broadcasts a step", short_name(analysis.ranks[0].file),
+                                static_cast<double>(count) / steps),
+                    exposed);
+  finding.what = "buffers (statistics of BatchNorm) are broadcast before every forward";
+  finding.fix =
+      "DistributedDataParallel(model, broadcast_buffers=False)  # where ranks may keep their own, or "
+      "SyncBatchNorm keeps them equal";
+  findings.push_back(std::move(finding));
+}
+
+// Rates far below what the machine should give, for calls whose transfer is known.
+void check_busbw(const CaseFile& given, const RunAnalysis& analysis, std::vector<Finding>& findings) {
+  if (!given.machine) return;
+  for (const CollectiveRow& row : analysis.collectives) {
+    if (!row.matched || !row.expected_busbw_gbps || row.bytes < (4 << 20) ||
+        row.busbw_gbps > 0.5 * *row.expected_busbw_gbps)
+      continue;
+    const double lost = 1 - row.busbw_gbps / *row.expected_busbw_gbps;
+    Finding finding = trace_finding(
+        "R11", Severity::high,
+        fmt::format("{} of {} over {} ranks", row.collective, format_bytes(row.bytes), row.ranks),
+        row.exposed * lost);
+    finding.what = fmt::format("{} reaches {:.1f} GB/s of busbw; {} should give {:.0f}", row.collective,
+                               row.busbw_gbps, given.machine->name, *row.expected_busbw_gbps);
+    finding.cost_note = "by the model of NCCL on this machine";
+    finding.fix = "run with NCCL_DEBUG=INFO and give the log to gradwire doctor";
+    findings.push_back(std::move(finding));
+    return;  // the worst by time is enough
+  }
+}
+
+}  // namespace
+
+void add_trace_findings(const CaseFile& given, Diagnosis& diagnosis) {
+  if (!given.analysis || given.analysis->ranks.empty()) return;
+  const RunAnalysis& analysis = *given.analysis;
+  LoopHabits habits;
+  if (!given.files.profiles.empty()) {
+    habits = loop_habits(given.files.profiles[0]);
+    check_synchronising(analysis, given.files.profiles[0], habits, diagnosis.findings);
+    check_search(analysis, given.files.profiles[0], habits, diagnosis.findings);
+  }
+  check_buckets(analysis, habits, diagnosis.findings);
+  check_broadcasts(analysis, diagnosis.findings);
+  check_busbw(given, analysis, diagnosis.findings);
+  add_bottleneck(analysis, diagnosis.findings);
+}
+
+}  // namespace gradwire

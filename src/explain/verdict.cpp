@@ -1,0 +1,200 @@
+#include "explain/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gradwire {
+namespace {
+
+constexpr double kLossMatters = 0.20, kStragglerMatters = 0.10, kMostlyLast = 0.6;
+
+struct Losses {
+  Seconds step = 0, computing = 0, input = 0, idle = 0, quiet = 0, communication = 0, waiting = 0, copies = 0;
+};
+
+Losses mean_losses(const std::vector<RankSummary>& ranks) {
+  Losses sum;
+  for (const RankSummary& rank : ranks) {
+    sum.step += rank.mean.step();
+    sum.computing += rank.mean.computing();
+    sum.input += rank.mean.parts.data;
+    sum.idle += rank.mean.idle - rank.mean.idle_quiet;
+    sum.quiet += rank.mean.idle_quiet;
+    sum.communication += rank.mean.parts.comm_exposed - rank.wait;
+    sum.waiting += rank.wait;
+    sum.copies += rank.mean.copies;
+  }
+  const auto count = static_cast<double>(ranks.size());
+  for (Seconds* part : {&sum.step, &sum.computing, &sum.input, &sum.idle, &sum.quiet, &sum.communication,
+                        &sum.waiting, &sum.copies})
+    *part /= count;
+  return sum;
+}
+
+const RankSummary& usually_last(const std::vector<RankSummary>& ranks) {
+  return *std::max_element(ranks.begin(), ranks.end(),
+                           [](auto& a, auto& b) { return a.last_share < b.last_share; });
+}
+
+struct SlowerPart {
+  std::string_view words;
+  Seconds more = 0;
+};
+
+// What the rank that comes last does longer than the others do on average.
+SlowerPart slower_part(const std::vector<RankSummary>& ranks, const RankSummary& last) {
+  std::vector<RankSummary> others;
+  for (const RankSummary& rank : ranks)
+    if (&rank != &last) others.push_back(rank);
+  const Losses mean = mean_losses(others), own = mean_losses({last});
+  const SlowerPart parts[] = {{"waits for its input", own.input - mean.input},
+                              {"computes", own.computing - mean.computing},
+                              {"is idle between kernels", own.idle - mean.idle},
+                              {"runs nothing on its processor", own.quiet - mean.quiet},
+                              {"copies", own.copies - mean.copies}};
+  return *std::max_element(std::begin(parts), std::end(parts),
+                           [](auto& a, auto& b) { return a.more < b.more; });
+}
+
+double percent_of(Seconds part, Seconds step) { return step > 0 ? part / step * 100 : 0; }
+
+VerdictFigure share_figure(const char* what, Seconds part, Seconds step) {
+  return {what, percent_of(part, step), "%"};
+}
+VerdictFigure time_figure(const char* what, Seconds time) { return {what, time * 1e3, "ms"}; }
+
+BottleneckVerdict blame_straggler(const std::vector<RankSummary>& ranks, const Losses& losses) {
+  const RankSummary& last = usually_last(ranks);
+  BottleneckVerdict verdict;
+  verdict.bottleneck = Bottleneck::straggler;
+  verdict.figures = {time_figure("others wait for it, of a step", losses.waiting),
+                     time_figure("step", losses.step),
+                     share_figure("of the step", losses.waiting, losses.step)};
+  if (last.last_share < kMostlyLast) {
+    verdict.reason = fmt::format(
+        "ranks wait {:.1f} ms of a {:.1f} ms step for whichever comes last, and that changes from call to "
+        "call: the work is not "
+        "spread evenly",
+        losses.waiting * 1e3, losses.step * 1e3);
+    return verdict;
+  }
+  verdict.rank = last.rank;
+  const SlowerPart slower = slower_part(ranks, last);
+  verdict.reason = fmt::format(
+      "rank {} comes last to {:.0f} % of the collectives and the others wait {:.1f} ms of a {:.1f} ms step "
+      "for it",
+      last.rank, last.last_share * 100, losses.waiting * 1e3, losses.step * 1e3);
+  if (slower.more > 0.2 * losses.waiting)
+    verdict.reason += fmt::format("; it {} {:.1f} ms longer than they do", slower.words, slower.more * 1e3);
+  return verdict;
+}
+
+BottleneckVerdict blame_communication(const Losses& losses, Seconds hidden, Reach reach) {
+  const char* where = reach == Reach::one_node        ? " inside the node"
+                      : reach == Reach::several_nodes ? " between nodes"
+                                                      : "";
+  BottleneckVerdict verdict;
+  verdict.bottleneck = reach == Reach::one_node        ? Bottleneck::communication_intra
+                       : reach == Reach::several_nodes ? Bottleneck::communication_inter
+                                                       : Bottleneck::communication;
+  const Seconds exposed = losses.communication + losses.waiting;
+  verdict.reason = fmt::format("{:.1f} ms of a {:.1f} ms step are communication{} that no computing hides",
+                               exposed * 1e3, losses.step * 1e3, where);
+  verdict.figures = {time_figure("exposed", exposed), time_figure("hidden", hidden),
+                     share_figure("exposed of the step", exposed, losses.step)};
+  return verdict;
+}
+
+BottleneckVerdict blame_input(const Losses& losses, bool named) {
+  const Seconds input = named ? losses.input : losses.quiet;
+  BottleneckVerdict verdict;
+  verdict.bottleneck = Bottleneck::input;
+  verdict.reason =
+      named ? fmt::format(
+                  "{:.1f} ms of a {:.1f} ms step the loop waits for the next batch with nothing running",
+                  input * 1e3, losses.step * 1e3)
+            : fmt::format(
+                  "{:.1f} ms of a {:.1f} ms step the GPU is idle while the processor runs no operator for "
+                  "milliseconds "
+                  "at a stretch: it makes the next batch, or does something else the trace has no name for",
+                  input * 1e3, losses.step * 1e3);
+  verdict.figures = {time_figure("waiting", input), time_figure("computing", losses.computing),
+                     share_figure("waiting of the step", input, losses.step)};
+  return verdict;
+}
+
+BottleneckVerdict blame_launch(const Losses& losses) {
+  BottleneckVerdict verdict;
+  verdict.bottleneck = Bottleneck::launch;
+  verdict.reason = fmt::format(
+      "{:.1f} ms of a {:.1f} ms step the GPU is idle between kernels: the processor does not launch them "
+      "fast enough",
+      losses.idle * 1e3, losses.step * 1e3);
+  verdict.figures = {time_figure("idle", losses.idle), time_figure("computing", losses.computing),
+                     share_figure("idle of the step", losses.idle, losses.step)};
+  return verdict;
+}
+
+BottleneckVerdict blame_nothing(const Losses& losses) {
+  const bool computes = losses.computing >= 0.5 * losses.step;
+  BottleneckVerdict verdict;
+  verdict.bottleneck = computes ? Bottleneck::compute : Bottleneck::none;
+  verdict.reason =
+      computes ? fmt::format("{:.1f} ms of a {:.1f} ms step are computing; no loss takes a fifth of it",
+                             losses.computing * 1e3, losses.step * 1e3)
+               : "no single part of the step stands out";
+  verdict.figures = {time_figure("computing", losses.computing), time_figure("step", losses.step),
+                     share_figure("computing of the step", losses.computing, losses.step)};
+  return verdict;
+}
+
+// What all ranks lose: what one alone loses makes the others wait, and is counted there.
+Losses shared_losses(const std::vector<RankSummary>& ranks) {
+  Losses least = mean_losses({ranks[0]});
+  Seconds waiting = 0;
+  for (const RankSummary& rank : ranks) {
+    const Losses own = mean_losses({rank});
+    least.input = std::min(least.input, own.input);
+    least.idle = std::min(least.idle, own.idle);
+    least.quiet = std::min(least.quiet, own.quiet);
+    least.communication = std::min(least.communication, own.communication);
+    waiting += own.waiting;
+  }
+  least.waiting = ranks.size() > 1 ? waiting / static_cast<double>(ranks.size() - 1) : 0;
+  return least;
+}
+
+BottleneckVerdict no_verdict(const char* why) {
+  BottleneckVerdict verdict;
+  verdict.reason = why;
+  return verdict;
+}
+
+}  // namespace
+
+std::string_view to_string(Bottleneck bottleneck) {
+  constexpr std::string_view kNames[] = {
+      "compute",   "launch", "input",  "communication_intra", "communication_inter", "communication",
+      "straggler", "none",   "unknown"};
+  return kNames[static_cast<int>(bottleneck)];
+}
+
+BottleneckVerdict judge_ranks(const std::vector<RankSummary>& ranks, Reach reach) {
+  if (ranks.empty()) return no_verdict("there is no step to judge");
+  const Losses losses = mean_losses(ranks);
+  if (!(losses.step > 0)) return no_verdict("the steps have no length");
+  Seconds hidden = 0;
+  for (const RankSummary& rank : ranks)
+    hidden += rank.mean.parts.comm_overlapped / static_cast<double>(ranks.size());
+  const Losses shared = shared_losses(ranks);
+  const Seconds largest = std::max({shared.input, shared.quiet, shared.idle, shared.communication});
+  if (shared.waiting > largest && shared.waiting >= kStragglerMatters * losses.step)
+    return blame_straggler(ranks, losses);
+  if (largest < kLossMatters * losses.step && largest < losses.computing) return blame_nothing(losses);
+  if (largest == shared.communication) return blame_communication(losses, hidden, reach);
+  if (largest == shared.input || largest == shared.quiet) return blame_input(losses, largest == shared.input);
+  return blame_launch(losses);
+}
+
+}  // namespace gradwire

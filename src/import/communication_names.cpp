@@ -1,0 +1,101 @@
+#include "import/communication_names.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+
+namespace gradwire {
+namespace {
+
+// Only letters and digits, small: "AllReduce", "all_reduce", "allreduce_" are one word.
+std::string plain_word(std::string_view name) {
+  std::string word;
+  for (const char c : name.substr(0, 200))
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return word;
+}
+
+bool begins_like(std::string_view name, std::string_view start) {
+  return name.size() >= start.size() &&
+         std::equal(start.begin(), start.end(), name.begin(),
+                    [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); });
+}
+
+struct NamedCollective {
+  std::string_view word, collective;
+};
+
+// In this order: the first that the word holds. _base and coalesced variants fall out of that.
+constexpr NamedCollective kCollectiveWords[] = {{"reducescatter", "reduce_scatter"},
+                                                {"allgather", "all_gather"},
+                                                {"allreduce", "all_reduce"},
+                                                {"alltoall", "all_to_all"},
+                                                {"broadcast", "broadcast"},
+                                                {"sendrecv", "send_recv"},
+                                                {"crossdevicereduce", "all_reduce"},
+                                                {"barrier", "barrier"},
+                                                {"gather", "gather"},
+                                                {"scatter", "scatter"},
+                                                {"reduce", "reduce"},
+                                                {"send", "send_recv"},
+                                                {"recv", "send_recv"},
+                                                {"dispatch", "all_to_all"},
+                                                {"combine", "all_to_all"}};
+
+}  // namespace
+
+bool is_communication_kernel(std::string_view name) {
+  if (name.starts_with("void ")) name.remove_prefix(5);
+  if (begins_like(name, "nccl") || begins_like(name, "rccl") || begins_like(name, "mscclpp") ||
+      begins_like(name, "msccl"))
+    return true;
+  constexpr std::string_view kParts[] = {"multimem_all_reduce", "multimem_one_shot",   "one_shot_all_reduce",
+                                         "two_shot_all_reduce", "cross_device_reduce", "allReduceKernel",
+                                         "oneShotAllReduce",    "twoShotAllReduce",    "deep_ep::",
+                                         "internode::dispatch", "internode::combine",  "intranode::dispatch",
+                                         "intranode::combine",  "symm_mem::",          "oneccl_"};
+  const auto head = name.substr(0, 120);
+  return std::any_of(std::begin(kParts), std::end(kParts),
+                     [&](auto part) { return head.find(part) != std::string_view::npos; });
+}
+
+std::string_view collective_of(std::string_view name) {
+  // Arguments and template parameters may hold anybody's words; "Sum" and types come after the collective.
+  if (begins_like(name, "nccl") && name.find("Kernel") != std::string_view::npos)
+    name = name.substr(0, name.find('('));
+  const std::string word = plain_word(name);
+  for (const auto& [known, collective] : kCollectiveWords)
+    if (word.find(known) != std::string::npos) return collective;
+  return {};
+}
+
+bool is_backend_span(std::string_view name) {
+  constexpr std::string_view kBackends[] = {"nccl:", "gloo:", "mpi:", "ucc:", "xccl:", "hccl:"};
+  return std::any_of(std::begin(kBackends), std::end(kBackends),
+                     [&](auto start) { return name.starts_with(start); });
+}
+
+int bytes_of_type(std::string_view name) {
+  const std::string word = plain_word(name.starts_with("c10::") ? name.substr(5) : name);
+  constexpr std::pair<std::string_view, int> kTypes[] = {
+      {"float", 4},      {"half", 2},         {"bfloat16", 2},     {"double", 8},     {"long", 8},
+      {"longint", 8},    {"int64t", 8},       {"int", 4},          {"short", 2},      {"byte", 1},
+      {"char", 1},       {"bool", 1},         {"unsignedchar", 1}, {"signedchar", 1}, {"float8e4m3fn", 1},
+      {"float8e5m2", 1}, {"complexfloat", 8}, {"float32", 4},      {"float16", 2},    {"f32", 4},
+      {"f16", 2}};
+  for (const auto& [known, bytes] : kTypes)
+    if (word == known) return bytes;
+  return 0;
+}
+
+double bus_factor(std::string_view collective, int ranks) {
+  if (ranks < 2) return 1;
+  const double share = (ranks - 1.0) / ranks;
+  if (collective == "all_reduce") return 2 * share;
+  const bool shares =
+      collective == "all_gather" || collective == "reduce_scatter" || collective == "all_to_all";
+  return shares ? share : 1;
+}
+
+}  // namespace gradwire

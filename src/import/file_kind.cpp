@@ -1,0 +1,124 @@
+#include "import/file_kind.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/text.h"
+#include "topo/import/matrix.h"
+
+namespace gradwire {
+namespace {
+
+bool has_text(std::string_view head, std::string_view text) {
+  return head.find(text) != std::string_view::npos;
+}
+
+bool has_any(std::string_view head, std::initializer_list<std::string_view> texts) {
+  return std::any_of(texts.begin(), texts.end(), [&](auto text) { return has_text(head, text); });
+}
+
+FileKind kind_of_json(std::string_view head) {
+  if (has_text(head, "gradwire_timeline")) return FileKind::timeline;
+  if (has_text(head, "\"coll_perf\"") || has_text(head, "\"coll_busbw_gbs\""))
+    return FileKind::nccl_inspector;
+  if (has_any(head, {"\"traceEvents\"", "\"schemaVersion\"", "\"deviceProperties\"", "\"distributedInfo\"",
+                     "\"ph\"", "\"ts\""}))
+    return FileKind::profile;
+  if (has_any(head, {"\"pg_config\"", "\"collective_seq_id\"", "\"pg_status\"", "\"nccl_version\""}))
+    return FileKind::flight_recorder;
+  return FileKind::unknown;
+}
+
+// KEY=VALUE in most lines, keys in capitals.
+bool is_environment(std::string_view head) {
+  int lines = 0, pairs = 0;
+  for (const auto line : split(head, head.find('\0') == std::string_view::npos ? '\n' : '\0')) {
+    auto text = trim(line);
+    if (text.empty() || text[0] == '#') continue;
+    if (text.starts_with("export ")) text.remove_prefix(7);
+    if (text.starts_with("declare -x ")) text.remove_prefix(11);
+    ++lines;
+    const auto equals = text.find('=');
+    const auto key = text.substr(0, equals);
+    pairs += equals != std::string_view::npos && !key.empty() &&
+             std::all_of(key.begin(), key.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  }
+  return pairs > 0 && pairs * 3 >= lines * 2;
+}
+
+bool is_script(std::string_view head) {
+  int hints = 0;
+  for (const auto line : split(head, '\n')) {
+    const auto text = trim(line);
+    hints += text.starts_with("import torch") || text.starts_with("from torch") ||
+             text.starts_with("import ") || (text.starts_with("from ") && has_text(text, " import ")) ||
+             text.starts_with("def ") || text.starts_with("#include");
+  }
+  return hints >= 1 && has_any(head, {"torch", "gradwire"});
+}
+
+// Not of text: a share of bytes that no text has.
+bool is_binary(std::string_view head) {
+  const auto odd = std::count_if(head.begin(), head.end(), [](unsigned char c) {
+    return (c < 32 && c != '\n' && c != '\r' && c != '\t' && c != 27 && c != '\b' && c != '\f') || c == 127;
+  });
+  return odd * 20 > static_cast<std::ptrdiff_t>(head.size());
+}
+
+bool is_log(std::string_view head) {
+  return has_any(head, {"NCCL INFO", "NCCL WARN", "NCCL version", "NCCL TRACE"});
+}
+
+FileKind kind_of_text(std::string_view head) {
+  // A log is also what a test printed while it logged; the log says more.
+  if (is_log(head)) return FileKind::nccl_log;
+  if (has_text(head, "# nThread") || (has_text(head, "out-of-place") && has_text(head, "busbw")))
+    return FileKind::nccl_tests;
+  if (has_text(head, "==============NVSMI LOG==============")) return FileKind::smi_query;
+  if (has_text(head, "Link 0: ") && has_text(head, "GPU 0: ")) return FileKind::nvlink_status;
+  if (has_any(head, {"LnkSta:", "LnkCap:", "ACSCtl:"})) return FileKind::lspci;
+  if (looks_like_matrix(head)) return FileKind::topo_matrix;
+  if (is_script(head)) return FileKind::script;
+  return is_environment(head) ? FileKind::environment : FileKind::unknown;
+}
+
+}  // namespace
+
+FileKind kind_of(std::string_view head) {
+  auto text = head;
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  text = trim(text);
+  if (text.empty()) return FileKind::empty;
+  if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5)
+    return FileKind::flight_recorder;                                   // a pickle
+  if (head[0] == '\x0a' && is_binary(head)) return FileKind::perfetto;  // field 1 of a Trace, a packet
+  if (text[0] == '{' || text[0] == '[')
+    if (const FileKind kind = kind_of_json(text); kind != FileKind::unknown || !is_log(text)) return kind;
+  if (is_environment(head) && head.find('\0') != std::string_view::npos) return FileKind::environment;
+  if (is_binary(head) && !is_log(head)) return FileKind::binary;
+  if (text.starts_with("<system") || (text[0] == '<' && has_text(text, "<system"))) return FileKind::nccl_xml;
+  return kind_of_text(text);
+}
+
+std::string_view words_for(FileKind kind) {
+  constexpr std::string_view kWords[] = {"a trace of torch.profiler",
+                                         "a trace of gradwire",
+                                         "a Perfetto trace",
+                                         "a log of NCCL",
+                                         "output of nccl-tests",
+                                         "records of NCCL's inspector",
+                                         "nvidia-smi topo -m",
+                                         "NCCL's topology XML",
+                                         "nvidia-smi nvlink -s",
+                                         "nvidia-smi -q",
+                                         "lspci -vv",
+                                         "an environment",
+                                         "a flight recorder's dump",
+                                         "a training script",
+                                         "an empty file",
+                                         "binary data of no kind known here",
+                                         "text of no kind known here"};
+  return kWords[static_cast<int>(kind)];
+}
+
+}  // namespace gradwire

@@ -1,0 +1,33 @@
+// What a file is, told by what is in it: names and endings are never looked at. A pure function of the first
+// bytes, unpacked.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace gradwire {
+
+enum class FileKind : std::uint8_t {
+  profile,          // a trace of torch.profiler, by any of its writers
+  timeline,         // a trace that Gradwire wrote
+  perfetto,         // a protobuf trace: JSON is needed
+  nccl_log,         // NCCL_DEBUG=INFO, alone or among other output
+  nccl_tests,       // the table that all_reduce_perf prints
+  nccl_inspector,   // JSON lines of NCCL's inspector plugin
+  topo_matrix,      // nvidia-smi topo -m, or a report that looks like it
+  nccl_xml,         // NCCL_TOPO_DUMP_FILE
+  nvlink_status,    // nvidia-smi nvlink -s
+  smi_query,        // nvidia-smi -q
+  lspci,            // lspci -vv
+  environment,      // env, printenv, /proc/PID/environ
+  flight_recorder,  // a dump of PyTorch's flight recorder: JSON or pickle
+  script,           // a training script: Python or C++
+  empty,
+  binary,
+  unknown
+};
+
+FileKind kind_of(std::string_view head);
+std::string_view words_for(FileKind);  // "a trace of torch.profiler"
+
+}  // namespace gradwire

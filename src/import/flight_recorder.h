@@ -1,0 +1,29 @@
+// A dump of PyTorch's flight recorder: the last collectives of a rank, each with its state. Pickle or JSON. A
+// value.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gradwire {
+
+struct RecordedCall {
+  std::string group;  // of processes: "default_pg", or its number
+  long sequence = 0;  // in its group
+  std::string name;   // "nccl:all_reduce"
+  std::string state;  // "scheduled", "started", "completed"
+  std::string sizes;  // "[[1024]]"
+};
+
+struct FlightDump {
+  std::string file;
+  std::optional<int> rank;          // what the file's name says
+  std::vector<RecordedCall> calls;  // oldest first
+};
+
+// Throws ConfigError with the name in front.
+FlightDump parse_flight_dump(std::string_view bytes, const std::string& name);
+
+}  // namespace gradwire

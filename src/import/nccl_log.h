@@ -1,0 +1,75 @@
+// What NCCL_DEBUG=INFO says, of NCCL 2.4 to 2.30, alone or among the output of whatever ran: who is
+// connected to whom by which means, which variables were set, what it warned of. Lines are read one by one;
+// what is kept is what differs, with the first line that says it. A value.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "import/byte_source.h"
+
+namespace gradwire {
+
+enum class Transport : std::uint8_t {
+  p2p,            // peer access: NVLink or PCIe, the log seldom says which
+  shared_memory,  // through host memory
+  network,
+  nvlink_network,  // NVLink between nodes (MNNVL)
+  unknown
+};
+
+// Something said, and where first.
+struct SaidInLog {
+  std::string text;
+  int line = 0;
+  int times = 0;
+};
+
+struct LoggedTransport {
+  Transport transport = Transport::unknown;
+  std::string via;  // "P2P/CUMEM", "SHM/direct/direct", "NET/IB/GDRDMA": without the number of the card
+  bool gpudirect = false;  // of the network: straight from the GPU's memory
+  int line = 0;
+  int times = 0;
+};
+
+struct LoggedRank {
+  int rank = 0;
+  std::string host;
+  std::optional<int> device;  // cudaDev
+  std::string bus;
+};
+
+struct NcclLog {
+  std::string file;
+  std::string version;  // "2.26.2"; empty: not said
+  int lines = 0, nccl_lines = 0;
+  std::optional<int> ranks, nodes, gpus_per_node;  // of the largest communicator
+  std::vector<LoggedTransport> transports;
+  std::map<std::string, SaidInLog> variables;      // NCCL_P2P_LEVEL: what it was set to
+  std::vector<SaidInLog> warnings;                 // NCCL WARN, without prefix
+  std::vector<SaidInLog> failures;                 // lines of others that say why a run died
+  std::optional<SaidInLog> blocked_p2p;            // "P2P is disabled between connected GPUs ..."
+  std::optional<int> p2p_chunk;                    // "P2P Chunksize set to ..."
+  std::set<std::string> path_types;                // of NCCL's graphs: "NVL/PIX"
+  std::optional<bool> nvls;                        // multicast: NVLink SHARP
+  SaidInLog network;                               // "Socket", "IB", "AWS Libfabric"
+  std::set<std::string> cards;                     // "mlx5_0", "hfi1_2"
+  std::vector<LoggedRank> places;                  // ranks whose place is known, first said first
+  std::vector<std::pair<int, int>> network_pairs;  // ranks connected by the network
+  std::set<std::string> hosts;
+  bool cut_lines = false;  // some line was too long and was read in part
+
+  const LoggedTransport* find(Transport) const;  // the first of that kind
+};
+
+NcclLog read_nccl_log(const std::filesystem::path&);  // throws ConfigError
+NcclLog read_nccl_log(ByteSource&, const std::string& name);
+
+}  // namespace gradwire

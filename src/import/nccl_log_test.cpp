@@ -1,0 +1,159 @@
+#include "import/nccl_log.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "import/environment.h"
+#include "import/machine_reports.h"
+#include "import/nccl_tests.h"
+#include "import/script.h"
+
+namespace gradwire {
+namespace {
+
+NcclLog log_of(std::string_view text) {
+  ByteSource source(text);
+  return read_nccl_log(source, "run.log");
+}
+
+TEST(NcclLog, tells_transports_of_every_version) {
+  const NcclLog log = log_of(
+      "NCCL version 2.7.8+cuda10.2\n"
+      "n0:1:2 [0] NCCL INFO Channel 00 : 0[1a000] -> 1[1c000] via P2P/IPC\n"
+      "n0:1:2 [0] NCCL INFO Channel 01 : 0[1a000] -> 1[1c000] via P2P/IPC\n"
+      "n0:1:2 [0] NCCL INFO Channel 00 : 1[8a000] -> 0[7000] via direct shared memory\n"
+      "n0:1:2 [0] NCCL INFO Channel 00/0 : 1[1] -> 0[0] via SHM/direct/direct\n"
+      "n0:1:2 [0] NCCL INFO Ring 00 : 3[160] -> 4[160] [send] via NET/AWS Libfabric/0\n"
+      "n0:1:2 [0] NCCL INFO Channel 00/0 : 7[7] -> 14[6] [send] via NET/IB/6(1)/GDRDMA\n");
+  EXPECT_EQ(log.version, "2.7.8");
+  ASSERT_EQ(log.transports.size(), 5u);
+  EXPECT_EQ(log.find(Transport::p2p)->times, 2);
+  EXPECT_EQ(log.find(Transport::shared_memory)->line, 4);
+  EXPECT_EQ(log.transports[3].via, "NET/AWS Libfabric");
+  EXPECT_EQ(log.transports[4].via, "NET/IB/GDRDMA");
+  EXPECT_TRUE(log.transports[4].gpudirect);
+  EXPECT_EQ(log.network_pairs.back(), std::pair(7, 14));
+}
+
+TEST(NcclLog, tells_places_variables_and_what_it_warned_of) {
+  const NcclLog log = log_of(
+      "\x1b[36m(worker)\x1b[0m box:7:9 [1] NCCL INFO NCCL_P2P_LEVEL set by environment to LOC\n"
+      "box:7:7 [1] NCCL INFO NCCL_IB_DISABLE set by environment to 1.\n"
+      "box:7:7 [1] NCCL INFO ncclCommInitRank comm 0xe5 rank 1 nranks 2 cudaDev 1 nvmlDev 1 busId 6000 "
+      "commId 0x1 - Init START\n"
+      "box:7:7 [1] NCCL INFO comm 0xe5 rank 1 nRanks 2 nNodes 1 localRanks 2 localRank 1 MNNVL 0\n"
+      "box:7:7 [1] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE [RO]; OOB eth0:1.2.3.4<0>\n"
+      "box:7:7 [1] NCCL INFO P2P Chunksize set to 524288\n"
+      "[2025-07-09 00:57:25] box:7:7 [1] graph/search.cc:1127 NCCL WARN Could not find a path for pattern 4\n"
+      "box:7:7 [1] NCCL INFO Pattern 4, crossNic 0, nChannels 12, bw 20.0/20.0, type NVL/PIX, sameChannels "
+      "1\n");
+  EXPECT_EQ(log.variables.at("NCCL_P2P_LEVEL").text, "LOC");
+  EXPECT_EQ(log.variables.at("NCCL_IB_DISABLE").text, "1");
+  EXPECT_EQ(log.nodes, 1);
+  EXPECT_EQ(log.ranks, 2);
+  EXPECT_EQ(log.cards, (std::set<std::string>{"mlx5_0", "mlx5_1"}));
+  EXPECT_EQ(log.p2p_chunk, 524288);
+  EXPECT_EQ(log.warnings.at(0).line, 7);
+  EXPECT_EQ(log.path_types.count("NVL/PIX"), 1u);
+  ASSERT_EQ(log.places.size(), 1u);
+  EXPECT_EQ(log.places[0].host, "box");
+  EXPECT_EQ(log.places[0].bus, "6000");
+}
+
+TEST(NcclLog, survives_garbage_and_refuses_another_programs_log) {
+  EXPECT_THROW(log_of("hello\nworld\n"), ConfigError);
+  EXPECT_THROW(log_of(""), ConfigError);
+  const std::string odd =
+      "NCCL INFO Channel ] -> [ via \nNCCL INFO  via\nNCCL INFO Channel 0 : [] -> via /\nNCCL INFO rank "
+      "99999999999999 busId\n" +
+      std::string(200000, 'x') + "\nNCCL WARN \xff\x1b[";
+  const NcclLog log = log_of(odd);
+  EXPECT_TRUE(log.cut_lines);
+  EXPECT_EQ(log.nccl_lines, 5);
+}
+
+TEST(Environment, is_read_from_env_exports_and_proc) {
+  EXPECT_EQ(parse_environment("A=1\nexport NCCL_DEBUG=\"INFO\"\n# C=2\nnot a pair\n", "e")
+                .variables.at("NCCL_DEBUG")
+                .text,
+            "INFO");
+  EXPECT_EQ(parse_environment(std::string_view("A=1\0B=2\0", 8), "e").variables.at("B").text, "2");
+}
+
+TEST(NcclTests, gives_busbw_by_size) {
+  const auto table = parse_nccl_tests(
+      "#  Rank  0 Group  0 Pid 1 on a device  0 [0000:06:00] NVIDIA H100 80GB HBM3\n"
+      "#  Rank  1 Group  0 Pid 1 on b device  0 [0000:06:00] NVIDIA H100 80GB HBM3\n"
+      "  1073741824     268435456     float     sum      -1    71024   15.12   15.12      0    70967   15.13 "
+      "  15.13      0\n"
+      "       65536         16384     float     sum    97.96    0.67    1.25  2e-07    97.36    0.67    1.26 "
+      " 2e-07\n",
+      "t");
+  EXPECT_EQ(table.ranks, 2);
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(table.rows[0].busbw_gbps, 15.12);
+  EXPECT_EQ(table.rows[0].time_us, 71024);
+  EXPECT_EQ(table.rows[1].busbw_gbps, 1.25);
+}
+
+TEST(MachineReports, count_nvlinks_and_lanes_and_see_acs) {
+  const auto links = parse_nvlink_status(
+      "GPU 0: NVIDIA GeForce RTX 3090 (UUID: GPU-1)\n\t Link 0: 14.062 GB/s\n\t Link 1: <inactive>\n\t Link "
+      "2: <inactive>\n",
+      "n");
+  ASSERT_EQ(links.gpus.size(), 1u);
+  EXPECT_EQ(links.gpus[0].active, 1);
+  EXPECT_EQ(links.gpus[0].inactive, 2);
+  EXPECT_EQ(links.gpus[0].line, 3);
+  const auto pci = parse_lspci(
+      "00:01.1 PCI bridge: AMD Starship Root Port\n\tCapabilities: x\n\t\tACSCtl:\tSrcValid+ TransBlk- "
+      "ReqRedir+ CmpltRedir+ UpstreamFwd+\n"
+      "65:00.0 VGA compatible controller: NVIDIA Corporation GA102 (rev a1)\n"
+      "\t\tLnkCap:\tPort #0, Speed 16GT/s, Width x16, ASPM L1\n\t\tLnkSta:\tSpeed 2.5GT/s (downgraded), "
+      "Width x8 (downgraded)\n",
+      "p");
+  ASSERT_EQ(pci.devices.size(), 2u);
+  EXPECT_TRUE(pci.devices[0].redirects);
+  EXPECT_TRUE(pci.devices[1].gpu);
+  EXPECT_EQ(pci.devices[1].width_now, 8);
+  EXPECT_EQ(pci.devices[1].width_most, 16);
+}
+
+TEST(NcclTests, takes_the_inspectors_lines_too) {
+  const auto table = parse_inspector(
+      "{\"header\": {\"rank\": 0, \"n_ranks\": 8}, \"coll_perf\": {\"coll\": \"AllReduce\", "
+      "\"coll_msg_size_bytes\": 1048576, "
+      "\"coll_exec_time_us\": 100, \"coll_busbw_gbs\": 18.3}}\nnot json\n{\"coll_perf\": {\"coll\": "
+      "\"Broadcast\"}}\n",
+      "i");
+  EXPECT_EQ(table.ranks, 8);
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_EQ(table.rows[0].busbw_gbps, 18.3);
+}
+
+TEST(MachineReports, read_lanes_from_nvidia_smi_q) {
+  const auto report = parse_smi_query(
+      "==============NVSMI LOG==============\n\nGPU 00000000:01:00.0\n    Product Name                       "
+      "   : NVIDIA GeForce RTX 4090\n"
+      "        GPU Link Info\n            PCIe Generation\n                Max                       : 4\n   "
+      "             Current                   : 1\n"
+      "            Link Width\n                Max                       : 16x\n                Current      "
+      "             : 8x\n",
+      "q");
+  ASSERT_EQ(report.devices.size(), 1u);
+  EXPECT_EQ(report.devices[0].width_most, 16);
+  EXPECT_EQ(report.devices[0].width_now, 8);
+}
+
+TEST(Script, leaves_out_comments_and_keeps_indents) {
+  const auto script = parse_script(
+      "import torch  # find_unused_parameters=True\nif x:\n    a = '#' + b\n    c = d // 2\n", "s.py");
+  ASSERT_EQ(script.lines.size(), 4u);
+  EXPECT_FALSE(script.has("find_unused"));
+  EXPECT_EQ(script.lines[2].text, "a = '#' + b");
+  EXPECT_EQ(script.lines[2].indent, 4);
+  EXPECT_EQ(script.lines[3].text, "c = d // 2");
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,30 @@
+// Bus bandwidth by size: the table that nccl-tests prints, or the lines of NCCL's inspector. Pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+
+namespace gradwire {
+
+struct NcclTestRow {
+  Bytes bytes = 0;
+  double time_us = 0, busbw_gbps = 0;  // out of place
+  int line = 0;
+};
+
+struct NcclTestTable {
+  std::string file;
+  int ranks = 0;    // lines "#  Rank  0 ..."; 0: not shown
+  std::string gpu;  // as those lines name it
+  std::vector<NcclTestRow> rows;
+};
+
+NcclTestTable parse_nccl_tests(std::string_view text, const std::string& name);
+
+// The same of NCCL's inspector plugin: JSON lines, of which its all-reduces are taken. Lines that are none are left out.
+NcclTestTable parse_inspector(std::string_view lines, const std::string& name);
+
+}  // namespace gradwire

@@ -1,0 +1,142 @@
+#include "import/profile_builder.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "import/communication_names.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kLongestName = 400, kMostNames = 1 << 20;
+
+bool same_word(std::string_view text, std::string_view small) {
+  return text.size() == small.size() &&
+         std::equal(text.begin(), text.end(), small.begin(),
+                    [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
+}
+
+bool is_any_of(std::string_view category, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(), [&](auto word) { return same_word(category, word); });
+}
+
+// By name alone, where a writer has no categories: spans that enclose operators.
+bool encloses(std::string_view name) {
+  return name.starts_with("ProfilerStep") || name.starts_with("Optimizer.") ||
+         name.starts_with("enumerate(DataLoader)") || name.starts_with("DistributedDataParallel.forward") ||
+         name.starts_with("## ") || is_backend_span(name);
+}
+
+bool is_copy_name(std::string_view name) {
+  return name.starts_with("Memcpy") || name.starts_with("Memset") || name.starts_with("Copy") ||
+         name.starts_with("[memory]") || name.starts_with("hipMemcpy");
+}
+
+ActivityKind gpu_kind(std::string_view name) {
+  if (is_communication_kernel(name)) return ActivityKind::communication;
+  return name.starts_with("Memcpy") || name.starts_with("Memset") ? ActivityKind::copy : ActivityKind::kernel;
+}
+
+ActivityKind host_kind(std::string_view name) {
+  return encloses(name) ? ActivityKind::annotation : ActivityKind::cpu_op;
+}
+
+Bytes call_bytes(const ProfileEvent& event) {
+  const bool typed = !event.type.empty();
+  const auto elements = typed ? std::max(event.in_elements, event.out_elements) : event.input_elements;
+  const int size = bytes_of_type(typed ? event.type : event.input_type);
+  return elements > 0 && elements < (std::int64_t{1} << 56) ? static_cast<Bytes>(elements) * size : 0;
+}
+
+bool tells_of_a_call(const ProfileEvent& event) {
+  if (!event.collective.empty()) return event.collective != "wait";
+  return event.input_elements > 0 && (is_backend_span(event.name) || event.name.starts_with("c10d::") ||
+                                      event.name == "record_param_comms");
+}
+
+}  // namespace
+
+std::optional<ActivityKind> activity_kind(const ProfileEvent& event) {
+  const auto category = event.category;
+  if (category.empty())
+    return event.process_text.starts_with("CUDA") ? gpu_kind(event.name) : host_kind(event.name);
+  if (is_any_of(category, {"kernel"}))  // whatever its name, if PyTorch says which collective it does
+    return event.collective.empty() ? gpu_kind(event.name) : ActivityKind::communication;
+  if (is_any_of(category, {"gpu_memcpy", "gpu_memset", "memcpy", "memset"})) return ActivityKind::copy;
+  if (is_any_of(category, {"cpu_op", "operator", "function"})) return host_kind(event.name);
+  if (is_any_of(category, {"user_annotation"})) return ActivityKind::annotation;
+  if (is_any_of(category, {"cuda_runtime", "cuda_driver", "runtime", "hip_runtime", "hip_driver", "driver",
+                           "xpu_runtime", "xpu_driver"}))
+    return ActivityKind::runtime;
+  if (is_any_of(category, {"concurrent_kernel", "gpu_op", "async"}))
+    return is_copy_name(event.name) ? ActivityKind::copy : gpu_kind(event.name);
+  return std::nullopt;
+}
+
+std::uint32_t ProfileBuilder::name_index(std::string_view name) {
+  name = name.substr(0, kLongestName);
+  if (const auto found = names_.find(name); found != names_.end()) return found->second;
+  if (profile_.names.size() >= kMostNames) return static_cast<std::uint32_t>(kMostNames - 1);
+  const auto index = static_cast<std::uint32_t>(profile_.names.size());
+  profile_.names.emplace_back(name);
+  names_.emplace(name, index);
+  return index;
+}
+
+std::int32_t ProfileBuilder::lane_index(std::int64_t process, std::int64_t thread) {
+  const auto [found, fresh] =
+      lanes_.try_emplace({process, thread}, static_cast<std::int32_t>(profile_.lanes.size()));
+  if (fresh) profile_.lanes.push_back({process, thread});
+  return found->second;
+}
+
+std::int32_t ProfileBuilder::add_call(const ProfileEvent& event) {
+  ProfiledCall call;
+  const auto said = event.collective.empty() ? event.name : event.collective;
+  const auto known = collective_of(said);
+  call.collective = std::string(known.empty() ? said : known);
+  call.bytes = call_bytes(event);
+  call.ranks = static_cast<int>(std::clamp<std::int64_t>(event.group_size, 0, 1 << 24));
+  call.group = std::string(event.group.substr(0, 64));
+  call.sequence = event.sequence;
+  call.external = event.external;
+  profile_.calls.push_back(std::move(call));
+  return static_cast<std::int32_t>(profile_.calls.size() - 1);
+}
+
+void ProfileBuilder::add(const ProfileEvent& event) {
+  if (event.phase != "X" || !event.begin) return;
+  const auto kind = activity_kind(event);
+  if (!kind) return;
+  Activity activity;
+  activity.begin = *event.begin;
+  activity.end = activity.begin + std::max<Nanoseconds>(0, event.duration);
+  activity.correlation = event.correlation;
+  activity.external = event.external;
+  activity.kind = *kind;
+  activity.name = name_index(event.name);
+  const bool gpu = on_gpu(*kind) && event.stream >= 0;
+  activity.lane = gpu ? lane_index(event.device, event.stream) : lane_index(event.process, event.thread);
+  if (tells_of_a_call(event)) activity.call = add_call(event);
+  profile_.activities.push_back(activity);
+}
+
+Profile ProfileBuilder::finish() {
+  auto& activities = profile_.activities;
+  constexpr Nanoseconds kMostBase = INT64_MAX / 2;
+  if (base_ > 0 && base_ < kMostBase)
+    for (Activity& activity : activities) {
+      activity.begin += base_;
+      activity.end += base_;
+    }
+  // Enclosing spans first where two begin together.
+  std::sort(activities.begin(), activities.end(), [](const Activity& a, const Activity& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+  });
+  link_calls(profile_);
+  return std::move(profile_);
+}
+
+int gpus_of_node(const Profile& profile) { return static_cast<int>(profile.gpus.size()); }
+
+}  // namespace gradwire

@@ -1,0 +1,47 @@
+// Gathers the events of a trace into a Profile: sorts out what is kept, gives names and lanes numbers, and at
+// the end links communication kernels to the calls that started them. One thread.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "import/profile.h"
+#include "import/profile_event.h"
+
+namespace gradwire {
+
+class ProfileBuilder {
+ public:
+  explicit ProfileBuilder(std::string file) { profile_.file = std::move(file); }
+
+  Profile& profile() { return profile_; }
+  void add(const ProfileEvent&);
+  void set_base(Nanoseconds base) { base_ = base; }  // added to every time at the end
+  Profile finish();
+
+ private:
+  struct NameHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+  std::uint32_t name_index(std::string_view name);
+  std::int32_t lane_index(std::int64_t process, std::int64_t thread);
+  std::int32_t add_call(const ProfileEvent&);
+
+  Profile profile_;
+  Nanoseconds base_ = 0;
+  std::unordered_map<std::string, std::uint32_t, NameHash, std::equal_to<>> names_;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int32_t> lanes_;
+};
+
+// What kind of activity an event is; nothing for what is not kept.
+std::optional<ActivityKind> activity_kind(const ProfileEvent&);
+
+// Gives every communication kernel without arguments of its own the call that started it: by equal external
+// id, by the operator around its launch, or, where all of that is missing, one after the other.
+void link_calls(Profile&);
+
+}  // namespace gradwire

@@ -1,0 +1,164 @@
+#include "import/read_all.h"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "import/byte_source.h"
+#include "import/read_profile.h"
+
+namespace gradwire {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kHeadBytes = 256 << 10, kMostFiles = 10000;
+constexpr std::size_t kMostText = 16 << 20, kMostDump = 64 << 20;
+constexpr int kDeepest = 4;
+
+std::vector<std::string> files_in(const fs::path& folder) {
+  std::vector<std::string> files;
+  std::error_code ignored;
+  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, ignored), end;
+  for (; entry != end && files.size() < kMostFiles; entry.increment(ignored)) {
+    if (entry.depth() >= kDeepest) entry.disable_recursion_pending();
+    if (entry->is_regular_file(ignored)) files.push_back(entry->path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+bool is_left_out(FileKind kind) {
+  return kind == FileKind::unknown || kind == FileKind::binary || kind == FileKind::empty ||
+         kind == FileKind::script;
+}
+
+ReadFile look_at(const std::string& path) {
+  ReadFile file{.file = path, .kind = FileKind::unknown, .problem = {}};
+  file.kind = kind_of(head_of(path, kHeadBytes));
+  return file;
+}
+
+std::vector<ReadFile> look_at_all(const std::vector<std::string>& paths) {
+  std::vector<ReadFile> files;
+  for (const std::string& path : paths) {
+    std::error_code ignored;
+    if (!fs::is_directory(path, ignored)) {
+      files.push_back(look_at(path));
+      continue;
+    }
+    for (const std::string& inside : files_in(path))
+      if (auto file = look_at(inside); !is_left_out(file.kind)) files.push_back(std::move(file));
+  }
+  return files;
+}
+
+// Every trace by the next thread that is free; what fails leaves its reason.
+std::vector<std::optional<Profile>> read_profiles(std::vector<ReadFile>& files) {
+  std::vector<std::optional<Profile>> profiles(files.size());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < files.size(); i = next++) {
+      if (files[i].kind != FileKind::profile) continue;
+      try {
+        profiles[i] = read_profile(files[i].file);
+      } catch (const std::exception& error) {
+        files[i].problem = error.what();
+      }
+    }
+  };
+  const auto traces =
+      std::count_if(files.begin(), files.end(), [](auto& file) { return file.kind == FileKind::profile; });
+  const auto others = std::min<std::ptrdiff_t>(traces, std::max(1u, std::thread::hardware_concurrency())) - 1;
+  std::vector<std::jthread> threads;
+  for (std::ptrdiff_t i = 0; i < others; ++i) threads.emplace_back(work);
+  work();
+  threads.clear();  // joins
+  return profiles;
+}
+
+// A text may hold several reports: a bug report has the matrix, the log and the environment in one.
+void read_text(const ReadFile& file, Gathered& gathered) {
+  const std::string text = read_unpacked(file.file, kMostText);
+  if (file.kind == FileKind::topo_matrix || (file.kind == FileKind::nccl_log && looks_like_matrix(text))) {
+    gathered.matrices.push_back({file.file, parse_matrix(text, file.file)});
+    gathered.machines.push_back(file.file);
+  }
+  if (file.kind == FileKind::nccl_tests || file.kind == FileKind::nccl_log)
+    if (auto table = parse_nccl_tests(text, file.file); !table.rows.empty())
+      gathered.tables.push_back(std::move(table));
+  if (file.kind == FileKind::environment) gathered.environments.push_back(parse_environment(text, file.file));
+  if (file.kind == FileKind::nvlink_status) gathered.nvlinks.push_back(parse_nvlink_status(text, file.file));
+  if (file.kind == FileKind::nccl_inspector) gathered.tables.push_back(parse_inspector(text, file.file));
+  if (file.kind == FileKind::smi_query) gathered.pci.push_back(parse_smi_query(text, file.file));
+  if (file.kind == FileKind::lspci) gathered.pci.push_back(parse_lspci(text, file.file));
+  if (file.kind == FileKind::script) gathered.scripts.push_back(parse_script(text, file.file));
+}
+
+bool is_small_text(const ReadFile& file) {
+  switch (file.kind) {
+    case FileKind::topo_matrix:
+    case FileKind::nccl_tests:
+    case FileKind::environment:
+    case FileKind::nvlink_status:
+    case FileKind::lspci:
+    case FileKind::smi_query:
+    case FileKind::nccl_inspector:
+    case FileKind::script:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// A log may be as long as it likes; what else is in it is looked for only where it is short.
+void read_log(const ReadFile& file, Gathered& gathered) {
+  gathered.logs.push_back(read_nccl_log(file.file));
+  std::error_code ignored;
+  if (fs::file_size(file.file, ignored) > kMostText) return;
+  try {
+    read_text(file, gathered);
+  } catch (const ConfigError&) {  // half a matrix in a log is no reason to leave out the log
+  }
+}
+
+std::string refusal(const ReadFile& file) {
+  if (file.kind == FileKind::perfetto)
+    return file.file +
+           ": a Perfetto trace (protobuf); export JSON instead: prof.export_chrome_trace(\"trace.json\")";
+  return fmt::format("{}: this is {}", file.file, words_for(file.kind));
+}
+
+void read_other(ReadFile& file, Gathered& gathered) {
+  try {
+    if (file.kind == FileKind::timeline) gathered.timelines.push_back({file.file, read_timeline(file.file)});
+    if (file.kind == FileKind::nccl_xml) gathered.machines.push_back(file.file);
+    if (file.kind == FileKind::nccl_log) read_log(file, gathered);
+    if (is_small_text(file)) read_text(file, gathered);
+    if (file.kind == FileKind::flight_recorder)
+      gathered.dumps.push_back(parse_flight_dump(read_unpacked(file.file, kMostDump), file.file));
+  } catch (const ConfigError& error) {
+    file.problem = error.what();
+  }
+  if (file.kind == FileKind::perfetto || file.kind == FileKind::unknown || file.kind == FileKind::binary ||
+      file.kind == FileKind::empty)
+    file.problem = refusal(file);
+}
+
+}  // namespace
+
+Gathered read_all(const std::vector<std::string>& paths) {
+  Gathered gathered;
+  gathered.files = look_at_all(paths);
+  auto profiles = read_profiles(gathered.files);
+  for (std::size_t i = 0; i < profiles.size(); ++i) {
+    if (profiles[i]) gathered.profiles.push_back(std::move(*profiles[i]));
+    read_other(gathered.files[i], gathered);
+  }
+  return gathered;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,57 @@
+// Any mix of files in any order, and folders of them, read into what they are. Traces are read side by side,
+// one thread a processor. Values out.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "import/environment.h"
+#include "import/file_kind.h"
+#include "import/flight_recorder.h"
+#include "import/machine_reports.h"
+#include "import/nccl_log.h"
+#include "import/nccl_tests.h"
+#include "import/profile.h"
+#include "import/script.h"
+#include "topo/import/matrix.h"
+#include "trace/timeline.h"
+
+namespace gradwire {
+
+struct NamedTimeline {
+  std::string file;
+  Timeline timeline;
+};
+
+struct MatrixReport {
+  std::string file;
+  TopoMatrix matrix;
+};
+
+struct ReadFile {
+  std::string file;
+  FileKind kind = FileKind::unknown;
+  std::string problem;  // why it could not be used; empty: it was
+};
+
+struct Gathered {
+  std::vector<ReadFile> files;  // all that were looked at
+  std::vector<Profile> profiles;
+  std::vector<NamedTimeline> timelines;
+  std::vector<NcclLog> logs;
+  std::vector<MatrixReport> matrices;
+  std::vector<EnvironmentFile> environments;
+  std::vector<NcclTestTable> tables;
+  std::vector<NvlinkReport> nvlinks;
+  std::vector<PciReport> pci;
+  std::vector<ScriptFile> scripts;
+  std::vector<FlightDump> dumps;
+  std::vector<std::string> machines;  // files that describe one: nvidia-smi topo -m, NCCL's XML
+};
+
+// A file that can't be used has its reason in `files`; one that does not exist throws ConfigError. In a folder,
+// and in folders in it, files of no known kind are passed over.
+Gathered read_all(const std::vector<std::string>& paths);
+
+}  // namespace gradwire

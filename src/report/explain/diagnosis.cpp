@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "report/explain/explain.h"
+
+namespace gradwire {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string cost_words(const Finding& finding) {
+  if (!finding.cost_ms)
+    return "can't be said from this" +
+           (finding.cost_note.empty() ? std::string(": give a trace too") : ": " + finding.cost_note);
+  return fmt::format("{:.1f} ms a step{}", *finding.cost_ms,
+                     finding.cost_note.empty() ? "" : " (" + finding.cost_note + ")");
+}
+
+void add_finding(Report& report, const Finding& finding, std::size_t number) {
+  report.add(Sentence{fmt::format("{:>2}. {} [{}, {}, {}]", number, printable(finding.what), finding.rule,
+                                  to_string(finding.severity), to_string(finding.sure)),
+                      "", "    "},
+             Sentence{"seen   " + printable(finding.evidence), "    ", "           "},
+             Sentence{"costs  " + cost_words(finding), "    ", "           "},
+             Sentence{"mend   " + printable(finding.fix), "    ", "           "});
+}
+
+Sentence hint_sentence(const Finding& hint) {
+  return {fmt::format("- {} ({}): {}", printable(hint.what), printable(hint.evidence), printable(hint.fix)),
+          "  ", "    "};
+}
+
+Json finding_json(const Finding& finding) {
+  return {{"rule", finding.rule},
+          {"severity", to_string(finding.severity)},
+          {"sure", to_string(finding.sure)},
+          {"what", finding.what},
+          {"evidence", finding.evidence},
+          {"cost_ms", finding.cost_ms ? Json(*finding.cost_ms) : Json(nullptr)},
+          {"cost_note", finding.cost_note},
+          {"fix", finding.fix}};
+}
+
+Json findings_json(const std::vector<Finding>& findings) {
+  Json list = Json::array();
+  for (const Finding& finding : findings) list.push_back(finding_json(finding));
+  return list;
+}
+
+Json diagnosis_json(const Diagnosis& diagnosis) {
+  return {{"findings", findings_json(diagnosis.findings)},
+          {"hints", findings_json(diagnosis.hints)},
+          {"nvlink",
+           {{"present", to_string(diagnosis.nvlink.present)},
+            {"used", to_string(diagnosis.nvlink.used)},
+            {"why", diagnosis.nvlink.why}}},
+          {"looked_at", diagnosis.looked_at},
+          {"left_out", diagnosis.left_out}};
+}
+
+}  // namespace
+
+Report diagnosis_report(const Diagnosis& diagnosis) {
+  Report report;
+  report.data = diagnosis_json(diagnosis);
+  if (diagnosis.findings.empty())
+    report.add(Sentence{
+        fmt::format("Nothing wrong was found. Looked at: {}.", join(diagnosis.looked_at, ", ")), "", "  "});
+  for (std::size_t i = 0; i < diagnosis.findings.size(); ++i)
+    add_finding(report, diagnosis.findings[i], i + 1);
+  const NvlinkAnswer& nvlink = diagnosis.nvlink;
+  report.add(Gap{}, Sentence{fmt::format("NVLink: present {}, used {}: {}.", to_string(nvlink.present),
+                                         to_string(nvlink.used), nvlink.why),
+                             "", "  "});
+  if (!diagnosis.hints.empty()) report.add(Gap{}, Sentence{"Not proved, but worth a look:"});
+  for (const Finding& hint : diagnosis.hints) report.add(hint_sentence(hint));
+  if (!diagnosis.left_out.empty()) report.add(Gap{});
+  for (const std::string& file : diagnosis.left_out)
+    report.add(Sentence{"left out: " + printable(file), "  ", "            "});
+  return report;
+}
+
+}  // namespace gradwire
