@@ -48,14 +48,7 @@ std::vector<Record> read_all(const std::vector<std::string>& files, std::vector<
 std::string fitted(std::span<const Record> records) {
   const std::vector<PreparedRecord> all = prepare(records);
   if (all.empty()) throw ConfigError("--fit needs records of collectives");
-  return "# Written by `gradwire validate FILE --fit`: natural logarithms of factors on what the rules of "
-         "the NCCL model say\n"
-         "# (src/predict/nccl/terms.cpp), by class of machine; `fitted_on` names the groups of records each "
-         "rests on. Factors\n"
-         "# of all classes a machine belongs to multiply. `ramp` applies between small and large buffers, at "
-         "the knots of\n"
-         "# kRampKnots; `expected_error` is what cross-validation over platforms found.\n" +
-         calibration_yaml(calibrate(all));
+  return calibration_yaml(calibrate(all));
 }
 
 int run_validate(const ValidateFlags& flags) {

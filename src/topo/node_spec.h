@@ -53,6 +53,7 @@ struct NodeSpec {
   std::optional<CpuMaker> cpu;
   std::string cpu_model;  // id as in presets/cpus.yaml; empty: usual for maker and PCIe generation
   std::optional<PcieLayout> pcie;
+  bool pcie_assumed = false;  // the layout is the usual one: nobody stated it
   std::optional<TopoMatrix>
       matrix;  // wins over the layout and over intra, except that pcie leaves its NVLinks out
   std::vector<int> gpu_indices;  // as in the matrix, in rank order

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -39,6 +41,31 @@ class WhatIf {
   const StepOptions& options_;
   const StepModel& model_;
 };
+
+bool slots_assumed(const Contender& contender) {
+  return contender.machine.node.pcie_assumed && contender.machine.node.pcie->gpus_per_switch == 0 &&
+         contender.machine.nodes == 1 && contender.wires.ranks > 2;
+}
+
+// The same machine with two cards behind each PCIe switch, as many boxes have them.
+Contender behind_switches(const Contender& contender, const StepOptions& options, Bytes of_bytes) {
+  NodeSpec node = contender.machine.node;
+  node.pcie->gpus_per_switch = node.pcie->gpus_per_bridge = 2;
+  Contender other = contender;
+  other.machine = build_machine(node);
+  other.wires = wires_for(other.machine, options, of_bytes);
+  return other;
+}
+
+// What the answer would be if slots that nobody stated were behind switches; absent where they were stated.
+std::optional<double> gain_behind_switches(const Contender& better, const Contender& worse,
+                                           const StepOptions& options, const WhatIf& what_if) {
+  if (!slots_assumed(better) || !slots_assumed(worse) || options.backend != "nccl") return std::nullopt;
+  const Bytes bytes = std::min(worse.estimate.gradient_bytes, options.buckets.rest);
+  auto fast = behind_switches(better, options, bytes);
+  fast.machine.gpu = worse.machine.gpu;  // both compute alike: the link's part is asked for
+  return what_if.step(behind_switches(worse, options, bytes), 1) / what_if.step(fast, 1);
+}
 
 double spread_of(const Wires& wires) {
   return wires.doubt.total() > 0 ? wires.doubt.total() : wires.relative_error / kEightOfTen;
@@ -163,14 +190,21 @@ Answer judge(const Workload& workload, const Contender& better, const Contender&
                                   : estimate_step(workload, worse.machine.gpu, better.wires, options, model);
   answer.count = double(better.wires.ranks) / worse.wires.ranks;
   const auto gain = [&](const Contender& one) { return gain_if_host_hides(workload, one, options, model); };
-  answer.link = link_effect(rewired, worse, same_way(rewired, worse) ? 1 : gain(rewired) / gain(worse),
-                            link_range(rewired, worse, WhatIf(workload, options, model)));
+  const WhatIf what_if(workload, options, model);
+  auto range = link_range(rewired, worse, what_if);
+  const auto switched = gain_behind_switches(better, worse, options, what_if);
+  if (switched) range.move(*switched / (what_if.step(worse, 1) / what_if.step(rewired, 1)));
+  answer.link =
+      link_effect(rewired, worse, same_way(rewired, worse) ? 1 : gain(rewired) / gain(worse), range);
   if (!answer.alike) answer.gpu = gpu_effect(better, rewired, model);
   static_cast<Effect&>(answer) = product(answer.count, answer.gpu, answer.link);
   answer.verdict = verdict_of(answer);
   answer.certain = is_certain(answer);
   answer.sure = how_sure(answer);
   answer.reason = reason_of(answer, better, {rewired, worse});
+  if (switched && std::abs(*switched / answer.link.speedup - 1) > kMatters)
+    answer.reason +=
+        fmt::format("; slots are assumed, with two cards behind each PCIe switch {:.2f}x", *switched);
   answer.sentence = sentence_of(workload, answer);
   return answer;
 }

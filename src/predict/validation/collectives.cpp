@@ -250,9 +250,11 @@ Calibration calibrate(std::span<const PreparedRecord> all) {
     auto& open = calibration.unexplained[key.first];
     (key.second ? open.from_1mb : open.below_1mb) = left_open(of);
   }
-  for (auto& [scope, open] : calibration.unexplained)  // a class measured on one side only
-    for (double Unexplained::*side : {&Unexplained::below_1mb, &Unexplained::from_1mb})
-      if (open.*side == 0) open.*side = calibration.unexplained.at("all").*side;
+  const Unexplained all_classes = calibration.unexplained.at("all");
+  for (auto& [scope, open] : calibration.unexplained) {  // a class measured on one side only
+    if (!residuals.contains({scope, false})) open.below_1mb = all_classes.below_1mb;
+    if (!residuals.contains({scope, true})) open.from_1mb = all_classes.from_1mb;
+  }
   return calibration;
 }
 

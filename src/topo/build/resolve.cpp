@@ -145,6 +145,7 @@ PcieLayout usual_layout(const ResolvedNode& node) {
 void resolve_layout(ResolvedNode& node) {
   if (node.spec.pcie || node.spec.matrix) return;
   node.spec.pcie = usual_layout(node);
+  node.spec.pcie_assumed = true;
   if (node.total_gpus > 1)
     node.notes.emplace_back("the PCIe tree is not stated: taken as usual for such nodes");
 }
