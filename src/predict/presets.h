@@ -5,7 +5,7 @@
 
 namespace gradwire {
 
-// "calibration.yaml", "collectives.jsonl"; throws Error if there is no such file.
+// "nccl.yaml", "collectives.jsonl"; throws Error if there is no such file.
 std::string_view predict_preset_text(std::string_view file);
 
 }  // namespace gradwire
