@@ -3,7 +3,7 @@
 # is the shared libraries, as they are used to, unless they set GRADWIRE_STATIC.
 #   gradwire_library(NAME PACKAGE): the target GradwireLibrary::NAME is libNAME of that package of pkg-config.
 find_package(Threads REQUIRED)
-find_package(fmt REQUIRED)  # its headers alone: fmt::fmt-header-only
+find_package(fmt REQUIRED)
 find_package(PkgConfig REQUIRED)
 
 function(gradwire_library name package)
@@ -22,6 +22,16 @@ function(gradwire_library name package)
     target_link_libraries(GradwireLibrary::${name} INTERFACE PkgConfig::GRADWIRE_${name})
   endif()
 endfunction()
+
+# fmt has no archive in Debian: its headers can do without, at a few seconds a file.
+if(NOT TARGET GradwireLibrary::fmt)
+  add_library(GradwireLibrary::fmt INTERFACE IMPORTED GLOBAL)
+  if(GRADWIRE_STATIC)
+    target_link_libraries(GradwireLibrary::fmt INTERFACE fmt::fmt-header-only)
+  else()
+    target_link_libraries(GradwireLibrary::fmt INTERFACE fmt::fmt)
+  endif()
+endif()
 
 gradwire_library(sodium libsodium)
 gradwire_library(yaml-cpp yaml-cpp)
