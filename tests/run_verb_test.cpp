@@ -174,7 +174,9 @@ TEST_P(Stray, launchers_are_refused_and_change_nothing) {
   const Fd door(::open(fifo.c_str(), O_RDWR));
   ASSERT_EQ(::write(door.get(), "go\ngo\n", 6), 6);
   EXPECT_EQ(first.finish(), 0) << first.text();
-  if (two) EXPECT_EQ(second->finish(), 0) << second->text();
+  if (two) {
+    EXPECT_EQ(second->finish(), 0) << second->text();
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
