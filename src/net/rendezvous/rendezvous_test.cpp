@@ -225,7 +225,7 @@ TEST(Leave, names_a_rank_that_does_not_come_in_time) {
   larger.size = 2;
   larger.timeout = 0.01;
   EXPECT_THAT([&] { leave(larger); },
-              ThrowsMessage<Timeout>(HasSubstr("rank 0 has ended its work and waited 10.0 ms for rank 1")));
+              ThrowsMessage<Timeout>(HasSubstr("rank 0 has ended its work and waited 10 ms for rank 1")));
 }
 
 TEST(Cookie, is_made_once_and_kept_private) {

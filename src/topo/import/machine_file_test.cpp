@@ -73,7 +73,7 @@ TEST(MachineFile, what_is_wrong_is_named_with_its_line_and_what_would_be_right) 
   EXPECT_THAT(yaml_error("id: x\ngpuz: 4\n"),
               AllOf(HasSubstr("line 2"), HasSubstr("no 'gpuz' here"), HasSubstr("gpus")));
   EXPECT_THAT(yaml_error("id: x\nid: y\n"), HasSubstr("'id' is there twice"));
-  EXPECT_THAT(yaml_error("gpu: a40\n"), HasSubstr("'id' is missing"));
+  EXPECT_THAT(yaml_error("machines: [{gpu: a40}]\n"), HasSubstr("'id' is missing"));
   EXPECT_THAT(yaml_error("id: x\nintra: magic\n"), HasSubstr("nvswitch, nvlink-mesh, nvlink-pairs or pcie"));
   EXPECT_THAT(yaml_error("id: x\np2p: 3\n"), HasSubstr("true or false"));
   EXPECT_THAT(yaml_error("id: x\npcie: [1, 2]\n"),
