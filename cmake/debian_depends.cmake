@@ -33,8 +33,8 @@ if(NOT depends)
 endif()
 list(JOIN depends ", " CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS)
 
-# hwloc is small and shows this machine; a backend is for those who run ranks with it.
-module_packages(recommends hwloc)
+# hwloc shows this machine and simdjson reads traces, and both are small; a backend is for those who run ranks with it.
+module_packages(recommends hwloc simdjson)
 list(JOIN recommends ", " CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS)
 module_packages(suggests gloo mpi mpich nccl)
 list(APPEND suggests gradwire-train openmpi-bin mpich)
