@@ -129,18 +129,17 @@ TEST(RunVerb, takes_a_rank_that_is_killed_after_its_work_for_one_that_has_ended_
                                 Not(HasSubstr("restart"))));
 }
 
-TEST(RunVerb, names_a_rank_that_dies_before_it_has_joined_to_all_that_wait_for_it) {
+TEST(RunVerb, names_a_rank_that_dies_before_it_has_joined_to_who_waits_for_it) {
   auto run = gradwire_run({"-n", "3", "--", "sh", "-c",
                            "trap '' TERM; [ $RANK != 1 ] || kill -KILL $$; exec \"$0\" meet", kRank});
   EXPECT_EQ(run.finish(), 128 + SIGKILL) << run.text();
-  for (const char* rank : {"[0] ", "[2] "})
-    EXPECT_THAT(run.text(), HasSubstr(rank + std::string("rank 1 is lost: it was killed by SIGKILL")));
+  EXPECT_THAT(run.text(), HasSubstr("] rank 1 is lost: it was killed by SIGKILL"));
 }
 
 TEST(RunVerb, names_a_rank_that_is_stopped_at_the_end) {
   auto run = gradwire_run({"-n", "2", "--timeout", "1", "--", kRank, "stop-late", "1"});
   EXPECT_EQ(run.finish(), 1) << run.text();
-  EXPECT_THAT(run.text(), HasSubstr("rank 0 has ended its work and waited 1.00 s for rank 1 to end its own"));
+  EXPECT_THAT(run.text(), HasSubstr("rank 0 has ended its work and waited 1 s for rank 1 to end its own"));
 }
 
 class Stray : public testing::TestWithParam<std::pair<std::vector<std::string>, std::string>> {};
@@ -199,7 +198,7 @@ TEST(RunVerb, gives_up_on_a_launcher_that_is_stopped) {
   second.expect("ready");
   second.signal(SIGSTOP);
   EXPECT_EQ(first.finish(), 1) << first.text();
-  EXPECT_THAT(first.text(), HasSubstr("the launcher of node 1 has been silent for 2.00 s"));
+  EXPECT_THAT(first.text(), HasSubstr("the launcher of node 1 has been silent for 2 s"));
 }
 
 TEST(RunVerb, ranks_do_not_outlive_a_launcher_that_is_killed) {
