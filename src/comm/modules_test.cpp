@@ -19,7 +19,9 @@ using testing::HasSubstr;
 std::string error_without_modules(const std::string& backend) {
   const TempDir empty;
   ::setenv("GRADWIRE_MODULES", empty.path().c_str(), 1);
-  const std::string error = error_of([&] { make_communicator(World{}, backend); });
+  World alone;
+  alone.store = std::make_shared<MemoryStore>();
+  const std::string error = error_of([&] { make_communicator(alone, backend); });
   ::unsetenv("GRADWIRE_MODULES");
   return error;
 }
