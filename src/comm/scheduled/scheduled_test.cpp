@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <functional>
+#include <latch>
 #include <random>
 
 #include "base/error.h"
@@ -120,9 +121,11 @@ TEST_P(Scheduled, shows_both_sides_to_ranks_that_disagree) {
 }
 
 TEST_P(Scheduled, names_the_call_in_which_a_rank_was_lost) {
-  const auto outcomes = run_group(3, {}, [](Collectives& group) {
+  std::latch first_call(3);  // who leaves earlier is lost in the first
+  const auto outcomes = run_group(3, {}, [&](Collectives& group) {
     Data data(4000);
     run_call(group, all_reduce(data, DType::f32), 1);
+    first_call.arrive_and_wait();
     if (group.rank() != 2) run_call(group, all_reduce(data, DType::f32), 2);
   });
   for (const Rank rank : {0, 1}) {
