@@ -27,11 +27,11 @@ if(GRADWIRE_SANITIZE)
   target_link_options(gradwire_flags INTERFACE -fsanitize=${GRADWIRE_SANITIZE})
 endif()
 
-# gradwire_layer(NAME SOURCES ... HEADERS ... USES layers-and-libraries ... [INTERNAL])
+# gradwire_layer(NAME SOURCES ... HEADERS ... USES layers-and-libraries ... [INTERNAL] [BRIEF])
 # One folder of src/ as the library gradwire::NAME. Its headers are installed, and each must compile alone. INTERNAL: it is
-# not installed, because it reaches users as a module.
+# not installed, because it reaches users as a module. BRIEF: what it does takes moments, so that compiling it may be quick.
 function(gradwire_layer name)
-  cmake_parse_arguments(arg "INTERNAL" "" "SOURCES;HEADERS;USES;PRIVATE" ${ARGN})
+  cmake_parse_arguments(arg "INTERNAL;BRIEF" "" "SOURCES;HEADERS;USES;PRIVATE" ${ARGN})
   add_library(gradwire_${name} STATIC ${arg_SOURCES})
   add_library(gradwire::${name} ALIAS gradwire_${name})
   target_sources(gradwire_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${arg_HEADERS})
@@ -39,6 +39,9 @@ function(gradwire_layer name)
     EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON VERIFY_INTERFACE_HEADER_SETS ON)
   target_compile_features(gradwire_${name} PUBLIC cxx_std_20)
   target_link_libraries(gradwire_${name} PUBLIC ${arg_USES} PRIVATE $<BUILD_INTERFACE:gradwire_flags> ${arg_PRIVATE})
+  if(arg_BRIEF)
+    target_compile_options(gradwire_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
   if(NOT arg_INTERNAL)
     install(TARGETS gradwire_${name} EXPORT GradwireTargets ARCHIVE FILE_SET HEADERS DESTINATION include/gradwire)
   endif()
@@ -46,10 +49,13 @@ endfunction()
 
 # gradwire_module(NAME SOURCES ... USES ...)
 # A part that needs a library not everybody has, as lib/gradwire/libgradwire-NAME.so: see base/module.h. It shows nothing
-# but its entry and keeps to its own copy of what it uses of Gradwire.
+# but its entry and keeps to its own copy of what it uses of Gradwire. No program waits for it; the target gradwire_modules
+# is all of them.
+add_custom_target(gradwire_modules ALL)
 function(gradwire_module name)
   cmake_parse_arguments(arg "" "" "SOURCES;USES" ${ARGN})
   set(target gradwire_module_${name})
+  add_dependencies(gradwire_modules ${target})
   add_library(${target} MODULE ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/src/base/module_version.cpp)
   target_compile_definitions(${target} PRIVATE GRADWIRE_VERSION="${PROJECT_VERSION}")
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
@@ -81,6 +87,7 @@ function(gradwire_test name)
   string(REPLACE ";" "\\;" labels "${arg_LABELS}") # a list in a list
   gtest_discover_tests(${name} TEST_PREFIX "${name}: " DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS "${labels}" TIMEOUT ${arg_TIMEOUT})
+  add_dependencies(${name} gradwire_modules)
   if("train" IN_LIST arg_LABELS)
     add_dependencies(train_tests ${name})
   endif()
