@@ -47,8 +47,7 @@ TEST(TwoNodes, measure_collectives_between_them) {
   std::string text;
   const auto line = fmt::format(
       "RANK=$HOST WORLD_SIZE=2 MASTER_PORT=29500 exec {} bench all_reduce --backend tcp,gloo --sizes 4,64K "
-      "--rounds 2 "
-      "--sample-time 1ms --json",
+      "--rounds 2 --sample-time 1ms --trust-network --json",
       GRADWIRE_PROGRAM);
   if (!run_on_two_hosts(line, text)) return;
   EXPECT_THAT(text,

@@ -1,8 +1,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -201,6 +202,10 @@ void add_bench_verb(CLI::App& app, int& exit_code) {
   verb->add_option("--timeout", flags->timeout, "give up on a wait after this long")->capture_default_str();
   verb->add_option("--interface", flags->interface,
                    "where network backends listen: a name, an address or a CIDR");
+  verb->add_flag_callback(
+      "--trust-network",
+      [] { ::setenv("GRADWIRE_TRUST_NETWORK", "1", 1); },  // for the ranks, which inherit it
+      "let gloo, which proves nothing, listen beyond loopback");
   verb->add_flag("--limit", flags->limit, "also measure the machine's own limit (all_reduce, f32, sum)");
   verb->add_option("--versus", flags->versus, "compare this backend with the fastest other at each size");
   verb->add_option("--against", flags->against, "with --versus: only these others count, as in gloo");

@@ -52,6 +52,8 @@ void add_launch_flags(CLI::App& verb, LaunchFlags& flags, const std::string& pro
   verb.add_option("--master", flags.master, "HOST:PORT on node 0 that all nodes reach");
   verb.add_option("--secret-file", flags.secret_file, "holds the nodes' common secret (or GRADWIRE_SECRET)");
   verb.add_option("--interface", flags.interface, "where ranks listen: a name, an address or a CIDR");
+  verb.add_flag("--trust-network", flags.trust_network,
+                "let gloo, which proves nothing, listen beyond loopback");
   verb.add_option("--log-dir", flags.log_dir, "write each rank's output to rank-N.log in this directory");
   verb.add_option("--max-restarts", flags.max_restarts, "start anew after a failure, so many times")
       ->capture_default_str();
@@ -68,6 +70,7 @@ LaunchOptions launch_options(const LaunchFlags& flags) {
   options.node = flags.node;
   options.max_restarts = flags.max_restarts;
   options.interface = flags.interface;
+  if (flags.trust_network) options.environment["GRADWIRE_TRUST_NETWORK"] = "1";
   options.secret = secret_of(flags, options.environment);
   options.timeout = flags.timeout.empty() ? read_timeout(options.environment) : parse_seconds(flags.timeout);
   if (!flags.grace.empty()) options.group.grace = options.group.interrupt_grace = parse_seconds(flags.grace);

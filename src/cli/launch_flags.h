@@ -12,6 +12,7 @@ namespace gradwire {
 struct LaunchFlags {
   int ranks = 1, nodes = 1, node = 0, max_restarts = 0;
   std::string master, secret_file, interface, log_dir, timeout, grace;
+  bool trust_network = false;
 };
 
 // `program` is what each node runs: "gradwire run".

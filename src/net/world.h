@@ -27,6 +27,8 @@ struct World {
   std::string secret;  // what ranks prove to each other; never sent
   // Where transports listen: an interface's name, an address or a CIDR; loopback when empty.
   std::string interface;
+  // Backends whose connections prove nothing may listen beyond loopback: somebody answered for the network.
+  bool trusts_network = false;
   Seconds timeout = 300;         // of every wait, unless a call says otherwise
   std::shared_ptr<Store> store;  // one that all ranks of this world see
 

@@ -3,8 +3,8 @@
 // Gloo moves bytes in a thread of its own; an object here belongs to one thread at a time, except cancel().
 // Reductions are computed by our kernels, which Gloo lacks for some types. After an exception Gloo's
 // connections are closed and every later call throws. Ranks find each other through the world's store and
-// listen on its interface; Gloo itself proves nothing to its peers, so a network that others can reach is the
-// caller's choice.
+// listen on its interface; Gloo itself proves nothing to its peers, so beyond loopback it wants a world that
+// trusts its network.
 #pragma once
 
 #include <memory>

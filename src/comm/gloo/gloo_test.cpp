@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
 #include "base/error.h"
 #include "comm/collectives_conformance.h"
+#include "net/address/interface.h"
 #include "support/run_ranks.h"
 
 namespace gradwire {
@@ -200,6 +202,25 @@ TEST(GlooFaults, tell_all_when_one_rank_has_no_such_interface) {
   for (const Rank rank : {0, 2}) {
     EXPECT_THAT(outcomes[rank].text, HasSubstr("rank 1")) << describe(outcomes[rank]);
     EXPECT_THAT(outcomes[rank].text, HasSubstr("no-such-interface"));
+  }
+}
+
+TEST(GlooFaults, refuse_a_network_that_nobody_answers_for) {
+  const auto interfaces = list_interfaces();
+  const auto wide = std::ranges::find_if(
+      interfaces, [](const Interface& one) { return one.up && !one.address.is_loopback(); });
+  if (wide == interfaces.end()) GTEST_SKIP() << "this machine has no address beyond loopback";
+  for (const bool trusted : {false, true}) {
+    const auto outcomes = run_threads(2, [&](World world) {
+      world.interface = wide->address.host();
+      world.trusts_network = trusted;
+      make_gloo(world);
+    });
+    if (trusted) {
+      expect_all_ok(outcomes);
+    } else {
+      for (const auto& outcome : outcomes) EXPECT_THAT(outcome.text, HasSubstr("--trust-network"));
+    }
   }
 }
 

@@ -65,8 +65,15 @@ std::chrono::milliseconds timeout_of(const World& world) {
 }
 
 std::shared_ptr<gloo::transport::Device> make_device(const World& world) {
+  const SocketAddress address = choose_address(world.interface);
+  // Gloo takes whoever connects first for a peer: a stranger could end the job, or join it.
+  if (!address.is_loopback() && !world.trusts_network)
+    throw ConfigError(fmt::format(
+        "gloo would listen on {} and believe whoever connects: take tcp or shm+tcp, whose ranks prove "
+        "themselves, or --trust-network (GRADWIRE_TRUST_NETWORK=1) where nobody else reaches it",
+        address.host()));
   gloo::transport::tcp::attr attributes;
-  attributes.hostname = choose_address(world.interface).host();
+  attributes.hostname = address.host();
   return gloo::transport::tcp::CreateDevice(attributes);
 }
 

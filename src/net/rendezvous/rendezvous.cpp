@@ -128,6 +128,7 @@ World join(const std::string& url, const JoinOptions& options) {
   world.rank = placement.rank;
   world.size = placement.size;
   world.timeout = options.timeout.value_or(read_timeout(options.environment));
+  world.trusts_network = find_variable(options.environment, "GRADWIRE_TRUST_NETWORK").value_or("") == "1";
   world.interface = options.interface.empty()
                         ? find_variable(options.environment, "GRADWIRE_INTERFACE").value_or("")
                         : options.interface;

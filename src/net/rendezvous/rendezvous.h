@@ -6,7 +6,8 @@
 //                                  the secret, to a file that only the user can read and that goes
 //                                  with the World
 //
-// In all of them GRADWIRE_TIMEOUT and GRADWIRE_INTERFACE count where the options say nothing. Without an
+// In all of them GRADWIRE_TIMEOUT and GRADWIRE_INTERFACE count where the options say nothing, and
+// GRADWIRE_TRUST_NETWORK=1. Without an
 // interface ranks listen on loopback when that is where the store is, else on the address that leads to it.
 //
 // A World keeps its store alive, and on the rank that hosts it the server too. Ranks that end without leave()
