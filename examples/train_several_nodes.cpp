@@ -25,8 +25,7 @@ int main(int argc, char** argv) {
   torch::optim::Adam optimizer(ddp.parameters(), torch::optim::AdamOptions(1e-2));
 
   gradwire::Recorder recorder;  // to see where the time of a step goes
-  gradwire::StepTrace trace(recorder);
-  ddp.set_trace(&trace);
+  ddp.set_trace(&recorder);
   gradwire::seed_rank(1, world.rank);
   for (int step = 0; step < 30; ++step) {
     recorder.set_step(step);

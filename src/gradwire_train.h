@@ -4,11 +4,11 @@
 
 #include "gradwire.h"
 #include "trace/breakdown.h"
+#include "trace/recorder.h"
 #include "train/ddp.h"
 #include "train/loop/checkpoint.h"
 #include "train/loop/gather_timeline.h"
 #include "train/loop/metrics.h"
 #include "train/loop/sampler.h"
 #include "train/loop/seed.h"
-#include "train/loop/step_trace.h"
 #include "train/sync_batch_norm.h"

@@ -1,15 +1,16 @@
 #include "trace/recorder.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/error.h"
 
 namespace gradwire {
 
-Seconds steady_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+Seconds on_steady_clock(std::chrono::steady_clock::time_point time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
+
+Seconds steady_now() { return on_steady_clock(std::chrono::steady_clock::now()); }
 
 // Filling the records touches their memory now instead of in a step.
 Recorder::Recorder(std::size_t capacity) : records_(capacity) {}

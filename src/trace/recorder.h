@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -14,6 +15,7 @@ namespace gradwire {
 
 // Seconds on this host's steady clock (CLOCK_MONOTONIC): what all times given to a recorder are.
 Seconds steady_now();
+Seconds on_steady_clock(std::chrono::steady_clock::time_point);
 
 class Recorder {
  public:

@@ -33,7 +33,7 @@ void zero_grad(DdpCore& core) {
   for (const auto& parameter : core.model().parameters) parameter.tensor.mutable_grad().reset();
 }
 
-void set_trace(DdpCore& core, TraceSink* trace) { core.set_trace(trace); }
+void set_trace(DdpCore& core, Recorder* trace) { core.set_trace(trace); }
 
 void add_tensors(std::vector<torch::Tensor>& found, const torch::jit::IValue& value) {
   value.visit([&](const torch::jit::IValue& part) {

@@ -31,9 +31,9 @@
 
 #include "comm/communicator.h"
 #include "sched/buckets.h"
+#include "trace/recorder.h"
 #include "train/comm_hook.h"
 #include "train/tensors_in.h"
-#include "train/trace_sink.h"
 
 namespace gradwire {
 
@@ -52,7 +52,7 @@ struct DdpOptions {
   bool move_to_device = false;         // moves the model there instead of refusing one that is elsewhere
   Overlap overlap = Overlap::automatic;
   std::shared_ptr<CommHook> hook = {};  // unset: the plain average
-  TraceSink* trace = nullptr;           // borrowed; told of every bucket
+  Recorder* trace = nullptr;            // borrowed; takes down every bucket and wait
 };
 
 class DdpCore;  // all of it that does not depend on the model's type
@@ -111,7 +111,7 @@ std::vector<torch::Tensor> parameters(const DdpCore&);
 std::vector<Bucket> buckets(const DdpCore&);  // indices are those of parameters() that have requires_grad
 void zero_grad(DdpCore&);
 double clip_grad_norm(DdpCore&, double max_norm, double norm_type);
-void set_trace(DdpCore&, TraceSink*);
+void set_trace(DdpCore&, Recorder*);
 
 // How each kind of model is held, moved and called.
 template <typename Model>
@@ -196,7 +196,7 @@ class DistributedDataParallel {
     return gradwire::clip_grad_norm(*core_, max_norm, norm_type);
   }
 
-  void set_trace(TraceSink* trace) { gradwire::set_trace(*core_, trace); }
+  void set_trace(Recorder* trace) { gradwire::set_trace(*core_, trace); }
 
  private:
   Handle model_;

@@ -142,12 +142,11 @@ void DdpCore::check_unchanged() const {
 }
 
 void DdpCore::sync_buffers(Rank root) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Timed timed(trace_, SpanKind::wait, "buffers");
   buffers_->from(root);
-  if (trace_ != nullptr) trace_->record({Phase::buffer_sync, -1, 0, begin, std::chrono::steady_clock::now()});
 }
 
-void DdpCore::set_trace(TraceSink* trace) {
+void DdpCore::set_trace(Recorder* trace) {
   trace_ = trace;
   reducer_->set_trace(trace);
 }

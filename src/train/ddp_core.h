@@ -31,7 +31,7 @@ class DdpCore {
   const Reducer& reducer() const { return *reducer_; }
   Communicator& communicator() { return streams_->communicator(); }
   torch::Device device() const { return options_.device; }
-  void set_trace(TraceSink* trace);
+  void set_trace(Recorder* trace);
 
  private:
   void check_inputs(const std::vector<torch::Tensor>& inputs) const;
@@ -44,7 +44,7 @@ class DdpCore {
   const std::unique_ptr<DeviceStreams> streams_;
   std::shared_ptr<Reducer> reducer_;  // null while it is made
   std::unique_ptr<TensorBroadcast> buffers_;
-  TraceSink* trace_ = nullptr;
+  Recorder* trace_ = nullptr;
 
   int no_sync_ = 0;
   bool joining_ = false;

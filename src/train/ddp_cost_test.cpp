@@ -13,17 +13,11 @@
 namespace gradwire {
 namespace {
 
-class Recorder final : public TraceSink {
- public:
-  void record(const PhaseEvent& event) override { events.push_back(event); }
-  std::vector<PhaseEvent> of(Phase phase) const {
-    std::vector<PhaseEvent> found;
-    std::copy_if(events.begin(), events.end(), std::back_inserter(found),
-                 [&](const auto& e) { return e.phase == phase; });
-    return found;
-  }
-  std::vector<PhaseEvent> events;
-};
+std::vector<Span> spans_of(SpanKind kind, const Recorder& trace) {
+  auto spans = trace.spans(0);
+  std::erase_if(spans, [&](const Span& span) { return span.kind != kind; });
+  return spans;
+}
 
 // A layer whose backward takes a while, whatever the machine is doing besides.
 struct Slowly : torch::autograd::Function<Slowly> {
@@ -53,21 +47,19 @@ struct SlowNet : torch::nn::Module {
   std::vector<torch::nn::Linear> layers;
 };
 
-double seconds(PhaseEvent::Time begin, PhaseEvent::Time end) {
-  return std::max(0.0, std::chrono::duration<double>(end - begin).count());
-}
-
-// How much of the buckets' all-reduces ran while backward did.
+// How much of the buckets' all-reduces ran while backward did: what follows is a wait.
 double hidden_share(const Recorder& trace) {
-  const auto backward = trace.of(Phase::backward).at(0);
-  const auto reduces = trace.of(Phase::bucket_reduce), ready = trace.of(Phase::bucket_ready);
-  EXPECT_EQ(reduces.size(), static_cast<std::size_t>(SlowNet::kLayers));
-  double all = 0, hidden = 0;
-  for (std::size_t bucket = 0; bucket < reduces.size(); ++bucket) {
-    EXPECT_EQ(reduces[bucket].bucket, static_cast<int>(bucket));
-    EXPECT_GE(reduces[bucket].begin, ready[bucket].begin);
-    all += seconds(reduces[bucket].begin, reduces[bucket].end);
-    hidden += seconds(reduces[bucket].begin, std::min(reduces[bucket].end, backward.end));
+  const Seconds backward_end = spans_of(SpanKind::wait, trace).at(0).begin;
+  const auto buckets = spans_of(SpanKind::bucket, trace);
+  EXPECT_EQ(buckets.size(), static_cast<std::size_t>(SlowNet::kLayers));
+  Seconds all = 0, hidden = 0;
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    EXPECT_EQ(buckets[i].bucket, static_cast<int>(i));
+    EXPECT_GT(buckets[i].ready, 0);
+    EXPECT_GE(buckets[i].begin, buckets[i].ready);
+    EXPECT_EQ(buckets[i].bytes, Bytes{SlowNet::kWidth} * SlowNet::kWidth * 4);
+    all += buckets[i].end - buckets[i].begin;
+    hidden += std::max(0.0, std::min(buckets[i].end, backward_end) - buckets[i].begin);
   }
   return hidden / all;
 }
@@ -86,7 +78,7 @@ TEST(DdpOverlap, hides_most_communication_under_backward_when_both_take_equally_
     ddp.set_trace(&trace);
     double best = 0;  // of some steps: whatever else the machine does can only make less of it
     for (int step = 0; step < 5; ++step) {
-      trace.events.clear();
+      trace.clear();
       ddp.forward(input).sum().backward();
       best = std::max(best, hidden_share(trace));
     }
@@ -104,10 +96,9 @@ TEST(DdpOverlap, reduces_after_backward_when_told_to) {
     DistributedDataParallel ddp(make_model(), communicator,
                                 {.overlap = Overlap::after_backward, .trace = &trace});
     ddp.forward(make_batch().input).sum().backward();
-    const auto backward = trace.of(Phase::backward).at(0), reduce = trace.of(Phase::bucket_reduce).at(0);
-    EXPECT_GE(reduce.begin, backward.end);
-    EXPECT_EQ(trace.of(Phase::exposed_wait).size(), 1u);
-    EXPECT_EQ(name_of(Phase::exposed_wait), "exposed wait");
+    const auto waits = spans_of(SpanKind::wait, trace);
+    ASSERT_EQ(waits.size(), 1u);
+    EXPECT_GE(spans_of(SpanKind::bucket, trace).at(0).begin, waits[0].begin);
   });
 }
 

@@ -44,8 +44,6 @@ class AfterGradient final : public torch::autograd::FunctionPostHook {
   const std::function<void()> call_;
 };
 
-PhaseEvent::Time now() { return std::chrono::steady_clock::now(); }
-
 }  // namespace
 
 Reducer::Reducer(std::vector<NamedTensor> parameters, DeviceStreams& streams, const DdpOptions& options)
@@ -152,7 +150,6 @@ void Reducer::begin(std::shared_ptr<const Pass> pass) {
   running_ = std::move(pass);
   expect_end();
   if (!running_->sync) return;
-  begun_ = now();
   start_pass();
   const bool known = order_known_ && options_.static_graph;
   for (const int parameter : known ? always_absent_ : unused_.value_or(std::vector<int>()))
@@ -164,16 +161,14 @@ void Reducer::start_pass() {
   ledger_.begin();
   works_.clear();
   works_.resize(arena_.layout().size());
+  ready_.assign(arena_.layout().size(), 0);
 }
 
 void Reducer::note(int parameter, Gradient what) {
   const auto completed = ledger_.note(parameter, what);
   if (what == Gradient::here) streams_.gradient_made(arena_.bucket_of(parameter));
   if (what == Gradient::absent) arena_.clear_if_absent(parameter);
-  if (!completed) return;
-  const Time time = now();
-  record(Phase::bucket_ready, *completed, arena_.layout()[static_cast<std::size_t>(*completed)].bytes, time,
-         time);
+  if (completed) ready_[static_cast<std::size_t>(*completed)] = steady_now();
 }
 
 void Reducer::launch_ready() {
@@ -186,9 +181,8 @@ void Reducer::launch(int bucket) {
   streams_.wait_for_gradients(bucket);
   GradBucket leaving = arena_.buckets()[bucket];
   leaving.last = bucket + 1 == ledger_.buckets();
-  const Time begin = now();
+  const Timed timed(options_.hook ? trace_ : nullptr, SpanKind::other, "compress");
   works_[bucket] = hook_->start(leaving, inline_ ? *inline_ : communicator_);
-  if (options_.hook) record(Phase::bucket_compress, bucket, arena_.layout()[bucket].bytes, begin, now());
 }
 
 // Autograd calls it when the graph is done, in the thread that called backward().
@@ -200,7 +194,6 @@ void Reducer::end() {
   unused_.reset();
   if (!pass || !pass->sync) return;
   const torch::NoGradGuard no_grad;
-  record(Phase::backward, -1, 0, begun_, now());
   settle_missing();
   finish();
 }
@@ -225,30 +218,32 @@ void Reducer::refuse_missing(const std::vector<int>& missing) const {
 }
 
 void Reducer::finish() {
-  const Time begin = now();
+  std::optional<Timed> timed(std::in_place, trace_, SpanKind::wait);
   while (const auto bucket = ledger_.take_next()) launch(*bucket);
   finish_buckets();
   const std::vector<int> seen = tolerates_missing() ? agree_on_presence() : ledger_.order();
   if (options_.static_graph && order_known_)
     for (const int parameter : always_absent_)
       if (arena_.bucket_of(parameter) >= 0) arena_.set_gradient(parameter, true);
-  record(Phase::exposed_wait, -1, 0, begin, now());
+  timed.reset();
   if (!order_known_) agree_on_order(seen);
 }
 
 void Reducer::finish_buckets() {
   for (std::size_t bucket = 0; bucket < works_.size(); ++bucket) {
-    const Bytes bytes = arena_.layout()[bucket].bytes;
     works_[bucket]->finish();
     if (scale_ != 1) arena_.buckets()[bucket].flat.mul_(scale_);
-    if (const auto times = works_[bucket]->times())
-      record(Phase::bucket_reduce, static_cast<int>(bucket), bytes, times->begin, times->end);
+    record_bucket(bucket);
   }
   works_.clear();
 }
 
-void Reducer::record(Phase phase, int bucket, Bytes bytes, Time begin, Time end) const {
-  if (trace_ != nullptr) trace_->record({phase, bucket, bytes, begin, end});
+void Reducer::record_bucket(std::size_t bucket) {
+  const auto times = trace_ != nullptr ? works_[bucket]->times() : std::nullopt;
+  if (!times) return;
+  const Seconds begin = on_steady_clock(times->begin);
+  trace_->add_bucket(static_cast<int>(bucket), arena_.layout()[bucket].bytes,
+                     {std::min(ready_[bucket], begin), begin, on_steady_clock(times->end)});
 }
 
 }  // namespace gradwire

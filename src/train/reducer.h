@@ -52,10 +52,9 @@ class Reducer {
   void shadow_backward();
   // After an average over all ranks: times this. For means over those that had input.
   void set_scale(double scale) { scale_ = scale; }
-  void set_trace(TraceSink* trace) { trace_ = trace; }
+  void set_trace(Recorder* trace) { trace_ = trace; }
 
  private:
-  using Time = PhaseEvent::Time;
   using Gradient = BucketLedger::Gradient;
 
   void lay_out(const std::vector<Bucket>& layout) REQUIRES(mutex_);
@@ -74,7 +73,7 @@ class Reducer {
   std::vector<int> agree_on_presence() REQUIRES(mutex_);
   void agree_on_order(const std::vector<int>& seen) REQUIRES(mutex_);
   [[noreturn]] void refuse_missing(const std::vector<int>& missing) const;
-  void record(Phase phase, int bucket, Bytes bytes, Time begin, Time end) const;
+  void record_bucket(std::size_t bucket) REQUIRES(mutex_);
   bool tolerates_missing() const REQUIRES(mutex_) {
     return options_.find_unused_parameters || (options_.static_graph && !order_known_);
   }
@@ -88,7 +87,7 @@ class Reducer {
   const std::shared_ptr<CommHook> hook_;
   GradientNodes nodes_;
   std::vector<std::uintptr_t> hook_keys_;
-  TraceSink* trace_ = nullptr;
+  Recorder* trace_ = nullptr;
   double scale_ = 1;
 
   Mutex mutex_;
@@ -100,7 +99,7 @@ class Reducer {
   bool shadow_ GUARDED_BY(mutex_) = false;
   BucketLedger ledger_ GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<BucketWork>> works_ GUARDED_BY(mutex_);
-  Time begun_ GUARDED_BY(mutex_);
+  std::vector<Seconds> ready_ GUARDED_BY(mutex_);  // when each bucket's last gradient was there
 
   bool order_known_ GUARDED_BY(mutex_) = false;
   std::vector<Bucket> next_layout_ GUARDED_BY(mutex_);  // empty: keep the present one

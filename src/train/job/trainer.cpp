@@ -105,8 +105,7 @@ void Trainer::make_recorder() {
       8 + 4 * static_cast<std::size_t>(options_.accumulate) + 2 * ddp_->buckets().size();
   recorder_ = std::make_unique<Recorder>(
       std::min<std::size_t>(1 << 17, a_step * static_cast<std::size_t>(options_.steps)));
-  trace_.emplace(*recorder_);
-  ddp_->set_trace(&*trace_);
+  ddp_->set_trace(recorder_.get());
   clock_ = align_clocks(*host_);
 }
 

@@ -17,7 +17,6 @@
 #include "train/loop/checkpoint.h"
 #include "train/loop/clocks.h"
 #include "train/loop/metrics.h"
-#include "train/loop/step_trace.h"
 #include "train/models/net.h"
 
 namespace gradwire {
@@ -72,7 +71,6 @@ class Trainer {
   std::optional<DistributedDataParallel<Net>> ddp_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
   std::unique_ptr<Recorder> recorder_;
-  std::optional<StepTrace> trace_;
   ClockOffset clock_;
   int first_step_ = 0;
   std::int64_t epoch_ = -1;
