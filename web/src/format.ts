@@ -2,7 +2,8 @@
 
 function digits(value: number, most: number): string {
   const before = value === 0 ? 1 : Math.floor(Math.log10(Math.abs(value))) + 1;
-  return value.toFixed(Math.max(0, Math.min(3, most - Math.max(1, before))));
+  const text = value.toFixed(Math.max(0, Math.min(3, most - Math.max(1, before))));
+  return text.includes('.') ? text.replace(/\.?0+$/, '') : text;
 }
 
 export function nanoseconds(ns: number): string {

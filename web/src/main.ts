@@ -21,6 +21,7 @@ function start(): void {
     const page = embedded();
     const shell = new Shell(holder);
     if (page) shell.show(page);
+    performance.mark('gradwire-shown');
     const go = (): void => void startWhatIf(shell, page);
     if (document.readyState === 'loading') addEventListener('DOMContentLoaded', go);
     else go();

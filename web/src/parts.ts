@@ -24,6 +24,7 @@ export function partOf(kind: string): string {
   return spare[sum % spare.length]!;
 }
 
+export const inkOn = (kind: string): string => `var(--ink-${partOf(kind)}, #0b1116)`;
 export const colourOf = (kind: string): string => `var(--part-${partOf(kind)})`;
 
 // What breakdown_ms of the JSON calls the parts of a step, in the order they are drawn, and what people call them.

@@ -9,6 +9,8 @@ export const isDark = (): boolean => {
   return chosen ? chosen === 'dark' : dark.matches;
 };
 
+export const isPrinting = (): boolean => document.documentElement.dataset['printing'] !== undefined;
+
 // Canvases do not follow style sheets: they are drawn again.
 export function onThemeChange(run: () => void): void {
   listeners.push(run);

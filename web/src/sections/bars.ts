@@ -2,7 +2,7 @@
 import { el, styled } from '../dom';
 import type { Bars } from '../page';
 import { milliseconds } from '../format';
-import { colourOf } from '../parts';
+import { colourOf, inkOn } from '../parts';
 
 const sum = (values: number[]): number => values.reduce((total, value) => total + Math.max(0, value), 0);
 
@@ -11,7 +11,7 @@ function segment(name: string, seconds: number, longest: number): HTMLElement | 
   if (!(share > 0)) return null;
   const text = `${name} ${milliseconds(seconds * 1e3)}`;
   return styled(el('span', { class: 'segment', title: text }, share > 9 ? el('span', { class: 'inside' }, name) : null),
-    { width: `${share}%`, 'background-color': colourOf(name) });
+    { width: `${share}%`, 'background-color': colourOf(name), color: inkOn(name) });
 }
 
 function spoken(chart: Bars, values: number[]): string {

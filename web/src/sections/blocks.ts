@@ -11,8 +11,9 @@ function tableElement(table: Table): HTMLElement {
     column < table.left || (table.prose_last && column === last) ? 'left' : 'right';
   const row = (cells: string[], tag: 'td' | 'th'): HTMLElement =>
     el('tr', {}, ...cells.map((cell, column) => {
+      const prose = table.prose_last && column === last ? ' prose' : '';
       const asHead = tag === 'th' && cell.trim() !== '';
-      return el(asHead ? 'th' : 'td', { class: side(column), scope: asHead ? 'col' : undefined }, cell.trim());
+      return el(asHead ? 'th' : 'td', { class: side(column) + prose, scope: asHead ? 'col' : undefined }, cell.trim());
     }));
   return scrolling('Table', el('table', {}, el('thead', {}, row(head, 'th')),
     el('tbody', {}, ...rows.map((cells) => row(cells, 'td')))));

@@ -33,7 +33,7 @@ function marker(index: number, cx: number, cy: number, title: string): SVGElemen
 
 function draw(curves: Curves, width: number): SVGElement {
   const height = Math.round(Math.min(340, Math.max(220, width * 0.42)));
-  const box = { left: 54, right: width - 14, top: 12, bottom: height - 42 };
+  const box = { left: 54, right: width - 30, top: 12, bottom: height - 42 };
   const points = curves.series.flatMap((series) => series.points.filter(drawable));
   const ys = points.flatMap((point) => [point[1], point[4] ?? point[1], point[5] ?? point[1]]).filter((value) => value > 0);
   const [lowX, highX] = extent(points.map((point) => point[0]));

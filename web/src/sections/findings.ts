@@ -17,7 +17,7 @@ function findingElement(finding: Json): HTMLElement {
   const row = (name: string, value: Node | string): HTMLElement => el('div', {}, el('dt', {}, name), el('dd', {}, value));
   const mend = el('span', {}, el('code', {}, fix), ' ', button('Copy', () => copyText(fix, 'Copied'), {
     class: 'quiet small', 'aria-label': `Copy how to mend: ${text(finding, 'what')}` }));
-  return el('li', { class: `finding severity-${severity}` },
+  return el('li', { class: ['high', 'medium', 'low'].includes(severity) ? `finding severity-${severity}` : 'finding' },
     el('h3', {}, text(finding, 'what')),
     el('p', { class: 'tags' }, ...[severity, text(finding, 'sure'), text(finding, 'rule')].filter(Boolean)
       .map((tag) => el('span', { class: 'chip' }, tag))),

@@ -33,7 +33,10 @@ function figures(reading: Reading): Child[] {
   if (!group) return [];
   const blocks = reading.left(group.blocks);
   reading.use(...blocks);
-  return blockElements(blocks);
+  return blocks.flatMap((block, at) => {
+    const explains = block.kind === 'sentence' && blocks.slice(0, at).some((before) => before.kind === 'table');
+    return explains ? [el('p', { class: 'note' }, block.text.trim())] : blockElements([block]);
+  });
 }
 
 function verdictFigures(data: unknown): Child {

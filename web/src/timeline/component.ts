@@ -2,7 +2,7 @@
 // with other timelines when the question changes; what was zoomed to stays.
 import { button, el, freshId, on, type Child } from '../dom';
 import { counted, nanoseconds } from '../format';
-import { onThemeChange } from '../theme';
+import { isPrinting, onThemeChange } from '../theme';
 import type { PageTimeline } from '../page';
 import { legend } from '../sections/bars';
 import { decodeTimeline, type Spans } from './decode';
@@ -13,7 +13,7 @@ import { Minimap } from './minimap';
 import { readPalette } from './palette';
 import { listenToPointer } from './pointer';
 import { below, heightOf, over, type Row, type Strip } from './rows';
-import { findSpans, matchingNames, type Found } from './search';
+import { findSpans, matcherOf, type Found, type Matcher } from './search';
 import { spanTable } from './span_table';
 import { stepsOf, type StepMark } from './steps';
 import { spanAt, tracksOf, type Track } from './track';
@@ -47,7 +47,7 @@ export class TimelineView {
   private whole = 1;
   private selected: Found | null = null;
   private found: Found[] = [];
-  private matches: Uint8Array[] | null = null;
+  private matches: Matcher | null = null;
   private waiting = false;
   private shown = 0;
 
@@ -84,6 +84,7 @@ export class TimelineView {
     this.legendHolder.replaceChildren(legend(kinds));
     this.describeSelected();
     this.paintNow();
+    performance.mark('gradwire-timeline');
   }
 
   get visible(): View {
@@ -169,7 +170,7 @@ export class TimelineView {
 
   private arrange(): void {
     const [mode, first, second] = this.show.value.split(' ');
-    const shown = this.all.map((spans, at) => ({ name: `${spans.source.name} (${spans.source.origin})`, tracks: this.tracks[at]!, shift: 0 }));
+    const shown = this.all.map((spans, at) => ({ name: `${spans.source.name}${spans.source.name.includes(spans.source.origin) ? '' : ` (${spans.source.origin})`}`, tracks: this.tracks[at]!, shift: 0 }));
     const step = this.steps[Number(this.stepChoice.value || 0)];
     if (mode === 'over') {
       const upper = shown[Number(first)]!, lower = shown[Number(second)]!;
@@ -193,11 +194,16 @@ export class TimelineView {
     this.setView(within({ begin: step.begin - (end - step.begin) * 0.02, end: end + (end - step.begin) * 0.02 }, this.whole));
   }
 
+  // On paper it is as wide as style/print.css lets a page be; the layout of the screen does not tell.
+  private get size(): { width: number; height: number } {
+    const content = rulerHeight + heightOf(this.rows);
+    return isPrinting() ? { width: 700, height: Math.min(content, 380) } : { width: this.scroller.clientWidth, height: this.scroller.clientHeight };
+  }
   private get gutter(): number {
-    return this.scroller.clientWidth < 520 ? 74 : 128;
+    return this.size.width < 520 ? 74 : 138;
   }
   private get laneWidth(): number {
-    return Math.max(1, this.scroller.clientWidth - this.gutter);
+    return Math.max(1, this.size.width - this.gutter);
   }
 
   private setView(view: View): void {
@@ -246,7 +252,7 @@ export class TimelineView {
     this.draw();
   }
   private describeSelected(): void {
-    this.detail.replaceChildren(...((this.selected ? this.factList(this.selected) : []) as Node[]));
+    this.detail.replaceChildren(...((this.selected ? this.factList(this.selected) : [el('span', { class: 'note' }, 'Click a span, or press . in the timeline, and what it is stands here.')]) as Node[]));
   }
 
   private reveal(found: Found): void {
@@ -276,8 +282,8 @@ export class TimelineView {
 
   private runSearch(): void {
     const text = this.search.value.trim();
-    this.matches = text ? matchingNames(this.all, text) : null;
-    this.found = this.matches ? findSpans(this.rows, this.all, this.matches) : [];
+    this.matches = text ? matcherOf(this.all, text) : null;
+    this.found = this.matches ? findSpans(this.rows, this.matches) : [];
     const length = this.found.reduce((sum, { strip, at }) => sum + strip.track.end[at]! - strip.track.begin[at]!, 0);
     this.searchCount.textContent = text ? `${counted(this.found.length, 'span')}${this.found.length ? `, ${nanoseconds(length)}` : ''}` : '';
     this.draw();
@@ -296,9 +302,9 @@ export class TimelineView {
 
   private paintNow(): void {
     this.waiting = false;
-    const width = this.scroller.clientWidth, height = this.scroller.clientHeight;
+    const { width, height } = this.size;
     if (width === 0 || height === 0) return;
-    const ratio = devicePixelRatio || 1;
+    const ratio = isPrinting() ? 2 : devicePixelRatio || 1;
     if (this.canvas.width !== Math.round(width * ratio) || this.canvas.height !== Math.round(height * ratio)) {
       this.canvas.width = Math.round(width * ratio);
       this.canvas.height = Math.round(height * ratio);
@@ -310,7 +316,7 @@ export class TimelineView {
     const scene: Scene = { rows: this.rows, view: this.view, whole: this.whole, scroll: this.scroller.scrollTop, width: this.laneWidth,
       gutter: this.gutter, height, ruler: rulerHeight, steps: this.steps,
       selected: this.selected && { track: this.selected.strip.track, at: this.selected.at },
-      matches: this.matches, sources: this.all, palette: this.palette };
+      matches: this.matches, palette: this.palette };
     paintScene(paint, scene);
     this.minimap.draw(this.rows, this.palette, this.view, this.whole, width, this.gutter);
   }

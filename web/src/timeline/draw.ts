@@ -3,6 +3,7 @@ import { nanoseconds } from '../format';
 import { levelFor, type Level } from './bins';
 import type { Palette } from './palette';
 import type { Row, Strip } from './rows';
+import type { Matcher } from './search';
 import { firstAbove, type Track } from './track';
 import { roundStep, type View } from './view';
 
@@ -17,8 +18,7 @@ export interface Scene {
   ruler: number;
   steps: { begin: number; label: string }[];
   selected: { track: Track; at: number } | null;
-  matches: Uint8Array[] | null; // by timeline, then by name: 1 where the search found it
-  sources: object[]; // what `matches` counts by
+  matches: Matcher | null; // of the search; null when there is none
   palette: Palette;
 }
 
@@ -52,8 +52,11 @@ function label(paint: CanvasRenderingContext2D, text: string, x: number, y: numb
   paint.fillText(text.length > letters ? `${text.slice(0, letters - 1)}…` : text, x + 4, y);
 }
 
+// On a narrow screen.
+const brief = (text: string): string => text.replace(/^rank /, '').replace(/^((?:\d+ )?)communication$/, '$1comm');
+
 function isDimmed(scene: Scene, track: Track, span: number): boolean {
-  return scene.matches !== null && scene.matches[scene.sources.indexOf(track.spans)]?.[track.spans.name[span]!] !== 1;
+  return scene.matches !== null && !scene.matches(track.spans, span);
 }
 
 // Spans too narrow to be told apart are stepped over a pixel at a time.
@@ -122,7 +125,7 @@ function paintRow(paint: CanvasRenderingContext2D, scene: Scene, row: Row, y: nu
   paint.fillStyle = palette.ground;
   paint.fillRect(0, y - 1, gutter, row.height + 1);
   paint.fillStyle = palette.soft;
-  label(paint, row.label, 0, y + row.height / 2 + 3, gutter + 4);
+  label(paint, gutter < 100 ? brief(row.label) : row.label, 0, y + row.height / 2 + 3, gutter + 6);
   for (const strip of row.strips) paintSelected(paint, scene, strip, y + strip.top);
 }
 

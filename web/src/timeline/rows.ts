@@ -21,7 +21,7 @@ const headingHeight = 22;
 const laneHeight = (lanes: number): number => (lanes > 40 ? 14 : 20);
 
 const keyOf = (track: Track): string => JSON.stringify([track.rank, track.name]);
-const labelOf = (track: Track, ranks: number): string => (ranks > 1 ? `${track.rank} ${track.name}` : track.name);
+const labelOf = (track: Track, ranks: number): string => (ranks > 1 ? `rank ${track.rank} ${track.name}` : track.name);
 const rankCount = (tracks: Track[]): number => new Set(tracks.map((track) => track.rank)).size;
 
 function heading(y: number, label: string): Row {

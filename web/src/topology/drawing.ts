@@ -14,35 +14,36 @@ function describe(link: TopologyLink): string {
 }
 
 // Two places joined by a line that keeps clear of the boxes: down the tree, under the GPUs, or beside each other.
-function pathOf(layout: Layout, a: Place, b: Place): { d: string; x: number; y: number } {
+function pathOf(layout: Layout, a: Place, b: Place): { d: string; x: number; y: number; anchor: string } {
   const [upper, lower] = a.y <= b.y ? [a, b] : [b, a];
   if (upper.y !== lower.y) {
     const wide = upper.width > 120 || lower.width > 120; // a switch or network: straight down
     const x1 = wide ? (upper.width > lower.width ? lower.x : upper.x) : upper.x;
     const x2 = wide ? x1 : lower.x;
-    return { d: `M${x1} ${bottom(upper)}L${x2} ${lower.y}`, x: (x1 + x2) / 2, y: (bottom(upper) + lower.y) / 2 };
+    const left = x2 < x1;
+    return { d: `M${x1} ${bottom(upper)}L${x2} ${lower.y}`, x: (x1 + x2) / 2 + (left ? -7 : 7), y: (bottom(upper) + lower.y) / 2 + 4, anchor: left ? 'end' : 'start' };
   }
   const [first, second] = a.x <= b.x ? [a, b] : [b, a];
   if (first.node.kind !== 'gpu')
     return { d: `M${first.x + first.width / 2} ${first.y + first.height / 2}L${second.x - second.width / 2} ${first.y + first.height / 2}`,
-      x: (first.x + second.x) / 2, y: first.y + 8 };
+      x: (first.x + first.width / 2 + second.x - second.width / 2) / 2, y: first.y - 3, anchor: 'middle' };
   const depth = Math.min(58, 20 + (second.x - first.x) / 9);
   const y = layout.leafBottom;
   return { d: `M${first.x} ${y}C${first.x + 6} ${y + depth} ${second.x - 6} ${y + depth} ${second.x} ${y}`,
-    x: (first.x + second.x) / 2, y: y + depth * 0.75 };
+    x: (first.x + second.x) / 2, y: y + depth * 0.75 + 17, anchor: 'middle' };
 }
 
 function linkElement(layout: Layout, link: TopologyLink, labelled: boolean): Child {
   const a = layout.places.get(link.a), b = layout.places.get(link.b);
   if (!a || !b) return null;
-  const { d, x, y } = pathOf(layout, a, b);
+  const { d, x, y, anchor } = pathOf(layout, a, b);
   const load = Math.max(0, Math.min(1, link.load ?? 0));
   const line = styled(svg('path', { d, class: 'wire' }), {
     'stroke-width': `${1.5 + 5 * load}`,
     stroke: load > 0.02 ? `color-mix(in oklab, var(--load-high) ${Math.round(25 + 75 * load)}%, var(--load-low))` : 'var(--wire)' });
   const note = link.load !== undefined && load > 0.02 ? `${plain(link.gbps)} · ${percent(load)}` : plain(link.gbps);
   return svg('g', { class: link.narrowest ? 'link narrowest' : 'link' }, svg('path', { d, class: 'reach' }), line,
-    labelled || link.narrowest ? svg('text', { x: x + 5, y: y + 4, class: 'rate' }, link.narrowest ? `▸ ${note}` : note) : null,
+    (labelled && link.gbps < 1000) || link.narrowest ? svg('text', { x, y, 'text-anchor': anchor, class: 'rate' }, link.narrowest ? `▸ ${note}` : note) : null,
     svg('title', {}, describe(link)));
 }
 
@@ -64,7 +65,8 @@ function draw(topology: PageTopology, available: number): Child {
     svg('rect', { x: box.x, y: 4, width: box.width, height: layout.hostBottom - 4, rx: 9 }),
     svg('text', { x: box.x + 8, y: 20 }, `host ${box.host}`))) : [];
   const sorted = [...loaded].sort((a, b) => Number(a.narrowest ?? false) - Number(b.narrowest ?? false));
-  return scrolling(`Picture of ${topology.name}`, svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, class: 'machine', role: 'img', 'aria-label': spoken(topology) },
+  const scale = Math.min(1, Math.max(0.7, available / width)); // a little too wide is made smaller, more scrolls
+  return scrolling(`Picture of ${topology.name}`, svg('svg', { width: Math.floor(width * scale), height: Math.ceil(height * scale), viewBox: `0 0 ${width} ${height}`, class: 'machine', role: 'img', 'aria-label': spoken(topology) },
     ...hosts, ...sorted.map((link) => linkElement(layout, link, labelled)), ...[...layout.places.values()].map(deviceElement)));
 }
 

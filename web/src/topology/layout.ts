@@ -136,7 +136,8 @@ export function layOut(topology: PageTopology, available: number): Layout {
     for (const memory of nodes.filter((node) => node.kind === 'memory')) {
       const owner = places.get(memory.parent ?? links.find((link) => link.a === memory.id || link.b === memory.id)?.a ?? '')
         ?? places.get(links.find((link) => link.a === memory.id)?.b ?? '');
-      if (owner) place(memory, owner.x + owner.width / 2 + 50, owner.y, 58);
+      const isFirst = nodes.filter((node) => node.kind === 'cpu')[0]?.id === owner?.node.id && nodes.filter((node) => node.kind === 'cpu').length > 1;
+      if (owner) place(memory, owner.x + (isFirst ? -1 : 1) * (owner.width / 2 + 48), owner.y, 52);
     }
     const own = nodes.map((node) => places.get(node.id)).filter((found) => found !== undefined);
     const right = Math.max(next + 8, ...own.map((found) => found.x + found.width / 2 + 10));
@@ -147,7 +148,7 @@ export function layOut(topology: PageTopology, available: number): Layout {
 
   const hasArcs = links.some((link) => places.get(link.a)?.node.kind === 'gpu' && places.get(link.b)?.node.kind === 'gpu');
   const hasSwitch = topology.nodes.some((node) => node.kind === 'nvswitch');
-  const hostBottom = leafY + boxHeight + (hasSwitch ? rowHeight : hasArcs ? 74 : 14) + 10;
+  const hostBottom = leafY + boxHeight + (hasSwitch ? rowHeight : hasArcs ? 62 : 8) + 8;
   const networks = topology.nodes.filter((node) => node.kind === 'network');
   const width = left - gap / 2;
   networks.forEach((node, at) => {

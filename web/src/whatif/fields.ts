@@ -8,6 +8,12 @@ export function labelled(label: string, control: HTMLElement, ...more: Child[]):
   return el('div', { class: 'field' }, el('label', { for: id }, label), control, ...more);
 }
 
+// Alone under a heading that says the same.
+export function plainField(label: string, control: HTMLElement): HTMLElement {
+  control.setAttribute('aria-label', label);
+  return el('div', { class: 'field' }, control);
+}
+
 export function chooser(choices: Choice[], value: string, changed: (value: string) => void): HTMLSelectElement {
   const select = el('select', {}, ...choices.map((choice) => el('option', { value: choice.id }, choice.name)));
   if (!choices.some((choice) => choice.id === value)) select.prepend(el('option', { value }, value || '–'));

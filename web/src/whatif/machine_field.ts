@@ -1,7 +1,7 @@
 // One machine of the question: a name to search or type, and knobs that write the name.
 import { button, el, freshId, on } from '../dom';
 import type { AskedMachine } from '../page';
-import { chooser, labelled } from './fields';
+import { chooser, labelled, plainField } from './fields';
 import { baseName, baseParts, links, putTogether, takeApart, type BaseParts } from './machine_name';
 import type { Catalog, Choice } from './predictor';
 
@@ -84,5 +84,5 @@ export function machineField({ machine, at, catalog, list, changed, remove }: Ma
     changed(input.value);
   });
   refresh(machine);
-  return el('fieldset', { class: 'machine-field' }, legend, labelled('Name', input), held, close);
+  return el('fieldset', { class: 'machine-field' }, legend, plainField(`Name of machine ${at + 1}`, input), held, close);
 }

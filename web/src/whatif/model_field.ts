@@ -3,7 +3,7 @@ import { button, el, on, type Child } from '../dom';
 import { millions } from '../format';
 import { number, text } from '../json';
 import type { Json, Question } from '../page';
-import { chooser, labelled } from './fields';
+import { chooser, labelled, plainField } from './fields';
 import { pasteModel } from './paste';
 import type { Catalog, ModelChoice } from './predictor';
 
@@ -67,5 +67,5 @@ export function modelField(catalog: Catalog, model: Question['model'], changed: 
     showOwn((kept = pasted));
     changed(pasted);
   }), { class: 'quiet small' });
-  return el('fieldset', {}, el('legend', {}, 'Model'), labelled('Model', select), details, paste);
+  return el('fieldset', {}, el('legend', {}, 'Model'), plainField('Model', select), details, paste);
 }

@@ -2,7 +2,9 @@
 // address, so an answer can be sent as a link.
 import { button, el, freshId } from '../dom';
 import { copyText } from '../copy';
+import { times } from '../format';
 import { PageError, type AskedMachine, type PageData, type Question } from '../page';
+import { rangeOf } from '../sections/range';
 import type { Shell } from '../shell';
 import { amountField, chooser, labelled } from './fields';
 import { fromFragment, toFragment } from './fragment';
@@ -12,11 +14,16 @@ import { pasteMachine } from './paste';
 import type { Predictor } from './predictor';
 import { Sweeps } from './sweeps';
 
+function summary(page: PageData): string {
+  const range = rangeOf(page.data['answer']);
+  return range ? `${times(range.speedup)} (${times(range.low)} to ${times(range.high)}).` : '';
+}
+
 export class Panel {
   private readonly element = el('aside', { class: 'panel', 'aria-label': 'What if' });
   private readonly problem = el('p', { class: 'failure', role: 'alert', hidden: true });
-  private readonly took = el('p', { class: 'note', 'aria-live': 'polite' });
-  private readonly machines = el('div');
+  private readonly now = el('p', { class: 'note', 'aria-live': 'polite' }, 'Change anything; the answer follows.');
+  private readonly machines = el('div', { class: 'machine-fields' });
   private readonly presets = freshId('presets');
   private readonly sweeps: Sweeps;
   private command = '';
@@ -42,7 +49,7 @@ export class Panel {
       const asked = performance.now();
       this.show(page);
       performance.measure('gradwire-what-if', { start: began, end: performance.now() });
-      this.took.textContent = `Answered in ${(asked - began).toFixed(0)} ms by the predictor inside this page.`;
+      this.now.textContent = `${summary(page)} Answered in ${(asked - began).toFixed(0)} ms, inside this page.`;
       this.problem.hidden = true;
     } catch (error) {
       if (!(error instanceof PageError)) throw error;
@@ -73,14 +80,14 @@ export class Panel {
     const { catalog } = this.predictor;
     const list = el('datalist', { id: this.presets }, ...catalog.machines.map((machine) => el('option', { value: machine.id, label: machine.name })));
     this.buildMachines();
-    this.element.replaceChildren(el('h2', {}, 'What if'), el('p', { class: 'note' }, 'Change anything; the answer follows.'),
+    const head = el('div', { class: 'panel-head' }, el('h2', {}, 'What if'), button('Copy link', () => this.copyLink(), { class: 'small primary' }),
+      button('Copy command', () => this.copyCommand(), { class: 'small' }), this.now, this.problem);
+    this.element.replaceChildren(head,
       modelField(catalog, this.question.model, (model) => this.change({ model })), list, this.machines,
       el('div', { class: 'buttons' },
         button('Add a machine', () => this.setMachines([...this.question.machines, catalog.machines[0]?.id ?? 'dgx-a100'])),
         button('Paste a machine', () => pasteMachine(catalog.gpus, (machine) => this.setMachines([...this.question.machines, machine])))),
-      this.training(), this.problem,
-      el('div', { class: 'buttons' }, button('Copy link', () => this.copyLink(), { class: 'primary' }),
-        button('Copy command', () => this.copyCommand())), this.took);
+      this.training());
   }
 
   private training(): HTMLElement {
