@@ -51,6 +51,7 @@ export interface PageTimeline {
 
 export interface PageTopology {
   name: string;
+  narrowest?: string;
   nodes: TopologyNode[];
   links: TopologyLink[];
 }
@@ -71,12 +72,12 @@ export interface TopologyLink {
   text: string;
 }
 
-export type AskedMachine =
-  | string
-  | { name: string; matrix: string; gpu?: string; nodes?: number; network?: string }
-  | { name: string; yaml: object; nodes?: number; network?: string };
+export type AskedMachine = string | PastedMachine;
+export interface PastedMachine { name: string; matrix?: string; gpu?: string; yaml?: object } // name: "2*pasted.txt@10gbe"
 
+// Named as the flags of `gradwire compare`; what the panel has no knob for stays as it came.
 export interface Question {
+  [flag: string]: unknown;
   model: string | Json;
   machines: AskedMachine[];
   batch?: number;

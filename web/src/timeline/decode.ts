@@ -9,7 +9,7 @@ export interface Spans {
   name: Int32Array;
   step: Int32Array;
   begin: Float64Array;
-  duration: Int32Array;
+  duration: Int32Array | Float64Array;
   bytes: Float64Array;
   ready: Float64Array;
   waitedFor: Int32Array | null;
@@ -33,7 +33,7 @@ function summed<Column extends Int32Array | Float64Array>(differences: Column): 
   return differences;
 }
 
-// Chromium hosts and browsers are little endian, as the columns are.
+// A browser is little endian, as the columns are.
 async function column<Column extends Int32Array | Float64Array>(
   timeline: PageTimeline, name: string, make: { new (buffer: ArrayBuffer): Column; BYTES_PER_ELEMENT: number },
 ): Promise<Column> {
@@ -45,6 +45,13 @@ async function column<Column extends Int32Array | Float64Array>(
   return summed(new make(buffer));
 }
 
+// 32 bits, or a float where some span lasts longer than two seconds.
+async function durations(timeline: PageTimeline): Promise<Int32Array | Float64Array> {
+  const buffer = await inflate(fromBase64(String(timeline.columns['duration_ns'] ?? '')));
+  const wide = timeline.count > 0 && buffer.byteLength === timeline.count * 8;
+  return wide ? summed(new Float64Array(buffer)) : column(timeline, 'duration_ns', Int32Array);
+}
+
 function checkIndices(name: string, indices: Int32Array, size: number): void {
   for (let i = 0; i < indices.length; i++)
     if (indices[i]! < 0 || indices[i]! >= size) throw new PageError(`a span of the timeline names ${name} ${indices[i]} of ${size}`);
@@ -54,7 +61,7 @@ export async function decodeTimeline(source: PageTimeline): Promise<Spans> {
   const whole = (name: string): Promise<Int32Array> => column(source, name, Int32Array);
   const real = (name: string): Promise<Float64Array> => column(source, name, Float64Array);
   const [lane, kind, name, step, begin, duration, bytes, ready, waitedFor, busbw] = await Promise.all([
-    whole('lane'), whole('kind'), whole('name'), whole('step'), real('begin_ns'), whole('duration_ns'), real('bytes'), real('ready_ns'),
+    whole('lane'), whole('kind'), whole('name'), whole('step'), real('begin_ns'), durations(source), real('bytes'), real('ready_ns'),
     'waited_for' in source.columns ? whole('waited_for') : null, 'busbw' in source.columns ? real('busbw') : null]);
   checkIndices('lane', lane, source.lanes.length);
   checkIndices('kind', kind, source.kinds.length);

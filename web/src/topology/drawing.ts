@@ -72,6 +72,7 @@ function draw(topology: PageTopology, available: number): Child {
 
 function narrowestText(topology: PageTopology): string {
   const link = topology.links.find((one) => one.narrowest);
+  if (topology.narrowest) return `Narrowest: ${topology.narrowest}`;
   return link ? `Narrowest: ${link.text || `${link.a} to ${link.b}`}` : '';
 }
 

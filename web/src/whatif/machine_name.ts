@@ -8,8 +8,6 @@ export interface MachineParts {
 }
 export interface BaseParts { count: number; gpu: string; link: string }
 
-export const links = ['nvlink', 'nvswitch', 'pcie'] as const;
-
 export function takeApart(name: string): MachineParts {
   const found = /^(?:(\d+)\*)?([^@]*)(?:@(.*))?$/.exec(name.trim());
   return { nodes: Number(found?.[1] ?? 1) || 1, base: found?.[2] ?? name, network: found?.[3] ?? '' };

@@ -24,6 +24,7 @@ export class Panel {
   private readonly problem = el('p', { class: 'failure', role: 'alert', hidden: true });
   private readonly now = el('p', { class: 'note', 'aria-live': 'polite' }, 'Change anything; the answer follows.');
   private readonly machines = el('div', { class: 'machine-fields' });
+  private readonly training = el('div');
   private readonly presets = freshId('presets');
   private readonly sweeps: Sweeps;
   private command = '';
@@ -83,14 +84,18 @@ export class Panel {
     const head = el('div', { class: 'panel-head' }, el('h2', {}, 'What if'), button('Copy link', () => this.copyLink(), { class: 'small primary' }),
       button('Copy command', () => this.copyCommand(), { class: 'small' }), this.now, this.problem);
     this.element.replaceChildren(head,
-      modelField(catalog, this.question.model, (model) => this.change({ model })), list, this.machines,
+      modelField(catalog, this.question.model, (model) => {
+        this.change({ model });
+        this.training.replaceChildren(this.trainingFields());
+      }), list, this.machines,
       el('div', { class: 'buttons' },
         button('Add a machine', () => this.setMachines([...this.question.machines, catalog.machines[0]?.id ?? 'dgx-a100'])),
         button('Paste a machine', () => pasteMachine(catalog.gpus, (machine) => this.setMachines([...this.question.machines, machine])))),
-      this.training());
+      this.training);
+    this.training.replaceChildren(this.trainingFields());
   }
 
-  private training(): HTMLElement {
+  private trainingFields(): HTMLElement {
     const { catalog } = this.predictor, question = this.question;
     const usual = catalog.models.find((model) => model.id === question.model)?.batch;
     return el('fieldset', {}, el('legend', {}, 'Training'),

@@ -41,10 +41,10 @@ export function pasteMachine(gpus: Choice[], taken: (machine: AskedMachine) => v
     if (text.trim() === '') throw new Error('nothing was pasted');
     if (isMatrix(text)) {
       if (!gpu) throw new Error('say which GPU the matrix is about');
-      return taken({ name: 'pasted matrix', matrix: text, gpu });
+      return taken({ name: 'pasted.txt', matrix: text, gpu });
     }
     const yaml = readYaml(text);
-    taken({ name: typeof yaml['id'] === 'string' ? yaml['id'] : 'pasted machine', yaml });
+    taken({ name: 'pasted.yaml', yaml });
   });
 }
 

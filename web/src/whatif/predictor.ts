@@ -5,12 +5,13 @@ import { PageError, parsePage, type PageData, type Question } from '../page';
 import { fromBase64, inflate } from '../timeline/decode';
 
 export interface Choice { id: string; name: string }
+export interface GpuChoice extends Choice { links: string[] }
 export interface ModelChoice extends Choice { family: string; parameters: number; batch: number; unit: string }
 export interface MachineChoice extends Choice { gpu: string; gpus: number; link: string }
 export interface Catalog {
   models: ModelChoice[];
   machines: MachineChoice[];
-  gpus: Choice[];
+  gpus: GpuChoice[];
   networks: Choice[];
   precisions: Choice[];
   compressions: Choice[];
@@ -32,7 +33,9 @@ function readCatalog(value: unknown): Catalog {
       parameters: Number(model['parameters']) || 0, batch: Number(model['default_batch']) || 1, unit: text(model, 'unit') })),
     machines: objects(value, 'machines').map((machine) => ({ id: text(machine, 'id'), name: text(machine, 'name') || text(machine, 'id'), gpu: text(machine, 'gpu'),
       gpus: Number(machine['gpus']) || 1, link: text(machine, 'link') })),
-    gpus: choices(value, 'gpus'), networks: choices(value, 'networks'),
+    gpus: objects(value, 'gpus').map((gpu) => ({ id: text(gpu, 'id'), name: text(gpu, 'name') || text(gpu, 'id'),
+      links: [...(gpu['nvlinks'] === 0 ? [] : ['nvlink']), ...(gpu['nvswitch'] === false ? [] : ['nvswitch']), 'pcie'] })),
+    networks: choices(value, 'networks'),
     precisions: choices(value, 'precisions'), compressions: choices(value, 'compressions'),
   };
 }
