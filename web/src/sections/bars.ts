@@ -20,9 +20,9 @@ function spoken(chart: Bars, values: number[]): string {
     .map(([name, value]) => `${name} ${milliseconds(value * 1e3)}`).join(', ');
 }
 
-// Values are seconds. 82 % of the width is for the longest bar, so that its label finds room behind it.
+// Values are seconds.
 export function stackedBars(chart: Bars): HTMLElement {
-  const longest = Math.max(...chart.bars.map((bar) => sum(bar.values)), 1e-12) / 0.82;
+  const longest = Math.max(...chart.bars.map((bar) => sum(bar.values)), 1e-12);
   const rows = chart.bars.map((bar) =>
     el('div', { class: 'bar', role: 'listitem' },
       el('span', { class: 'bar-name' }, bar.name),

@@ -42,7 +42,7 @@ function nvlink(reading: Reading): HTMLElement | null {
   if (!present) return null;
   reading.sentenceBeginning('NVLink: present');
   return el('p', { class: 'nvlink' }, el('strong', {}, 'NVLink'), ` present: ${present}, used: `
-    + `${text(reading.page.data, 'nvlink', 'used')}. ${text(reading.page.data, 'nvlink', 'why')}`);
+    + `${text(reading.page.data, 'nvlink', 'used')} (${text(reading.page.data, 'nvlink', 'why')})`);
 }
 
 export function findingsSection(reading: Reading): HTMLElement | null {
