@@ -32,11 +32,6 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
   return all;
 }
 
-std::string describe_signal(int number) {
-  const char* name = ::sigabbrev_np(number);
-  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
-}
-
 namespace {
 
 // Of the character that begins at `at`: how many bytes it has and which it is; {1, none} where it is no UTF-8.

@@ -4,9 +4,11 @@
 #include <memory>
 
 #include "base/error.h"
+#include "cli/html_flag.h"
 #include "cli/verbs.h"
 #include "explain/case_file.h"
 #include "report/explain/explain.h"
+#include "report/page/run_page.h"
 #include "report/render.h"
 
 namespace gradwire {
@@ -22,11 +24,12 @@ Examples:
   gradwire analyze trace.json
   gradwire analyze ./log/*.pt.trace.json.gz topo.txt
   gradwire analyze traces/ --on 8x-a100-nvswitch --json
+  gradwire analyze traces/ --html run.html
 )";
 
 struct AnalyzeFlags {
   std::vector<std::string> files;
-  std::string on;
+  std::string on, html;
   bool json = false;
 };
 
@@ -38,10 +41,15 @@ struct AnalyzeFlags {
                                 gathered.files[0].file, words_for(gathered.files[0].kind)));
 }
 
-RunAnalysis analyze_files(const AnalyzeFlags& flags) {
+int run_analyze(const AnalyzeFlags& flags) {
   Gathered gathered = read_all(flags.files);
   if (gathered.profiles.empty() && gathered.timelines.empty()) refuse_files(gathered);
-  return *make_case(std::move(gathered), flags.on).analysis;
+  const CaseFile file = make_case(std::move(gathered), flags.on);
+  Report report = analysis_report(*file.analysis);
+  show(report, flags.json);
+  if (!flags.html.empty())
+    write_html(flags.html, run_page(file, plain_page("analyze", "Where the time went", std::move(report))));
+  return 0;
 }
 
 }  // namespace
@@ -55,11 +63,9 @@ void add_analyze_verb(CLI::App& app, int& exit_code) {
   verb->add_option("--on", flags->on, "the machine it ran on: gives the rates to expect")
       ->type_name("MACHINE");
   verb->add_flag("--json", flags->json, "one JSON object and nothing else");
+  add_html_flag(*verb, flags->html);
   verb->footer(kAnalyzeExample);
-  verb->callback([flags, &exit_code] {
-    show(analysis_report(analyze_files(*flags)), flags->json);
-    exit_code = 0;
-  });
+  verb->callback([flags, &exit_code] { exit_code = run_analyze(*flags); });
 }
 
 }  // namespace gradwire

@@ -8,10 +8,12 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "cli/html_flag.h"
 #include "measure/sample.h"
 #include "predict/backends/own.h"
 #include "predict/nccl/all_reduce.h"
 #include "report/bench.h"
+#include "report/page/topology.h"
 #include "report/render.h"
 
 namespace gradwire {
@@ -190,7 +192,13 @@ int price_bench(const PriceOptions& options) {
   if (machine.gpus.size() < 2)
     throw ConfigError(fmt::format("{} has {} GPU: a collective needs two", options.on,
                                   machine.gpus.empty() ? "no" : "one"));
-  show(prices_report(options, machine, price(options, machine)), options.json);
+  Report report = prices_report(options, machine, price(options, machine));
+  show(report, options.json);
+  if (options.html.empty()) return 0;
+  PageData page = plain_page("bench", fmt::format("{} on {}", name_of(options.collective), machine.name),
+                             std::move(report));
+  page.topologies.push_back(drawn_topology(machine, Loads::of_nccl, nccl_settings_here()));
+  write_html(options.html, std::move(page));
   return 0;
 }
 

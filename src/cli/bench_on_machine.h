@@ -16,6 +16,7 @@ struct PriceOptions {
   std::vector<Bytes> sizes;
   std::vector<std::string> backends = {"nccl"};  // or gloo, mpi, shm, tcp, shm+tcp
   std::string costs;                             // a file of `gradwire bench --json` to take these from
+  std::string html;                              // a file for the page; empty: none
   bool json = false, plot = true;
 };
 

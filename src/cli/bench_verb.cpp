@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/bench_on_machine.h"
+#include "cli/html_flag.h"
 #include "cli/progress.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
@@ -48,7 +49,7 @@ then nccl, gloo, mpi, and ours: shm, tcp and shm+tcp, whose programs run in
 simulated time.
 
 Examples:
-  gradwire bench all_reduce --on dgx-a100 --sizes 1K:1G:8
+  gradwire bench all_reduce --on dgx-a100 --sizes 1K:1G:8 --html bench.html
   gradwire bench all_reduce --on '2*2x-rtx3090-nvlink@10gbe' --backend nccl,gloo
 )";
 
@@ -58,7 +59,7 @@ struct BenchFlags {
   std::string collective, backends = "shm,tcp", sizes = "4,1K,64K,1M,16M", dtype = "f32", reduction = "sum";
   std::string versus, against, interface, sample_time = "10ms", timeout = "60s";
   int ranks = 2, rounds = 7, calls = 0;
-  std::string on, costs;
+  std::string on, costs, html;
   bool limit = false, json = false, no_plot = false;
   bool ranks_given = false, sizes_given = false, backends_given = false;
 };
@@ -123,8 +124,11 @@ std::vector<std::unique_ptr<Contestant>> start_contestants(const BenchFlags& fla
 }
 
 int run_priced(const BenchFlags& flags) {
-  PriceOptions options{
-      .on = flags.on, .collective = parse_collective(flags.collective), .sizes = {}, .costs = flags.costs};
+  PriceOptions options{.on = flags.on,
+                       .collective = parse_collective(flags.collective),
+                       .sizes = {},
+                       .costs = flags.costs,
+                       .html = flags.html};
   if (flags.ranks_given) options.ranks = flags.ranks;
   options.sizes = whole_sizes(flags.sizes_given ? flags.sizes : kPricedSizes, parse_dtype(flags.dtype));
   if (flags.backends_given) options.backends = contestant_names(flags);
@@ -141,7 +145,12 @@ int report(const BenchFlags& flags, const BenchOptions& options,
   bar.clear();
   BenchView view{.curves = !flags.no_plot};
   if (!flags.versus.empty()) view.contest = Contest{flags.versus, flags.against};
-  show(bench_report(options, measurement, view), flags.json);
+  Report found = bench_report(options, measurement, view);
+  show(found, flags.json);
+  if (!flags.html.empty())
+    write_html(flags.html,
+               plain_page("bench", fmt::format("{} with {} ranks", flags.collective, options.ranks),
+                          std::move(found)));
   std::uint64_t wrong = 0;
   for (const Row& row : measurement.rows) wrong += row.wrong;
   return wrong == 0 ? 0 : 1;
@@ -210,6 +219,7 @@ void add_bench_verb(CLI::App& app, int& exit_code) {
   verb->add_option("--versus", flags->versus, "compare this backend with the fastest other at each size");
   verb->add_option("--against", flags->against, "with --versus: only these others count, as in gloo");
   verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
+  add_html_flag(*verb, flags->html);
   verb->add_flag("--no-plot", flags->no_plot, "leave out the plot");
   verb->footer(kBenchExample);
   verb->add_option("--on", flags->on,

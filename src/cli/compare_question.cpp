@@ -20,12 +20,6 @@ std::string cpu_warning(const std::string& file) {
       file);
 }
 
-// Gradwire's own, or one of torch.profiler, told by content.
-Timeline recorded_timeline(const std::string& file) {
-  if (kind_of(head_of(file, 1 << 16)) != FileKind::profile) return read_timeline(file);
-  return timeline_of(read_profile(file));
-}
-
 Question question_of_trace(const std::string& file, const StepFlags& flags) {
   if (sequence_of(flags)) throw ConfigError("--sequence: a trace holds its own sequences; leave it out");
   const auto timeline = recorded_timeline(file);
@@ -37,6 +31,11 @@ Question question_of_trace(const std::string& file, const StepFlags& flags) {
 }
 
 }  // namespace
+
+Timeline recorded_timeline(const std::string& file) {
+  if (kind_of(head_of(file, 1 << 16)) != FileKind::profile) return read_timeline(file);
+  return timeline_of(read_profile(file));
+}
 
 bool is_trace(const std::string& model) { return model.ends_with(".json") || model.ends_with(".json.gz"); }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/step_flags.h"
+#include "trace/timeline.h"
 
 namespace gradwire {
 
@@ -15,6 +16,9 @@ struct Question {
 
 // Whether a name of a model means a file that `gradwire train --trace` wrote.
 bool is_trace(const std::string& model);
+
+// Gradwire's own, or one of torch.profiler, told by content.
+Timeline recorded_timeline(const std::string& file);
 
 // `model` is a built-in one, a YAML file, or a trace, which is a measured step too. Throws ConfigError.
 Question question_of(const std::string& model, const StepFlags& flags);

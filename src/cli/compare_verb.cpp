@@ -6,9 +6,11 @@
 
 #include "base/error.h"
 #include "cli/compare_question.h"
+#include "cli/html_flag.h"
+#include "cli/page_question.h"
 #include "cli/verbs.h"
-#include "report/compare/compare.h"
 #include "report/compare/short_names.h"
+#include "report/page/comparison.h"
 #include "report/render.h"
 
 namespace gradwire {
@@ -31,46 +33,41 @@ Examples:
 )";
 
 struct CompareFlags {
-  std::string model, sweep;
+  std::string model, sweep, html;
   std::vector<std::string> on;
   StepFlags step;
   bool json = false;
 };
 
 // Programs get the names as they gave them; people get files without their folders.
-std::vector<Machine> machines_of(const CompareFlags& flags, const StepOptions& options) {
-  std::vector<Machine> machines;
-  for (const auto& name : flags.on) {
-    machines.push_back(find_machine(name));
-    machines.back().name = name;
-    check_computes(machines.back(), options);
-  }
-  if (flags.json) return machines;
+Compared for_people(Asked asked, const CompareFlags& flags, Compared as_given) {
   const auto shorter = without_folders(flags.on);
-  for (std::size_t i = 0; i < machines.size(); ++i) machines[i].name = shorter[i];
-  return machines;
+  if (shorter == flags.on) return as_given;
+  for (std::size_t i = 0; i < shorter.size(); ++i) asked.machines[i].name = shorter[i];
+  Compared compared = compare_as_asked(asked);
+  compared.report.data = std::move(as_given.report.data);
+  return compared;
 }
 
 int run_compare(const CompareFlags& flags) {
   const auto question = question_of(flags.model, flags.step);
-  const auto machines = machines_of(flags, question.options);
-  const StepModel model;
-  auto comparison = compare(question.workload, machines, question.options, model);
-  if (!question.warning.empty()) comparison.warnings.insert(comparison.warnings.begin(), question.warning);
-  std::vector<SweepCurve> curves;
-  SweepSpec spec;
-  if (!flags.sweep.empty()) {
-    spec = parse_sweep(flags.sweep);
-    curves = sweep(question.workload, machines, question.options, spec, model);
+  Asked asked{question.workload, question.options, question.warning, {}, flags.sweep};
+  const FilesRead files;
+  std::vector<AskedMachine> on;
+  for (const auto& name : flags.on) {
+    asked.machines.push_back(find_machine(name, files));
+    asked.machines.back().name = name;
+    check_computes(asked.machines.back(), asked.options);
+    const std::string text = files.take();
+    on.push_back({name, text.empty() ? std::nullopt : std::optional(text)});
   }
-  Report report = comparison_report(comparison);
-  if (!curves.empty()) {
-    Report over = sweep_report(curves, spec, question.workload);
-    report.data["sweep"] = over.data;
-    report.add(Gap{});
-    report.append(std::move(over));
-  }
-  show(report, flags.json);
+  Compared compared = compare_as_asked(asked);
+  if (!flags.json || !flags.html.empty()) compared = for_people(asked, flags, std::move(compared));
+  show(compared.report, flags.json);
+  if (flags.html.empty()) return 0;
+  PageData page = comparison_page(std::move(compared));
+  page.question = page_question(flags.model, question, flags.step, on);
+  write_html(flags.html, std::move(page));
   return 0;
 }
 
@@ -89,6 +86,7 @@ void add_compare_verb(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   verb->add_option("--sweep", flags->sweep, "gpus=1..64, batch=8,32,128 or link=1..400 (GB/s)");
   verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
+  add_html_flag(*verb, flags->html);
   verb->footer(kCompareExample);
   verb->callback([flags, &exit_code] { exit_code = run_compare(*flags); });
 }

@@ -3,10 +3,12 @@
 #include <memory>
 
 #include "base/error.h"
+#include "cli/html_flag.h"
 #include "cli/this_host.h"
 #include "cli/verbs.h"
 #include "explain/case_file.h"
 #include "report/explain/explain.h"
+#include "report/page/run_page.h"
 #include "report/render.h"
 
 namespace gradwire {
@@ -25,11 +27,12 @@ Examples:
   gradwire doctor
   gradwire doctor run.log topo.txt
   gradwire doctor traces/ train.py --json
+  gradwire doctor run.log --html findings.html
 )";
 
 struct DoctorFlags {
   std::vector<std::string> files;
-  std::string on;
+  std::string on, html;
   bool json = false;
 };
 
@@ -44,8 +47,12 @@ void refuse_useless(const Gathered& gathered) {
 int run_doctor(const DoctorFlags& flags) {
   Gathered gathered = flags.files.empty() ? this_host() : read_all(flags.files);
   refuse_useless(gathered);
-  const Diagnosis diagnosis = diagnose(make_case(std::move(gathered), flags.on));
-  show(diagnosis_report(diagnosis), flags.json);
+  const CaseFile file = make_case(std::move(gathered), flags.on);
+  const Diagnosis diagnosis = diagnose(file);
+  Report report = diagnosis_report(diagnosis);
+  show(report, flags.json);
+  if (!flags.html.empty())
+    write_html(flags.html, run_page(file, plain_page("doctor", "Diagnosis", std::move(report))));
   return diagnosis.findings.empty() ? 0 : kFindingsCode;
 }
 
@@ -60,6 +67,7 @@ void add_doctor_verb(CLI::App& app, int& exit_code) {
   verb->add_option("--on", flags->on, "the machine it ran on: gives the rates to expect")
       ->type_name("MACHINE");
   verb->add_flag("--json", flags->json, "one JSON object and nothing else");
+  add_html_flag(*verb, flags->html);
   verb->footer(kDoctorExample);
   verb->callback([flags, &exit_code] { exit_code = run_doctor(*flags); });
 }

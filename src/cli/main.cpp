@@ -29,6 +29,7 @@ void add_verbs(CLI::App& app, int& exit_code) {
   gradwire::add_doctor_verb(app, exit_code);
   gradwire::add_train_verb(app, exit_code);
   gradwire::add_bench_verb(app, exit_code);
+  gradwire::add_page_verb(app, exit_code);
   gradwire::add_run_verb(app, exit_code);
   gradwire::add_topo_verb(app, exit_code);
   gradwire::add_list_verb(app, exit_code);

@@ -1,27 +1,13 @@
-// The options of a training step on the command line, shared by `compare` and `train --on`.
+// The options of a training step on the command line, shared by `compare`, `page` and `train --on`.
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <optional>
-#include <string>
 
-#include "predict/step/options.h"
-#include "predict/workload/workload.h"
+#include "predict/step/flags.h"
 
 namespace gradwire {
 
-struct StepFlags {
-  int batch = 0, accumulate = 1, sequence = 0;
-  double step_ms = 0, bucket_mb = 25, data_ms = 0;
-  std::string precision = "fp32", gradients = "fp32", compression = "none", distribution = "ddp", optimizer,
-              backend = "nccl";
-  bool zero1 = false, no_overlap = false;
-};
-
+// What the environment tells NCCL is one of them.
 void add_step_flags(CLI::App& verb, StepFlags&);
-
-// Throws ConfigError for values that can't be. DDP's own defaults: overlap, 25 MiB buckets.
-StepOptions step_options(const StepFlags&, const Workload&);
-std::optional<int> sequence_of(const StepFlags&);
 
 }  // namespace gradwire

@@ -1,7 +1,9 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cli/html_flag.h"
 #include "cli/verbs.h"
+#include "report/page/topology.h"
 #include "report/render.h"
 #include "report/topo/topo.h"
 #include "topo/machine.h"
@@ -23,14 +25,25 @@ MACHINE is
 
 Examples:
   gradwire topo
-  gradwire topo 2x-rtx3090-nvlink
+  gradwire topo 2x-rtx3090-nvlink --html box.html
   nvidia-smi topo -m > box.txt; gradwire topo --on box.txt:rtx4090
 )";
 
 struct TopoFlags {
-  std::string on = "this";
+  std::string on = "this", html;
   bool json = false;
 };
+
+int run_topo(const TopoFlags& flags) {
+  const Machine machine = find_machine(flags.on);
+  Report report = machine_report(machine);
+  show(report, flags.json);
+  if (flags.html.empty()) return 0;
+  PageData page = plain_page("topo", machine.name, std::move(report));
+  page.topologies.push_back(drawn_topology(machine, Loads::of_nccl, nccl_settings_here()));
+  write_html(flags.html, std::move(page));
+  return 0;
+}
 
 }  // namespace
 
@@ -41,11 +54,9 @@ void add_topo_verb(CLI::App& app, int& exit_code) {
   verb->add_option("--on,machine", flags->on, "the machine to show, with or without --on")
       ->type_name("MACHINE");
   verb->add_flag("--json", flags->json, "one JSON object and nothing else");
+  add_html_flag(*verb, flags->html);
   verb->footer(kTopoExample);
-  verb->callback([flags, &exit_code] {
-    show(machine_report(find_machine(flags->on)), flags->json);
-    exit_code = 0;
-  });
+  verb->callback([flags, &exit_code] { exit_code = run_topo(*flags); });
 }
 
 }  // namespace gradwire

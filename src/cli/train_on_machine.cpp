@@ -7,12 +7,15 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/compare_question.h"
+#include "cli/html_flag.h"
 #include "predict/compare/memory.h"
 #include "predict/step/measured.h"
 #include "predict/step/on_machine.h"
 #include "predict/step/recorded.h"
 #include "report/breakdown_json.h"
 #include "report/compare/compare.h"
+#include "report/page/timelines.h"
+#include "report/page/topology.h"
 #include "report/render.h"
 #include "report/step_chart.h"
 
@@ -24,7 +27,8 @@ constexpr int kMostRanksDrawn = 16;  // ranks of a model are alike; a trace of t
 // What is told of a step beside its estimate.
 struct Telling {
   std::string title;
-  std::string problem;  // empty: none
+  std::string problem;               // empty: none
+  const Machine* machine = nullptr;  // null: its wires were measured
 };
 
 nlohmann::json result_json(const TrainOnOptions& options, const StepEstimate& estimate,
@@ -68,12 +72,27 @@ Report simulated_report(const TrainOnOptions& options, const StepEstimate& estim
   return report;
 }
 
+// The real step, to be laid over the predicted one.
+void add_recorded(const TrainOnOptions& options, PageData& page) {
+  auto fitted = drawn_timeline(recorded_timeline(options.model), options.model, Origin::measured);
+  page.timelines.push_back(std::move(fitted.timeline));
+  if (!fitted.note.empty()) page.report.add(Sentence{fitted.note});
+}
+
 int tell(const TrainOnOptions& options, const StepEstimate& estimate, const Telling& telling) {
-  if (!options.trace.empty())
-    write_timeline(options.trace,
-                   timeline_of(estimate, fmt::format("model: {} on {}", options.model, options.on),
-                               std::min(estimate.ranks, kMostRanksDrawn)));
-  show(simulated_report(options, estimate, telling), options.json);
+  const Timeline timeline = timeline_of(estimate, fmt::format("model: {} on {}", options.model, options.on),
+                                        std::min(estimate.ranks, kMostRanksDrawn));
+  if (!options.trace.empty()) write_timeline(options.trace, timeline);
+  Report report = simulated_report(options, estimate, telling);
+  show(report, options.json);
+  if (options.html.empty()) return 0;
+  PageData page = plain_page("train", fmt::format("{} on {}", options.model, options.on), std::move(report));
+  page.timelines.push_back(drawn_timeline(timeline, options.on, Origin::predicted).timeline);
+  page.timelines.back().world = estimate.ranks;
+  if (is_trace(options.model)) add_recorded(options, page);
+  if (telling.machine)
+    page.topologies.push_back(drawn_topology(*telling.machine, Loads::of_nccl, nccl_settings_here()));
+  write_html(options.html, std::move(page));
   return 0;
 }
 
@@ -102,7 +121,7 @@ int train_on_measured_wires(const TrainOnOptions& options) {
       options, estimate,
       {fmt::format("{} with {} ranks over {}, predicted: {:.1f} ms a step, scaling {:.0f} %", options.model,
                    estimate.ranks, sweep.backend, estimate.step * 1e3, 100 * estimate.scaling),
-       disturbance(recorded, options.model)});
+       disturbance(recorded, options.model), nullptr});
 }
 
 }  // namespace
@@ -117,8 +136,9 @@ int train_on_machine(const TrainOnOptions& options) {
   if (options.ranks) machine = with_gpus(std::move(machine), *options.ranks);
   const auto estimate = estimate_step(question.workload, machine, question.options);
   const auto problem = find_memory_problem(question.workload, machine, question.options);
-  return tell(options, estimate,
-              {machine_title(options, question.workload, estimate), problem.value_or(question.warning)});
+  return tell(
+      options, estimate,
+      {machine_title(options, question.workload, estimate), problem.value_or(question.warning), &machine});
 }
 
 }  // namespace gradwire

@@ -16,6 +16,7 @@ struct TrainOnOptions {
   std::optional<int> ranks;  // of them, or of the machine's GPUs; absent: all
   StepFlags step;
   std::string trace;  // a file for the simulated timeline; empty: none
+  std::string html;   // a file for the page; empty: none
   bool json = false;
 };
 

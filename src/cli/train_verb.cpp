@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "cli/html_flag.h"
 #include "cli/launch_flags.h"
 #include "cli/train_on_machine.h"
 #include "cli/train_ranks.h"
@@ -39,7 +40,7 @@ Examples:
   gradwire train convnet -n 2 --checkpoint c.ckpt --checkpoint-every 50 \
     --max-restarts 3
   gradwire train resnet50 -n 2 --batch 4 --compress bf16 --backend tcp --json
-  gradwire train resnet50 --on dgx-a100 --batch 64 --trace simulated.json
+  gradwire train resnet50 --on dgx-a100 --batch 64 --html step.html
 
 A step over wires that are only measured: what it computes, from ranks that
 train apart, and what collectives take there.
@@ -105,9 +106,11 @@ int simulate(const TrainFlags& flags) {
   options.model = train.model;
   options.on = flags.on;
   options.trace = train.trace;
+  options.html = train.html;
   options.json = train.json;
   if (train.backend != "auto") options.backend = train.backend;
   if (flags.ranks_given) options.ranks = flags.launch.ranks;
+  options.step.nccl = nccl_environment();
   options.step.batch = train.batch;
   options.step.accumulate = train.accumulate;
   options.step.sequence = train.sequence;
@@ -121,7 +124,8 @@ int simulate(const TrainFlags& flags) {
 
 int run_train(const TrainFlags& flags) {
   if (!flags.on.empty()) return simulate(flags);
-  const TrainOptions train = complete(flags.train);
+  TrainOptions train = complete(flags.train);
+  if (!train.html.empty()) train.command = typed_command();
   LaunchOptions options = launch_options(flags.launch);
   options.name = "gradwire train";
   options.final_codes = {2};  // bad usage or input
@@ -172,6 +176,7 @@ void add_communication_flags(CLI::App& verb, TrainOptions& train) {
 
 void add_file_flags(CLI::App& verb, TrainOptions& train) {
   verb.add_option("--trace", train.trace, "write the steps of all ranks as a Chrome/Perfetto trace");
+  add_html_flag(verb, train.html);
   verb.add_option("--checkpoint", train.checkpoint, "write parameters and optimizer at the end");
   verb.add_option("--checkpoint-every", train.checkpoint_every, "and every so many steps")
       ->capture_default_str();

@@ -14,6 +14,7 @@ void add_doctor_verb(CLI::App& app, int& exit_code);  // exit code 3: it found s
 void add_train_verb(CLI::App& app, int& exit_code);
 void add_bench_verb(CLI::App& app,
                     int& exit_code);  // and the hidden `bench-rank`, which its rank processes run
+void add_page_verb(CLI::App& app, int& exit_code);
 void add_run_verb(CLI::App& app, int& exit_code);
 void add_topo_verb(CLI::App& app, int& exit_code);
 void add_list_verb(CLI::App& app, int& exit_code);

@@ -128,7 +128,10 @@ nlohmann::json bench_json(const BenchOptions& options, const Measurement& measur
 Curves bandwidth_curves() {
   return {.title = "bus bandwidth, GB/s, over size (both axes logarithmic)",
           .series = {},
-          .format_x = [](double x) { return format_bytes(static_cast<Bytes>(x + 0.5)); }};
+          .format_x = [](double x) { return format_bytes(static_cast<Bytes>(x + 0.5)); },
+          .format_y = nullptr,
+          .x = "size",
+          .y = "bus bandwidth, GB/s"};
 }
 
 Report bench_report(const BenchOptions& options, const Measurement& measurement, const BenchView& view) {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <cstdlib>
+
 #include "base/text.h"
 #include "report/chart.h"
 #include "report/table.h"
@@ -37,9 +40,18 @@ std::string to_text(const Report& report) {
   return printable(text, Lines::keep);  // names come from files
 }
 
+nlohmann::json rounded(nlohmann::json value) {
+  if (value.is_structured()) {
+    for (auto& item : value) item = rounded(std::move(item));
+  } else if (value.is_number_float() && std::isfinite(value.get<double>())) {
+    value = std::strtod(fmt::format("{:.9g}", value.get<double>()).c_str(), nullptr);
+  }
+  return value;
+}
+
 // ASCII alone: what acts on a terminal is escaped, and what is no UTF-8 replaced.
 std::string to_json(const Report& report) {
-  return report.data.dump(2, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
+  return rounded(report.data).dump(2, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 void show(const Report& report, bool json) { fmt::print("{}", json ? to_json(report) : to_text(report)); }

@@ -63,6 +63,7 @@ struct Curves {
   std::vector<Series> series;
   std::string (*format_x)(double) = nullptr;
   std::string (*format_y)(double) = nullptr;
+  std::string x, y;  // what the axes are, for those who draw them
 };
 
 struct Drawing {  // lines as they are: a tree of devices

@@ -1,8 +1,6 @@
 #include <algorithm>
-#include <filesystem>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/similar.h"
 #include "base/text.h"
 #include "topo/build/box_name.h"
@@ -11,28 +9,21 @@
 #include "topo/import/nccl_xml.h"
 #include "topo/import/this_machine.h"
 #include "topo/machine.h"
+#include "topo/named_files.h"
 
 namespace gradwire {
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr std::uintmax_t kLargestFile = 16 << 20;
 
 struct Wish {
   int nodes = 0;  // 0: not said
   std::string_view base;
   std::optional<NetworkSpec> network;
+  const NamedFiles& files;
 };
 
-bool is_file(std::string_view text) {
-  std::error_code ignored;
-  return !text.empty() && fs::exists(fs::path(text), ignored) && !fs::is_directory(fs::path(text), ignored);
-}
-
-Wish parse_wish(std::string_view on) {
-  Wish wish{.nodes = 0, .base = on, .network = {}};
-  if (is_file(on)) return wish;
+Wish parse_wish(std::string_view on, const NamedFiles& files) {
+  Wish wish{.nodes = 0, .base = on, .network = {}, .files = files};
+  if (files.has(on)) return wish;
   if (const auto star = on.find('*'); star != std::string_view::npos) {
     const auto nodes = find_integer<int>(trim(on.substr(0, star)));
     if (!nodes || *nodes < 1)
@@ -41,7 +32,7 @@ Wish parse_wish(std::string_view on) {
     wish.nodes = *nodes;
     wish.base = on.substr(star + 1);
   }
-  if (const auto at = wish.base.rfind('@'); at != std::string_view::npos && !is_file(wish.base)) {
+  if (const auto at = wish.base.rfind('@'); at != std::string_view::npos && !files.has(wish.base)) {
     wish.network = find_network(wish.base.substr(at + 1));
     wish.base = wish.base.substr(0, at);
   }
@@ -54,16 +45,8 @@ Machine build(const NodeSpec& node, int nodes, const Wish& wish, std::string sou
   return machine;
 }
 
-std::string read_small_file(const std::string& path) {
-  std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) throw ConfigError(fmt::format("{}: this is not a file", path));
-  if (fs::file_size(path, ignored) > kLargestFile)
-    throw ConfigError(fmt::format("{}: over 16 MiB: this describes no machine", path));
-  return read_file(path);
-}
-
 Machine from_yaml(const std::string& path, const std::string& text, const Wish& wish) {
-  if (text.find("gpu:") == std::string::npos)
+  if (text.find("gpu:") == std::string::npos && text.find("\"gpu\"") == std::string::npos)
     throw ConfigError(fmt::format(
         "{}: this is no machine: neither `nvidia-smi topo -m`, nor NCCL's topology XML, nor YAML with a gpu",
         path));
@@ -74,7 +57,7 @@ Machine from_yaml(const std::string& path, const std::string& text, const Wish& 
 }
 
 Machine from_file(const std::string& path, std::string_view gpu, const Wish& wish) {
-  const std::string text = read_small_file(path);
+  const std::string text = wish.files.read(path);
   if (trim(text).starts_with('<')) {
     Machine machine = machine_from_xml(
         text, path, {.nodes = std::max(1, wish.nodes), .gpu = std::string(gpu), .network = wish.network});
@@ -92,17 +75,17 @@ Machine from_file(const std::string& path, std::string_view gpu, const Wish& wis
 
 // FILE or FILE:GPU
 std::optional<Machine> find_file(const Wish& wish) {
-  if (is_file(wish.base)) return from_file(std::string(wish.base), "", wish);
+  if (wish.files.has(wish.base)) return from_file(std::string(wish.base), "", wish);
   const auto colon = wish.base.rfind(':');
-  if (colon == std::string_view::npos || !is_file(wish.base.substr(0, colon))) return std::nullopt;
+  if (colon == std::string_view::npos || !wish.files.has(wish.base.substr(0, colon))) return std::nullopt;
   return from_file(std::string(wish.base.substr(0, colon)), wish.base.substr(colon + 1), wish);
 }
 
-[[noreturn]] void refuse(std::string_view base) {
+[[noreturn]] void refuse(const Wish& wish) {
+  const std::string_view base = wish.base;
   const bool path = base.find('/') != std::string_view::npos || base.ends_with(".yaml") ||
                     base.ends_with(".yml") || base.ends_with(".xml") || base.ends_with(".txt");
-  std::error_code ignored;
-  if (fs::is_directory(fs::path(base), ignored))
+  if (wish.files.is_folder(base))
     throw ConfigError(fmt::format("{}: this is a directory; name a file in it", base));
   if (path) throw ConfigError(fmt::format("{}: there is no such file", base));
   std::vector<std::string> names = {"this"};
@@ -120,14 +103,14 @@ Machine find_base(const Wish& wish) {
   if (wish.base == "this") return this_machine({.nodes = std::max(1, wish.nodes), .network = wish.network});
   if (auto machine = find_file(wish)) return std::move(*machine);
   if (const auto box = find_box(wish.base)) return build(*box, 1, wish, "described by its name");
-  refuse(wish.base);
+  refuse(wish);
 }
 
 }  // namespace
 
-Machine find_machine(std::string_view on) {
+Machine find_machine(std::string_view on, const NamedFiles& files) {
   const std::string_view text = trim(on);
-  Machine machine = find_base(parse_wish(text));
+  Machine machine = find_base(parse_wish(text, files));
   machine.name = std::string(text);
   return machine;
 }

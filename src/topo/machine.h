@@ -15,6 +15,8 @@
 
 namespace gradwire {
 
+class NamedFiles;
+
 struct Machine {
   std::string name;    // as asked for: "4*dgx-h100@ndr"
   std::string source;  // "preset dgx-h100", "nvidia-smi topo -m in box.txt", "this machine"
@@ -43,6 +45,7 @@ Machine build_machine(const NodeSpec&, int nodes = 1, const std::optional<Networ
 //   N*MACHINE[@NETWORK]      several nodes: 4*dgx-h100@ndr, 2*2x-rtx3090-nvlink@10gbe, 8*box.yaml@8x-hdr
 //   this                     the machine this runs on
 Machine find_machine(std::string_view on);  // throws ConfigError
+Machine find_machine(std::string_view on, const NamedFiles&);
 
 struct MachinePreset {
   NodeSpec node;  // its name is the id

@@ -2,13 +2,13 @@
 // repeated keys are refused, and every error says file, line, key and what would be right.
 #pragma once
 
-#include <yaml-cpp/yaml.h>
-
 #include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "topo/yaml_node.h"
 
 namespace gradwire {
 
@@ -18,7 +18,7 @@ struct Range {
 
 class YamlMap {
  public:
-  YamlMap(YAML::Node, std::string where);  // throws ConfigError if it is not a map
+  YamlMap(YamlNode, std::string where);  // throws ConfigError if it is not a map
 
   void only(std::initializer_list<std::string_view> keys) const;  // throws ConfigError for any other key
   bool has(std::string_view key) const;
@@ -40,12 +40,16 @@ class YamlMap {
   [[noreturn]] void fail(std::string_view key, std::string_view wanted) const;
 
  private:
-  YAML::Node child(std::string_view key) const;
-  int integer(const YAML::Node&, std::string_view key, Range) const;
+  const YamlNode* child(std::string_view key) const;  // nothing where it is null or not there
+  int integer(const YamlNode&, std::string_view key, Range) const;
 
-  YAML::Node node_;
+  YamlNode node_;
   std::string where_;
 };
+
+// The values of scalars as YAML spells them, or nothing.
+std::optional<double> find_yaml_number(std::string_view scalar);
+std::optional<bool> find_yaml_flag(std::string_view scalar);
 
 YamlMap parse_yaml(std::string_view text, std::string_view where);  // throws ConfigError
 

@@ -28,7 +28,7 @@ std::vector<std::string> enumerator_words(int count) {
 
 std::vector<std::string> values_of(const std::string& name) {
   if (name == "--on" || name == "machine") return machine_words();
-  if (name == "model") return model_words();
+  if (name == "model" || name == "--model") return model_words();
   if (name == "what") return {"gpus", "links", "networks", "machines", "models"};
   if (name == "collective") return enumerator_words<Collective>(kCollectives);
   if (name == "--dtype") return enumerator_words<DType>(kDTypes);

@@ -51,7 +51,10 @@ class NcclModel {
   NcclDoubt doubt(Bytes bytes) const { return predictor_.doubt(bytes); }  // of an all-reduce
 
   const NcclFabric& fabric() const { return fabric_; }
-  std::vector<ResourceLoad> loads() const;  // inside a node, narrowest first
+  const NcclPrice& price() const { return predictor_.price(); }
+  const NcclConstants& constants() const { return predictor_.calibration().values; }
+  const std::string& narrowest_link() const { return narrowest_; }  // empty for one rank
+  std::vector<ResourceLoad> loads() const;                          // inside a node, narrowest first
 
  private:
   AllReduceEstimate estimate(Bytes, double share, double bus_factor) const;

@@ -37,15 +37,6 @@ struct Crossing {
   int times;
 };
 
-// The two directions of a cable share an id: that of the lower link.
-int cable_of(const Topology& topology, LinkId id) {
-  const Link& link = topology.link(id);
-  for (const LinkId other : topology.links_from(link.to))
-    if (topology.link(other).to == link.from && topology.link(other).kind == link.kind)
-      return std::min(id, other);
-  return id;
-}
-
 bool between_switch_and_host(const Topology& topology, const Link& link) {
   return topology.device(link.from).kind == DeviceKind::pcie_switch ||
          topology.device(link.to).kind == DeviceKind::pcie_switch;
@@ -94,6 +85,14 @@ double believed_of(const Link& link) {
 }
 
 }  // namespace
+
+LinkId cable_of(const Topology& topology, LinkId id) {
+  const Link& link = topology.link(id);
+  for (const LinkId other : topology.links_from(link.to))
+    if (topology.link(other).to == link.from && topology.link(other).kind == link.kind)
+      return std::min(id, other);
+  return id;
+}
 
 bool is_amd(const Machine& machine) { return maker_of(machine) == CpuMaker::amd; }
 

@@ -35,4 +35,7 @@ void add_route(const Machine&, const HopSet&, NodeRings& rings);
 
 bool is_amd(const Machine&);
 
+// The two directions of a cable share an id: that of the lower link.
+LinkId cable_of(const Topology&, LinkId);
+
 }  // namespace gradwire

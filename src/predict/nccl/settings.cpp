@@ -81,14 +81,16 @@ NcclSettings nccl_settings(const std::map<std::string, std::string>& environment
   return settings;
 }
 
-NcclSettings nccl_settings_here() {
+std::map<std::string, std::string> nccl_environment() {
   std::map<std::string, std::string> environment;
   for (const char* name : {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_ALGO",
                            "NCCL_PROTO", "NCCL_NVLS_ENABLE", "NCCL_NET_GDR_LEVEL", "NCCL_MIN_NCHANNELS",
                            "NCCL_MAX_NCHANNELS", "NCCL_BUFFSIZE"})
     if (const char* value = std::getenv(name)) environment[name] = value;
-  return nccl_settings(environment);
+  return environment;
 }
+
+NcclSettings nccl_settings_here() { return nccl_settings(nccl_environment()); }
 
 std::optional<int> find_nccl_version(const std::string& text) {
   const auto dot = text.find('.');

@@ -35,6 +35,7 @@ NcclSettings nccl_settings(const std::map<std::string, std::string>& environment
 
 // Of the user's shell: the same variables would also change what NCCL does there.
 NcclSettings nccl_settings_here();
+std::map<std::string, std::string> nccl_environment();  // those variables
 
 // "2.23.4" gives 223; absent for text that is no version.
 std::optional<int> find_nccl_version(const std::string& text);

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
 #include <cmath>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "predict/workload/catalog.h"
 #include "topo/yaml.h"
 
@@ -16,17 +16,18 @@ class Reader {
  public:
   explicit Reader(std::string_view where) : where_(where) {}
 
-  Workload read(const YAML::Node& root) const {
-    if (!root.IsMap()) fail("expected keys such as 'name' and 'layers'");
+  Workload read(const YamlNode& root) const {
+    if (root.kind != YamlNode::Kind::map) fail("expected keys such as 'name' and 'layers'");
     YamlMap(root, where_)
         .only(
             {"name", "title", "family", "sample", "sequence", "batch", "optimizer", "layers", "parameters"});
-    if (!root["layers"]) return stand_in(root);
+    const YamlNode* layers = root.find("layers");
+    if (layers == nullptr) return stand_in(root);
     Workload workload;
     common(root, workload);
-    const auto layers = root["layers"];
-    if (!layers.IsSequence() || layers.size() == 0) fail("'layers' is a list of at least one layer");
-    for (const auto& node : layers) add_layer(node, workload.layers);
+    if (layers->items.empty() || layers->kind != YamlNode::Kind::list)
+      fail("'layers' is a list of at least one layer");
+    for (const auto& node : layers->items) add_layer(node, workload.layers);
     check_whole(root, workload);
     return workload;
   }
@@ -36,17 +37,41 @@ class Reader {
     throw ConfigError(fmt::format("{}: {}; see presets/models/example.yaml", where_, what));
   }
 
-  template <typename T>
-  T value(const YAML::Node& node, const char* key, T otherwise) const {
-    if (!node[key]) return otherwise;
-    try {
-      return node[key].as<T>();
-    } catch (const YAML::Exception&) {
-      fail(fmt::format("line {}: '{}' has a value of the wrong type", node[key].Mark().line + 1, key));
+  static void read_value(const YamlNode& node, std::optional<std::string>& value) {
+    if (node.kind == YamlNode::Kind::scalar) value = node.scalar;
+  }
+  static void read_value(const YamlNode& node, std::optional<double>& value) {
+    if (node.kind == YamlNode::Kind::scalar) value = find_yaml_number(node.scalar);
+  }
+  static void read_value(const YamlNode& node, std::optional<int>& value) {
+    if (node.kind == YamlNode::Kind::scalar) value = find_integer<int>(node.scalar);
+  }
+  static void read_value(const YamlNode& node, std::optional<std::vector<double>>& value) {
+    if (node.kind != YamlNode::Kind::list) return;
+    value.emplace();
+    for (const YamlNode& item : node.items) {
+      std::optional<double> number;
+      read_value(item, number);
+      if (!number) return value.reset();
+      value->push_back(*number);
     }
   }
 
-  void common(const YAML::Node& root, Workload& workload) const {
+  template <typename T>
+  T value(const YamlNode& node, const char* key, T otherwise) const {
+    const YamlNode* found = node.find(key);
+    if (found == nullptr) return otherwise;
+    std::optional<T> read;
+    read_value(*found, read);
+    if (!read) fail(fmt::format("{}'{}' has a value of the wrong type", line_of(*found), key));
+    return *read;
+  }
+
+  static std::string line_of(const YamlNode& node) {
+    return node.line == 0 ? "" : fmt::format("line {}: ", node.line);
+  }
+
+  void common(const YamlNode& root, Workload& workload) const {
     workload.name = value<std::string>(root, "name", std::string(where_));
     workload.title = value<std::string>(root, "title", workload.name);
     workload.sample = value<std::string>(root, "sample", "image");
@@ -58,14 +83,14 @@ class Reader {
   }
 
   // Layers of a file that was cut off are still layers; a count tells.
-  void check_whole(const YAML::Node& root, const Workload& workload) const {
+  void check_whole(const YamlNode& root, const Workload& workload) const {
     const auto stated = value(root, "parameters", 0.0);
     const auto there = static_cast<double>(parameter_count(workload));
-    if (root["parameters"] && !(std::abs(there - stated) <= 0.01 * stated))
+    if (root.find("parameters") != nullptr && !(std::abs(there - stated) <= 0.01 * stated))
       fail(fmt::format("'parameters: {:g}' but the layers have {:g}: are some missing?", stated, there));
   }
 
-  Family family(const YAML::Node& root, const Workload& workload) const {
+  Family family(const YamlNode& root, const Workload& workload) const {
     const auto text = value<std::string>(root, "family", "");
     if (text.empty()) return guess_family(workload.name, workload.sample);
     for (const auto family : {Family::cnn, Family::transformer, Family::other})
@@ -73,8 +98,8 @@ class Reader {
     fail(fmt::format("'family: {}' is none of cnn, transformer, other", text));
   }
 
-  Workload stand_in(const YAML::Node& root) const {
-    if (!root["parameters"]) fail("needs 'layers', or 'parameters' and 'family'");
+  Workload stand_in(const YamlNode& root) const {
+    if (root.find("parameters") == nullptr) fail("needs 'layers', or 'parameters' and 'family'");
     const auto parameters = value(root, "parameters", 0.0);
     if (!(parameters >= 1000 && parameters <= 1e14)) fail("'parameters' is a number from 1000 to 1e14");
     Workload described;
@@ -90,8 +115,8 @@ class Reader {
     return described;
   }
 
-  void add_layer(const YAML::Node& node, std::vector<Layer>& layers) const {
-    if (!node.IsMap()) fail(fmt::format("line {}: a layer is a map of keys", node.Mark().line + 1));
+  void add_layer(const YamlNode& node, std::vector<Layer>& layers) const {
+    if (node.kind != YamlNode::Kind::map) fail(line_of(node) + "a layer is a map of keys");
     YamlMap(node, where_).only({"name", "kind", "flops", "elements", "tensors", "repeat"});
     Layer layer;
     layer.name = value(node, "name", fmt::format("layer {}", layers.size()));
@@ -117,14 +142,7 @@ class Reader {
 Workload parse_model(std::string_view yaml, std::string_view where) {
   if (yaml.find('\0') != std::string_view::npos)
     throw ConfigError(fmt::format("{}: this is not YAML but a binary file", where));
-  YAML::Node root;
-  try {
-    root = YAML::Load(std::string(yaml));
-  } catch (const YAML::Exception& error) {
-    throw ConfigError(
-        fmt::format("{}: line {}: this is not YAML: {}", where, error.mark.line + 1, error.msg));
-  }
-  auto workload = Reader(where).read(root);
+  auto workload = Reader(where).read(load_yaml(yaml, where));
   check_workload(workload);
   return workload;
 }

@@ -117,7 +117,7 @@ TEST(ModelYaml, SaysWhatIsWrongAndWhere) {
     EXPECT_THAT([&] { parse_model(yaml, "m.yaml"); }, ThrowsMessage<ConfigError>(HasSubstr(text))) << yaml;
   };
   fails("[1, 2]", "m.yaml: expected keys such as 'name' and 'layers'");
-  fails("layers: [{tensors: [1", "m.yaml: line 1");
+  fails("layers: [{tensors: [1", "m.yaml line 1");
   EXPECT_THAT(
       [] {
         parse_model(std::string("\x7f"

@@ -50,7 +50,9 @@ Report sweep_report(const std::vector<SweepCurve>& curves, const SweepSpec& spec
                                     plural(workload.sample), unit_of(spec.axis)),
                .series = {},
                .format_x = format_value,
-               .format_y = format_value};
+               .format_y = format_value,
+               .x = unit_of(spec.axis),
+               .y = plural(workload.sample) + "/s"};
   for (const auto& curve : curves) {
     chart.series.push_back({curve.on, {}});
     for (const auto& point : curve.points)

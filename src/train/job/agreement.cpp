@@ -23,6 +23,8 @@ nlohmann::json what_counts(const TrainOptions& options) {
   nlohmann::json json = options;
   json.erase("json");
   json.erase("trace");
+  json.erase("html");
+  json.erase("command");
   for (const char* file : {"text", "checkpoint", "resume"}) json[file] = json[file].get<std::string>() != "";
   return json;
 }

@@ -20,6 +20,7 @@ struct TrainOptions {
   std::string optimizer;           // sgd, adamw; empty: the model's
   std::string overlap = "auto";    // auto, during, after
   std::string trace, checkpoint, resume;
+  std::string html, command;      // a file for the page, and what was typed to get it
   std::string checkpoint_before;  // file_version() of the checkpoint before the run: see restart.h
   int batch = 0;                  // per rank and micro-batch; 0: the model's
   int accumulate = 1, steps = 50;
@@ -34,9 +35,9 @@ struct TrainOptions {
 };
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainOptions, model, backend, data, text, precision, compress, optimizer,
-                                   overlap, trace, checkpoint, resume, checkpoint_before, batch, accumulate,
-                                   steps, sequence, image, checkpoint_every, bucket_mb, first_bucket_mb,
-                                   learning_rate, clip, seed, json, sharded, sync_batch_norm,
+                                   overlap, trace, checkpoint, resume, html, command, checkpoint_before,
+                                   batch, accumulate, steps, sequence, image, checkpoint_every, bucket_mb,
+                                   first_bucket_mb, learning_rate, clip, seed, json, sharded, sync_batch_norm,
                                    resume_unchecked)
 
 // "fp32" for "f32", as compare and everybody else spell it; others as they are.

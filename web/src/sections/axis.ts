@@ -1,0 +1,40 @@
+// Logarithmic axes: where a value lies and which values get a mark.
+
+export interface Axis {
+  place(value: number): number;
+  ticks: { value: number; text: string }[];
+}
+
+const decades = [1, 2, 5];
+
+function roundValues(low: number, high: number): number[] {
+  const values: number[] = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++)
+    for (const digit of decades) {
+      const value = digit * 10 ** power;
+      if (value >= low * 0.999 && value <= high * 1.001) values.push(Number(value.toPrecision(3)));
+    }
+  return values;
+}
+
+const range = (low: number, high: number): number => Math.log(high / low) || 1;
+
+// Leaves out marks that would touch; the first and the last stay.
+function thinned<Tick extends { value: number }>(ticks: Tick[], place: (value: number) => number, apart: number): Tick[] {
+  const kept: Tick[] = [];
+  for (const tick of ticks) {
+    const last = kept[kept.length - 1];
+    if (!last || Math.abs(place(tick.value) - place(last.value)) >= apart) kept.push(tick);
+  }
+  return kept;
+}
+
+export function logAxis(low: number, high: number, from: number, to: number, apart: number,
+                        named?: Map<number, string>): Axis {
+  if (low === high) [low, high] = [low / 2, high * 2];
+  const place = (value: number): number => from + ((to - from) * Math.log(value / low)) / range(low, high);
+  const candidates = named
+    ? [...named].sort(([a], [b]) => a - b).map(([value, text]) => ({ value, text }))
+    : roundValues(low, high).map((value) => ({ value, text: String(value) }));
+  return { place, ticks: thinned(candidates, place, apart) };
+}

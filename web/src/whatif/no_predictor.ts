@@ -1,0 +1,2 @@
+// Stands where the predictor's glue would be when the page is built without it.
+export default null;
