@@ -35,4 +35,7 @@ void add_route(const Machine&, const HopSet&, NodeRings& rings);
 
 bool is_amd(const Machine&);
 
+// Where nobody says it 2.18, and for GPUs from SM100 on the first that knows them, 2.25.
+int version_of(const Machine&, const NcclSettings&);
+
 }  // namespace gradwire
