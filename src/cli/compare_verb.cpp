@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "cli/compare_question.h"
+#include "cli/measured_files.h"
 #include "cli/verbs.h"
 #include "report/compare/compare.h"
 #include "report/compare/short_names.h"
@@ -19,7 +20,8 @@ MODEL is a built-in one (gradwire list models), a YAML file as
 presets/models/example.yaml, or a trace that `gradwire train` wrote. The answer
 compares the best connected machine with the worst, of those with equal GPUs if
 there are such; with one --on it says what a link without limits would change
-there. --sweep draws the answer along an axis.
+there. --sweep draws the answer along an axis. --measured FILE is of the first
+--on, 2=FILE of the second: it moves that machine's links alone.
 
 Examples:
   gradwire compare gpt2 --on 2x-titan-rtx-nvlink --on 2x-titan-rtx-pcie
@@ -28,13 +30,15 @@ Examples:
   gradwire compare bert-large --on '2*dgx-h100@ndr' --on '2*dgx-h100@100gbe' \
       --sweep gpus=1..64
   gradwire compare vgg16 --on 4x-rtx3090-pcie --sweep link=1..200
+  gradwire compare gpt2 --on 2x-rtx3090-nvlink --on 2x-rtx3090-pcie \
+      --measured 2=nccl-tests.txt --verbose
 )";
 
 struct CompareFlags {
   std::string model, sweep;
-  std::vector<std::string> on;
+  std::vector<std::string> on, measured;
   StepFlags step;
-  bool json = false;
+  bool json = false, verbose = false;
 };
 
 // Programs get the names as they gave them; people get files without their folders.
@@ -45,6 +49,7 @@ std::vector<Machine> machines_of(const CompareFlags& flags, const StepOptions& o
     machines.back().name = name;
     check_computes(machines.back(), options);
   }
+  apply_measured(machines, flags.measured);
   if (flags.json) return machines;
   const auto shorter = without_folders(flags.on);
   for (std::size_t i = 0; i < machines.size(); ++i) machines[i].name = shorter[i];
@@ -63,7 +68,7 @@ int run_compare(const CompareFlags& flags) {
     spec = parse_sweep(flags.sweep);
     curves = sweep(question.workload, machines, question.options, spec, model);
   }
-  Report report = comparison_report(comparison);
+  Report report = comparison_report(comparison, flags.verbose);
   if (!curves.empty()) {
     Report over = sweep_report(curves, spec, question.workload);
     report.data["sweep"] = over.data;
@@ -88,6 +93,9 @@ void add_compare_verb(CLI::App& app, int& exit_code) {
                    "who joins the gradients: nccl; on hosts gloo mpi tcp shm shm+tcp")
       ->capture_default_str();
   verb->add_option("--sweep", flags->sweep, "gpus=1..64, batch=8,32,128 or link=1..400 (GB/s)");
+  add_measured_flag(*verb, flags->measured);
+  verb->add_flag("--verbose", flags->verbose,
+                 "also how sure that is and why, what holds up each machine, all remedies");
   verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
   verb->footer(kCompareExample);
   verb->callback([flags, &exit_code] { exit_code = run_compare(*flags); });

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cli/measured_files.h"
 #include "cli/verbs.h"
 #include "report/render.h"
 #include "report/topo/topo.h"
@@ -25,10 +26,13 @@ Examples:
   gradwire topo
   gradwire topo 2x-rtx3090-nvlink
   nvidia-smi topo -m > box.txt; gradwire topo --on box.txt:rtx4090
+  all_reduce_perf -b 8 -e 1G -f 2 -g 2 > nccl.txt
+  gradwire topo 2x-rtx3090-pcie --measured nccl.txt
 )";
 
 struct TopoFlags {
   std::string on = "this";
+  std::vector<std::string> measured;
   bool json = false;
 };
 
@@ -40,10 +44,13 @@ void add_topo_verb(CLI::App& app, int& exit_code) {
       app.add_subcommand("topo", "shows devices, links and the path between every pair, with GB/s");
   verb->add_option("--on,machine", flags->on, "the machine to show, with or without --on")
       ->type_name("MACHINE");
+  add_measured_flag(*verb, flags->measured);
   verb->add_flag("--json", flags->json, "one JSON object and nothing else");
   verb->footer(kTopoExample);
   verb->callback([flags, &exit_code] {
-    show(machine_report(find_machine(flags->on)), flags->json);
+    Machine machine = find_machine(flags->on);
+    apply_measured(machine, flags->measured);
+    show(machine_report(machine, nccl_settings_here()), flags->json);
     exit_code = 0;
   });
 }

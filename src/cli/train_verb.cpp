@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "cli/launch_flags.h"
+#include "cli/measured_files.h"
 #include "cli/train_on_machine.h"
 #include "cli/train_ranks.h"
 #include "cli/usage.h"
@@ -40,6 +41,7 @@ Examples:
     --max-restarts 3
   gradwire train resnet50 -n 2 --batch 4 --compress bf16 --backend tcp --json
   gradwire train resnet50 --on dgx-a100 --batch 64 --trace simulated.json
+  gradwire train gpt2 --on 2x-rtx3090-pcie --measured nccl-tests.txt
 
 A step over wires that are only measured: what it computes, from ranks that
 train apart, and what collectives take there.
@@ -52,6 +54,7 @@ struct TrainFlags {
   LaunchFlags launch;
   TrainOptions train;
   std::string on;
+  std::vector<std::string> measured;
   bool ranks_given = false;
 };
 
@@ -104,6 +107,7 @@ int simulate(const TrainFlags& flags) {
   const TrainOptions& train = flags.train;
   options.model = train.model;
   options.on = flags.on;
+  options.measured = flags.measured;
   options.trace = train.trace;
   options.json = train.json;
   if (train.backend != "auto") options.backend = train.backend;
@@ -195,6 +199,7 @@ void add_train_verb(CLI::App& app, int& exit_code) {
       "--on", flags->on,
       "simulate a step on this machine instead, as compare does; -n: so many of its GPUs; or over "
       "the wires of a bench --json, with a trace");
+  add_measured_flag(*verb, flags->measured);
   add_launch_flags(*verb, flags->launch, "gradwire train");
   add_training_flags(*verb, flags->train);
   add_communication_flags(*verb, flags->train);
@@ -204,6 +209,8 @@ void add_train_verb(CLI::App& app, int& exit_code) {
     flags->ranks_given = verb->count("--ranks") > 0;
     if (!flags->on.empty())
       refuse_flags(*verb, kRealOnly, "with --on: a step is simulated, nothing is trained");
+    else
+      refuse_flags(*verb, {"--measured"}, "without --on: it moves the model of a machine");
     exit_code = run_train(*flags);
   });
 }
