@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/html_flag.h"
+#include "cli/measured_files.h"
 #include "measure/sample.h"
 #include "predict/backends/own.h"
 #include "predict/nccl/all_reduce.h"
@@ -99,7 +100,8 @@ double algbw(const PricedRow& row) {
 }
 
 // What the error bar of a backend rests on.
-std::string basis(const std::string& backend, bool measured) {
+std::string basis(const std::string& backend, bool measured, bool own) {
+  if (backend == "nccl" && own) return "what was measured there leaves open";
   if (backend == "nccl") return "mean error on machines of this class left out of the fit (docs/accuracy.md)";
   const std::string where =
       measured ? "from your --costs" : "from one host of 2 virtual cores (docs/performance.md)";
@@ -171,14 +173,16 @@ Report prices_report(const PriceOptions& options, const Machine& machine,
   report.add(comment(fmt::format("{} on {}: {} GPUs of {} on {} node{}; predicted, not measured; GB/s",
                                  name_of(options.collective), machine.name, machine.gpus.size(),
                                  machine.gpu.id, machine.nodes, machine.nodes == 1 ? "" : "s")));
-  for (const std::string& note : machine.notes) report.add(comment("assumed: " + note));
+  for (const std::string& note : machine.notes)
+    report.add(comment(note.starts_with("measured") ? note : "assumed: " + note));
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (i + 1 == rows.size() || rows[i + 1].backend != rows[i].backend)
       report.add(comment(fmt::format("{}: over {}; narrowest: {}", rows[i].backend, rows[i].estimate.path,
                                      rows[i].estimate.narrowest_link)));
   report.add(prices_table(rows));
   for (const auto& backend : options.backends)
-    report.add(comment(fmt::format("+- of {}: {}", backend, basis(backend, !options.costs.empty()))));
+    report.add(comment(fmt::format("+- of {}: {}", backend,
+                                   basis(backend, !options.costs.empty(), !options.measured.empty()))));
   Curves curves = prices_curves(rows);
   if (options.plot && curves.series.front().points.size() > 1) report.add(Gap{}, std::move(curves));
   return report;
@@ -188,6 +192,7 @@ Report prices_report(const PriceOptions& options, const Machine& machine,
 
 int price_bench(const PriceOptions& options) {
   Machine machine = find_machine(options.on);
+  apply_measured(machine, options.measured);
   if (options.ranks > 0) machine = with_gpus(std::move(machine), options.ranks);
   if (machine.gpus.size() < 2)
     throw ConfigError(fmt::format("{} has {} GPU: a collective needs two", options.on,

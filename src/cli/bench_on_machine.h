@@ -17,6 +17,7 @@ struct PriceOptions {
   std::vector<std::string> backends = {"nccl"};  // or gloo, mpi, shm, tcp, shm+tcp
   std::string costs;                             // a file of `gradwire bench --json` to take these from
   std::string html;                              // a file for the page; empty: none
+  std::vector<std::string> measured;             // files of what was measured there
   bool json = false, plot = true;
 };
 

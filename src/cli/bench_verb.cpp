@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/bench_on_machine.h"
 #include "cli/html_flag.h"
+#include "cli/measured_files.h"
 #include "cli/progress.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
@@ -50,6 +51,7 @@ simulated time.
 
 Examples:
   gradwire bench all_reduce --on dgx-a100 --sizes 1K:1G:8 --html bench.html
+  gradwire bench all_reduce --on 4x-rtx4090-pcie --measured p2pBandwidth.txt
   gradwire bench all_reduce --on '2*2x-rtx3090-nvlink@10gbe' --backend nccl,gloo
 )";
 
@@ -60,6 +62,7 @@ struct BenchFlags {
   std::string versus, against, interface, sample_time = "10ms", timeout = "60s";
   int ranks = 2, rounds = 7, calls = 0;
   std::string on, costs, html;
+  std::vector<std::string> measured;
   bool limit = false, json = false, no_plot = false;
   bool ranks_given = false, sizes_given = false, backends_given = false;
 };
@@ -128,7 +131,8 @@ int run_priced(const BenchFlags& flags) {
                        .collective = parse_collective(flags.collective),
                        .sizes = {},
                        .costs = flags.costs,
-                       .html = flags.html};
+                       .html = flags.html,
+                       .measured = flags.measured};
   if (flags.ranks_given) options.ranks = flags.ranks;
   options.sizes = whole_sizes(flags.sizes_given ? flags.sizes : kPricedSizes, parse_dtype(flags.dtype));
   if (flags.backends_given) options.backends = contestant_names(flags);
@@ -226,6 +230,7 @@ void add_bench_verb(CLI::App& app, int& exit_code) {
                    "price it on this machine instead of running: see gradwire topo --help");
   verb->add_option("--costs", flags->costs,
                    "with --on: take the costs of gloo, tcp or mpi from this bench --json");
+  add_measured_flag(*verb, flags->measured);
   verb->callback([verb, flags, &exit_code] {
     flags->ranks_given = verb->count("--ranks") > 0;
     flags->sizes_given = verb->count("--sizes") > 0;
@@ -236,7 +241,7 @@ void add_bench_verb(CLI::App& app, int& exit_code) {
                     "--versus", "--against"},
                    "with --on: nothing is measured");
     else
-      refuse_flags(*verb, {"--costs"}, "without --on: it prices a machine's collectives");
+      refuse_flags(*verb, {"--costs", "--measured"}, "without --on: it prices a machine's collectives");
     exit_code = run_bench(*flags);
   });
   add_rank_verb(app, exit_code);

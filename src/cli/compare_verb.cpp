@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "cli/compare_question.h"
 #include "cli/html_flag.h"
+#include "cli/measured_files.h"
 #include "cli/page_question.h"
 #include "cli/verbs.h"
 #include "report/compare/short_names.h"
@@ -21,7 +22,8 @@ MODEL is a built-in one (gradwire list models), a YAML file as
 presets/models/example.yaml, or a trace that `gradwire train` wrote. The answer
 compares the best connected machine with the worst, of those with equal GPUs if
 there are such; with one --on it says what a link without limits would change
-there. --sweep draws the answer along an axis.
+there. --sweep draws the answer along an axis. --measured FILE is of the first
+--on, 2=FILE of the second: it moves that machine's links alone.
 
 Examples:
   gradwire compare gpt2 --on 2x-titan-rtx-nvlink --on 2x-titan-rtx-pcie
@@ -30,13 +32,15 @@ Examples:
   gradwire compare bert-large --on '2*dgx-h100@ndr' --on '2*dgx-h100@100gbe' \
       --sweep gpus=1..64
   gradwire compare vgg16 --on 4x-rtx3090-pcie --sweep link=1..200
+  gradwire compare gpt2 --on 2x-rtx3090-nvlink --on 2x-rtx3090-pcie \
+      --measured 2=nccl-tests.txt --verbose
 )";
 
 struct CompareFlags {
   std::string model, sweep, html;
-  std::vector<std::string> on;
+  std::vector<std::string> on, measured;
   StepFlags step;
-  bool json = false;
+  bool json = false, verbose = false;
 };
 
 // Programs get the names as they gave them; people get files without their folders.
@@ -51,7 +55,7 @@ Compared for_people(Asked asked, const CompareFlags& flags, Compared as_given) {
 
 int run_compare(const CompareFlags& flags) {
   const auto question = question_of(flags.model, flags.step);
-  Asked asked{question.workload, question.options, question.warning, {}, flags.sweep};
+  Asked asked{question.workload, question.options, question.warning, {}, flags.sweep, flags.verbose};
   const FilesRead files;
   std::vector<AskedMachine> on;
   for (const auto& name : flags.on) {
@@ -61,11 +65,12 @@ int run_compare(const CompareFlags& flags) {
     const std::string text = files.take();
     on.push_back({name, text.empty() ? std::nullopt : std::optional(text)});
   }
-  Compared compared = compare_as_asked(asked);
-  if (!flags.json || !flags.html.empty()) compared = for_people(asked, flags, std::move(compared));
-  show(compared.report, flags.json);
+  apply_measured(asked.machines, flags.measured);
+  const Compared as_given = compare_as_asked(asked);
+  show((flags.json ? as_given : for_people(asked, flags, as_given)).report, flags.json);
   if (flags.html.empty()) return 0;
-  PageData page = comparison_page(std::move(compared));
+  asked.verbose = true;
+  PageData page = comparison_page(for_people(asked, flags, compare_as_asked(asked)));
   page.question = page_question(flags.model, question, flags.step, on);
   write_html(flags.html, std::move(page));
   return 0;
@@ -85,6 +90,9 @@ void add_compare_verb(CLI::App& app, int& exit_code) {
                    "who joins the gradients: nccl; on hosts gloo mpi tcp shm shm+tcp")
       ->capture_default_str();
   verb->add_option("--sweep", flags->sweep, "gpus=1..64, batch=8,32,128 or link=1..400 (GB/s)");
+  add_measured_flag(*verb, flags->measured);
+  verb->add_flag("--verbose", flags->verbose,
+                 "also how sure that is and why, what holds up each machine, all remedies");
   verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
   add_html_flag(*verb, flags->html);
   verb->footer(kCompareExample);

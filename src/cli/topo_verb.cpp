@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "cli/html_flag.h"
+#include "cli/measured_files.h"
 #include "cli/verbs.h"
 #include "report/page/topology.h"
 #include "report/render.h"
@@ -27,16 +28,20 @@ Examples:
   gradwire topo
   gradwire topo 2x-rtx3090-nvlink --html box.html
   nvidia-smi topo -m > box.txt; gradwire topo --on box.txt:rtx4090
+  all_reduce_perf -b 8 -e 1G -f 2 -g 2 > nccl.txt
+  gradwire topo 2x-rtx3090-pcie --measured nccl.txt
 )";
 
 struct TopoFlags {
   std::string on = "this", html;
+  std::vector<std::string> measured;
   bool json = false;
 };
 
 int run_topo(const TopoFlags& flags) {
-  const Machine machine = find_machine(flags.on);
-  Report report = machine_report(machine);
+  Machine machine = find_machine(flags.on);
+  apply_measured(machine, flags.measured);
+  Report report = machine_report(machine, nccl_settings_here());
   show(report, flags.json);
   if (flags.html.empty()) return 0;
   PageData page = plain_page("topo", machine.name, std::move(report));
@@ -53,6 +58,7 @@ void add_topo_verb(CLI::App& app, int& exit_code) {
       app.add_subcommand("topo", "shows devices, links and the path between every pair, with GB/s");
   verb->add_option("--on,machine", flags->on, "the machine to show, with or without --on")
       ->type_name("MACHINE");
+  add_measured_flag(*verb, flags->measured);
   verb->add_flag("--json", flags->json, "one JSON object and nothing else");
   add_html_flag(*verb, flags->html);
   verb->footer(kTopoExample);

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/compare_question.h"
 #include "cli/html_flag.h"
+#include "cli/measured_files.h"
 #include "predict/compare/memory.h"
 #include "predict/step/measured.h"
 #include "predict/step/on_machine.h"
@@ -28,6 +29,7 @@ constexpr int kMostRanksDrawn = 16;  // ranks of a model are alike; a trace of t
 struct Telling {
   std::string title;
   std::string problem;               // empty: none
+  std::string measured;              // what that narrowed; empty: nothing was
   const Machine* machine = nullptr;  // null: its wires were measured
 };
 
@@ -66,6 +68,7 @@ Report simulated_report(const TrainOnOptions& options, const StepEstimate& estim
       fmt::format("{} buckets, {:.1f} ms of all-reduce; expect an error of {:.0f} %", estimate.buckets.size(),
                   estimate.communication * 1e3, 100 * estimate.relative_error),
       "     "});
+  if (!telling.measured.empty()) report.add(Sentence{telling.measured, "     ", "     "});
   if (!telling.problem.empty()) report.add(Gap{}, Sentence{"But " + telling.problem + "."});
   if (!options.trace.empty())
     report.add(Gap{}, Sentence{fmt::format("trace: {} (open it at ui.perfetto.dev)", options.trace)});
@@ -121,24 +124,30 @@ int train_on_measured_wires(const TrainOnOptions& options) {
       options, estimate,
       {fmt::format("{} with {} ranks over {}, predicted: {:.1f} ms a step, scaling {:.0f} %", options.model,
                    estimate.ranks, sweep.backend, estimate.step * 1e3, 100 * estimate.scaling),
-       disturbance(recorded, options.model), nullptr});
+       disturbance(recorded, options.model),
+       {},
+       nullptr});
 }
 
 }  // namespace
 
 int train_on_machine(const TrainOnOptions& options) {
-  if (is_sweep(options.on)) return train_on_measured_wires(options);
+  if (is_sweep(options.on)) {
+    if (!options.measured.empty()) throw ConfigError("--measured: --on is what was measured already");
+    return train_on_measured_wires(options);
+  }
   if (!options.backend.empty())
     throw ConfigError(fmt::format("--backend {} has no meaning with --on {}: a machine's model is NCCL's",
                                   options.backend, options.on));
   const auto question = question_of(options.model, options.step);
   Machine machine = find_machine(options.on);
+  apply_measured(machine, options.measured);
   if (options.ranks) machine = with_gpus(std::move(machine), *options.ranks);
   const auto estimate = estimate_step(question.workload, machine, question.options);
   const auto problem = find_memory_problem(question.workload, machine, question.options);
-  return tell(
-      options, estimate,
-      {machine_title(options, question.workload, estimate), problem.value_or(question.warning), &machine});
+  return tell(options, estimate,
+              {machine_title(options, question.workload, estimate), problem.value_or(question.warning),
+               options.measured.empty() ? "" : machine.notes.back(), &machine});
 }
 
 }  // namespace gradwire

@@ -15,8 +15,9 @@ struct TrainOnOptions {
   std::string backend;       // of measured wires; empty: the only one
   std::optional<int> ranks;  // of them, or of the machine's GPUs; absent: all
   StepFlags step;
-  std::string trace;  // a file for the simulated timeline; empty: none
-  std::string html;   // a file for the page; empty: none
+  std::vector<std::string> measured;  // files of what was measured on that machine
+  std::string trace;                  // a file for the simulated timeline; empty: none
+  std::string html;                   // a file for the page; empty: none
   bool json = false;
 };
 

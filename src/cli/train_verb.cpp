@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "cli/html_flag.h"
 #include "cli/launch_flags.h"
+#include "cli/measured_files.h"
 #include "cli/train_on_machine.h"
 #include "cli/train_ranks.h"
 #include "cli/usage.h"
@@ -41,6 +42,7 @@ Examples:
     --max-restarts 3
   gradwire train resnet50 -n 2 --batch 4 --compress bf16 --backend tcp --json
   gradwire train resnet50 --on dgx-a100 --batch 64 --html step.html
+  gradwire train gpt2 --on 2x-rtx3090-pcie --measured nccl-tests.txt
 
 A step over wires that are only measured: what it computes, from ranks that
 train apart, and what collectives take there.
@@ -53,6 +55,7 @@ struct TrainFlags {
   LaunchFlags launch;
   TrainOptions train;
   std::string on;
+  std::vector<std::string> measured;
   bool ranks_given = false;
 };
 
@@ -105,6 +108,7 @@ int simulate(const TrainFlags& flags) {
   const TrainOptions& train = flags.train;
   options.model = train.model;
   options.on = flags.on;
+  options.measured = flags.measured;
   options.trace = train.trace;
   options.html = train.html;
   options.json = train.json;
@@ -200,6 +204,7 @@ void add_train_verb(CLI::App& app, int& exit_code) {
       "--on", flags->on,
       "simulate a step on this machine instead, as compare does; -n: so many of its GPUs; or over "
       "the wires of a bench --json, with a trace");
+  add_measured_flag(*verb, flags->measured);
   add_launch_flags(*verb, flags->launch, "gradwire train");
   add_training_flags(*verb, flags->train);
   add_communication_flags(*verb, flags->train);
@@ -209,6 +214,8 @@ void add_train_verb(CLI::App& app, int& exit_code) {
     flags->ranks_given = verb->count("--ranks") > 0;
     if (!flags->on.empty())
       refuse_flags(*verb, kRealOnly, "with --on: a step is simulated, nothing is trained");
+    else
+      refuse_flags(*verb, {"--measured"}, "without --on: it moves the model of a machine");
     exit_code = run_train(*flags);
   });
 }

@@ -56,8 +56,8 @@ void read_pcie(const YamlMap& entry, Gpu& gpu) {
 }
 
 Gpu gpu_preset(const YamlMap& entry) {
-  entry.only({"id", "name", "aliases", "sm", "tflops", "memory", "nvlink", "c2c_gb_per_s", "pcie",
-              "usual_network", "matches", "source"});
+  entry.only({"id", "name", "aliases", "sm", "tflops", "memory", "nvlink", "c2c_gb_per_s", "gpus_per_cpu",
+              "pcie", "usual_network", "matches", "source"});
   Gpu gpu;
   gpu.id = entry.text("id");
   gpu.name = entry.text("name");
@@ -67,6 +67,7 @@ Gpu gpu_preset(const YamlMap& entry) {
   read_nvlink(entry, gpu);
   read_pcie(entry, gpu);
   gpu.c2c_bytes_per_s = entry.find_number("c2c_gb_per_s", kFarAbove).value_or(0) * kGiga;
+  gpu.gpus_per_cpu = entry.find_integer("gpus_per_cpu", {1, 8}).value_or(gpu.gpus_per_cpu);
   if (const auto network = entry.find_map("usual_network")) {
     gpu.usual_gbit = network->number("gbit", kFarAbove);
     gpu.usual_cards_per_gpu = network->number("cards_per_gpu", {0, 64});

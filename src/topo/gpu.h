@@ -25,6 +25,7 @@ struct Gpu {
   bool pcie_p2p = false;       // peer access over PCIe; GeForce since the 20 series has none
   bool desktop = false;        // sold for desktops: two of them share a processor's 16 lanes
   double c2c_bytes_per_s = 0;  // to its Grace, one way, nominal
+  int gpus_per_cpu = 2;        // that one Grace has
   double usual_gbit = 0, usual_cards_per_gpu = 0;  // of networks such GPUs commonly have; 0: not known
   std::vector<std::string> aliases, matches;       // other ids; what nvidia-smi calls it
   std::string source;

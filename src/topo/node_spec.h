@@ -41,6 +41,14 @@ struct NvlinkBond {
   bool operator==(const NvlinkBond&) const = default;
 };
 
+// What measurements on this very machine made of the constants of the NCCL model (predict/nccl/own.h). Empty:
+// they are everybody's.
+struct OwnConstants {
+  std::vector<double> values;
+  double left_open = 0;  // standard deviation of log(measured / predicted)
+  bool operator==(const OwnConstants&) const = default;
+};
+
 struct NodeSpec {
   std::string name;
   std::string gpu;  // id as in presets/gpus.yaml; empty: unknown
@@ -59,6 +67,7 @@ struct NodeSpec {
   std::vector<int> gpu_indices;  // as in the matrix, in rank order
   std::optional<NetworkSpec> network;
   std::optional<Gpu> gpu_facts;  // of a GPU that presets/gpus.yaml does not have
+  OwnConstants own;
   bool operator==(const NodeSpec&) const = default;
 };
 

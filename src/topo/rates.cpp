@@ -65,7 +65,7 @@ Rate read_socket(const YamlMap& entry, const Shares& shares) {
 }
 
 Processor processor_preset(const YamlMap& entry, const Shares& shares) {
-  entry.only({"id", "maker", "title", "pcie_gen", "memory_gb_per_s", "socket_link", "source"});
+  entry.only({"id", "maker", "title", "pcie_gen", "memory_gb_per_s", "socket_link", "root_buses", "source"});
   Processor cpu;
   cpu.id = entry.text("id");
   cpu.title = entry.text("title");
@@ -80,6 +80,7 @@ Processor processor_preset(const YamlMap& entry, const Shares& shares) {
                 .nccl_bytes_per_s = memory,
                 .latency = shares.memory_latency};
   cpu.socket = read_socket(entry, shares);
+  cpu.root_buses = entry.integers("root_buses", {0, 255});
   return cpu;
 }
 

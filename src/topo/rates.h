@@ -30,8 +30,9 @@ struct Processor {
   std::string id, title, source;
   CpuMaker maker = CpuMaker::unknown;
   int pcie_gen = 0;
-  Rate memory;  // one direction: half of what reads and writes together achieve
-  Rate socket;  // to one other socket; all 0 if it has no such link
+  Rate memory;                  // one direction: half of what reads and writes together achieve
+  Rate socket;                  // to one other socket; all 0 if it has no such link
+  std::vector<int> root_buses;  // how firmware numbers its PCI roots, ascending; empty: not known
   bool operator==(const Processor&) const = default;
 };
 const std::vector<Processor>& all_processors();

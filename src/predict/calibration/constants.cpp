@@ -9,7 +9,7 @@
 namespace gradwire {
 namespace {
 
-constexpr Range kValue = {1e-6, 1e6}, kSpread = {0, 5};
+constexpr Range kValue = {1e-6, 1e6}, kSpread = {0, 5}, kShare = {0, 1};
 constexpr std::string_view kFile = "presets/nccl.yaml";
 
 // By place in the list: the enumeration has the same order, which a test checks by name.
@@ -61,9 +61,10 @@ Calibration parse_calibration(std::string_view yaml, std::string_view where) {
     calibration.spreads[i] = entry.number("after", kSpread);
   }
   for (const auto& entry : root.maps("unexplained")) {
-    entry.only({"class", "below_1mb", "from_1mb"});
-    calibration.unexplained[entry.text("class")] = {entry.number("below_1mb", kSpread),
-                                                    entry.number("from_1mb", kSpread)};
+    entry.only({"class", "below_1mb", "from_1mb", "joint_below_1mb", "joint_from_1mb"});
+    calibration.unexplained[entry.text("class")] = {
+        entry.number("below_1mb", kSpread), entry.number("from_1mb", kSpread),
+        entry.number("joint_below_1mb", kShare), entry.number("joint_from_1mb", kShare)};
   }
   return calibration;
 }
@@ -82,10 +83,12 @@ std::string calibration_yaml(const Calibration& calibration) {
   }
   text +=
       "# What the constants leave open: standard deviation of log(measured / predicted) over platforms never "
-      "seen.\nunexplained:\n";
+      "seen;\n# joint: the share of the constants' own spread where they leave nothing.\nunexplained:\n";
   for (const auto& [scope, open] : calibration.unexplained)
-    text += fmt::format("  - {{class: {}, below_1mb: {:.3f}, from_1mb: {:.3f}}}\n", scope, open.below_1mb,
-                        open.from_1mb);
+    text += fmt::format(
+        "  - {{class: {}, below_1mb: {:.3f}, from_1mb: {:.3f}, joint_below_1mb: {:.2f}, joint_from_1mb: "
+        "{:.2f}}}\n",
+        scope, open.below_1mb, open.from_1mb, open.joint_below_1mb, open.joint_from_1mb);
   return text;
 }
 

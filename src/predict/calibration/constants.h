@@ -35,12 +35,12 @@ enum class NcclConstant : std::uint8_t {
   nvlink5_share,
   nvls_sm90,
   nvls_sm100,
-  local_copy,
   ramp_ll,
   ramp_simple,
   ramp_nvls,
   ramp_pcie,
   ramp_network,
+  hiding_slice,
   lane_share,
   peer_slot_share,
   host_slot_share,
@@ -70,8 +70,11 @@ const std::array<NcclPrior, kNcclConstants>& nccl_priors();
 
 // What sweeps leave open beside the constants: the standard deviation of log(measured / predicted) by class of
 // machine, from cross-validation over platforms.
+// Where constants alone say more than that, the share of their spread that is left: the fit holds what they make
+// together better than each.
 struct Unexplained {
   double below_1mb = 0, from_1mb = 0;
+  double joint_below_1mb = 1, joint_from_1mb = 1;
 };
 
 struct Calibration {

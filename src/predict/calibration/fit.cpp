@@ -15,6 +15,7 @@ constexpr double kDoubt = 0.2;     // a logarithm at which a row counts half (Ca
 constexpr double kSlope = 0.02;    // of a logarithm, for slopes
 constexpr double kMostMove = 0.5;  // of a logarithm, in one round
 constexpr double kEnough = 0.002;
+constexpr double kRunToRun = 0.03;  // what runs on one machine differ by
 
 std::vector<double> logarithms(const FitSweep& sweep, const NcclPrice& price) {
   std::vector<double> times;
@@ -72,6 +73,23 @@ Calibration fit(std::span<const FitSweep> sweeps, const FitStart& start) {
     if (most < kEnough) break;
   }
   return found;
+}
+
+Calibration fit_own(const Calibration& of_all, std::span<const FitSweep> sweeps) {
+  constexpr double kOwn = 0.6;  // how far one machine's constants lie from those of all
+  FitStart start{of_all.values, of_all.spreads};
+  for (double& spread : start.spreads) spread = std::max(spread, kOwn);
+  Calibration own = fit(sweeps, start);
+  double squares = 0, rows = 0;
+  for (const FitSweep& sweep : sweeps) {
+    const auto here = logarithms(sweep, NcclPrice(*sweep.fabric, own.values));
+    for (std::size_t row = 0; row < here.size(); ++row, rows += sweep.weight)
+      squares += sweep.weight * std::pow(std::log(sweep.rows[row].measured) - here[row], 2);
+  }
+  const double open = std::max(kRunToRun, std::sqrt(squares / rows));
+  own.spreads.fill(0);
+  own.unexplained = {{"all", {open, open}}};
+  return own;
 }
 
 }  // namespace gradwire

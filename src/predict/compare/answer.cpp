@@ -158,6 +158,8 @@ Verdict verdict_of(const Effect& effect) {
   return effect.speedup <= 1 / (1 + kMatters) ? Verdict::hurts : Verdict::no_difference;
 }
 
+double hours_saved(const Effect& effect) { return 24 * (1 - 1 / effect.speedup); }
+
 bool is_certain(const Effect& effect) {
   constexpr double kNearly = 1 + 2 * kMatters;  // "no difference" may be a little off either way
   const auto verdict = verdict_of(effect);

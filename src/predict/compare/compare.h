@@ -31,7 +31,8 @@ struct Effect {
   double speedup = 1, low = 1, high = 1;
 };
 Verdict verdict_of(const Effect&);
-bool is_certain(const Effect&);  // the range does not contradict the verdict
+double hours_saved(const Effect&);  // of every 24 that the slower one trains; below 0: lost
+bool is_certain(const Effect&);     // the range does not contradict the verdict
 
 // yes: that range; probably: the range that holds three of five instead of four.
 enum class Sure { yes, probably, cant_tell };

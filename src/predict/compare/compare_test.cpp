@@ -233,6 +233,18 @@ TEST(Compare, BridgesInABoxOfEightTakeTrafficOffWhatAllShare) {
   EXPECT_THAT(answer.reason, HasSubstr("every byte crosses a GPU's PCIe slot, both ways twice, here once"));
 }
 
+TEST(Compare, ABridgeIsOfferedToAMachineGivenByAMatrixToo) {
+  NodeSpec node;
+  node.gpu = "rtx3090", node.gpus = 2;
+  node.matrix = parse_matrix("\tGPU0\tGPU1\nGPU0\t X \tPHB\nGPU1\tPHB\t X \n", "box.txt");
+  StepOptions options;
+  options.batch = 4;
+  const auto result = compare(build_model("gpt2"), {build_machine(node)}, options);
+  EXPECT_THAT(remedies_of(result), Contains("an NVLink bridge"));
+  EXPECT_THAT(result.answer.sentence, HasSubstr(" h saved of every 24"));
+  EXPECT_NEAR(hours_saved({1.5, 1, 2}), 8, 1e-9) << "24 hours of work take 16";
+}
+
 TEST(Compare, OtherPlacesOfTheGpusAreTried) {
   EXPECT_THAT(remedies_of(ask("gpt2", 4, {"2*1x-rtx3090@10gbe"})), Contains("all 2 GPUs in one node"));
   EXPECT_THAT(remedies_of(ask("gpt2", 4, {"2x-rtx4090-pcie-pix"})), Contains(HasSubstr("GPUs on")));

@@ -52,8 +52,7 @@ class Rearrangements {
 
   void bridge() {
     auto node = machine_.node;
-    const bool can =
-        machine_.gpu.nvlink_links > 0 && !machine_.gpu.nvswitch && node.gpus % 2 == 0 && !node.matrix;
+    const bool can = machine_.gpu.nvlink_links > 0 && !machine_.gpu.nvswitch && node.gpus % 2 == 0;
     if (!can || node.intra != Intra::pcie) return;
     node.intra = Intra::nvlink_pairs;
     add(node.gpus == 2 ? "an NVLink bridge" : "NVLink bridges on pairs", "the cards have the connector", node,

@@ -149,8 +149,11 @@ std::string sentence_of(const Workload& workload, const Answer& answer) {
   const auto gives = plain ? how_much(answer)
                            : fmt::format("{:.2f}x, but anything from {:.2f} to {:.2f} is possible",
                                          answer.speedup, answer.low, answer.high);
-  return fmt::format("{} for {}: {} over {} gives {}{} {}.", word, workload.name, answer.better, answer.worse,
-                     gives, link_clause(answer), answer.reason);
+  const auto saved = told && answer.verdict == Verdict::helps && !more_of_the_same(answer)
+                         ? fmt::format(", {:.1f} h saved of every 24", hours_saved(answer))
+                         : "";
+  return fmt::format("{} for {}: {} over {} gives {}{}{} {}.", word, workload.name, answer.better,
+                     answer.worse, gives, saved, link_clause(answer), answer.reason);
 }
 
 }  // namespace gradwire

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "predict/nccl/choice.h"
+#include "predict/nccl/own.h"
 
 namespace gradwire {
 namespace {
@@ -25,7 +26,7 @@ std::string narrowest(const NcclFabric& fabric, const NcclPrice& price, const To
 
 NcclModel::NcclModel(const Machine& machine, const Calibration& calibration, const NcclSettings& settings)
     : fabric_(nccl_fabric(machine, settings)),
-      predictor_(fabric_, calibration),
+      predictor_(fabric_, own_calibration(machine, calibration)),
       path_(path_name(fabric_)),
       narrowest_(narrowest(fabric_, predictor_.price(), machine.topology)) {}
 

@@ -138,5 +138,36 @@ TEST(NcclSettings, ReadTheVariablesThatChangeTimes) {
   EXPECT_EQ(find_nccl_version("new"), std::nullopt);
 }
 
+TEST(NcclModel, TakesSimpleEarlyWhereTheSearchFindsNoRing) {
+  NodeSpec node;
+  node.gpu = "rtx5090", node.gpus = 8, node.cpu = CpuMaker::amd, node.p2p = true;
+  NcclSettings settings;
+  settings.p2p_level = PathClass::sys;
+  const NcclModel blackwell(build_machine(node), default_calibration(), settings);
+  EXPECT_EQ(blackwell.all_reduce(2048).protocol, "LL");
+  EXPECT_EQ(blackwell.all_reduce(8192).protocol, "Simple");
+  node.gpu = "rtx4090";
+  EXPECT_EQ(NcclModel(build_machine(node), default_calibration(), settings).all_reduce(8192).protocol, "LL");
+}
+
+TEST(NcclModel, HidesLatencyOverPcieOnceSlicesAreLong) {
+  const NcclModel model(find_machine("8x-rtx4090-pcie"));
+  const auto beyond = [&](Bytes bytes) {  // what a larger buffer's rate does not explain
+    const double rate = 4e9 / (model.all_reduce_time(8'000'000'000) - model.all_reduce_time(4'000'000'000));
+    return model.all_reduce_time(bytes) - static_cast<double>(bytes) / rate;
+  };
+  EXPECT_LT(beyond(256'000'000), beyond(4'000'000) / 4);
+}
+
+TEST(NcclModel, TheCopyEngineThroughHostMemoryIsSlowerUntilItWasRemoved) {
+  const Machine machine = find_machine("2x-rtx3090-pcie");
+  NcclSettings settings = nccl_settings({{"NCCL_SHM_USE_CUDA_MEMCPY", "1"}});
+  const double kernels = NcclModel(machine).all_reduce_time(1 << 26);
+  EXPECT_GT(NcclModel(machine, default_calibration(), settings).all_reduce_time(1 << 26), 1.2 * kernels);
+  settings.version = 230;
+  EXPECT_NEAR(NcclModel(machine, default_calibration(), settings).all_reduce_time(1 << 26), kernels,
+              0.01 * kernels);
+}
+
 }  // namespace
 }  // namespace gradwire

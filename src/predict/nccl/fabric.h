@@ -26,6 +26,10 @@ struct NcclFabric {
   std::string network_name;            // "4 x 100 Gbit/s EFA"
 
   NcclLink link() const { return rings.link; }
+  // Host memory by the copy engine: NCCL's proxy starts a copy for each slice, up and then down.
+  bool by_copy_engine() const {
+    return link() == NcclLink::host && settings.copy_engine && settings.version.value_or(0) < 230;
+  }
   bool over_nvlink() const { return link() == NcclLink::nvlink || link() == NcclLink::nvswitch; }
 };
 

@@ -22,7 +22,7 @@ CpuMaker maker_of(const Machine& machine) {
 
 // How far peer access goes by default. Node counts as the host bridge: NCCL knows NUMA nodes alone.
 PathClass default_level(const Machine& machine, std::size_t gpus, const NcclSettings& settings) {
-  const int version = settings.version.value_or(222);
+  const int version = version_of(machine, settings);
   if (is_amd(machine)) return version >= 223 && gpus > 2 ? PathClass::pxb : PathClass::sys;
   return version < 209 ? PathClass::node : PathClass::pxb;
 }
@@ -63,6 +63,14 @@ void cross_memory(const Topology& topology, const Link& link, std::vector<Crossi
                        1});
 }
 
+// A stream ends at what one GPU's requests get through, all streams of a direction at half as much again.
+constexpr double kAllStreams = 1.5;
+void cross_sockets(const Link& link, DeviceId from, LinkId id, std::vector<Crossing>& crossings) {
+  const double stream = link.rate.bytes_per_s / kGigabyte;
+  crossings.push_back({{ResourceKind::socket, stream, from, id}, 1});
+  crossings.push_back({{ResourceKind::socket, kAllStreams * stream, -1, id}, 1});
+}
+
 std::vector<Crossing> crossings_of(const Machine& machine, const RingHop& hop) {
   const Topology& topology = machine.topology;
   std::vector<Crossing> crossings;
@@ -74,8 +82,7 @@ std::vector<Crossing> crossings_of(const Machine& machine, const RingHop& hop) {
           {{ResourceKind::nvlink, link.rate.nominal_bytes_per_s / kGigabyte, link.generation, link.from}, 1});
     if (link.kind == LinkKind::pcie) cross_pcie(topology, id, hop, crossings);
     if (link.kind == LinkKind::memory) cross_memory(topology, link, crossings);
-    if (link.kind == LinkKind::socket)
-      crossings.push_back({{ResourceKind::socket, link.rate.bytes_per_s / kGigabyte, hop.from, id}, 1});
+    if (link.kind == LinkKind::socket) cross_sockets(link, hop.from, id, crossings);
   }
   return crossings;
 }
@@ -95,6 +102,10 @@ LinkId cable_of(const Topology& topology, LinkId id) {
 }
 
 bool is_amd(const Machine& machine) { return maker_of(machine) == CpuMaker::amd; }
+
+int version_of(const Machine& machine, const NcclSettings& settings) {
+  return settings.version.value_or(machine.gpu.sm >= 100 ? 225 : 218);
+}
 
 HopSet hops_of(const Machine& machine, const std::vector<DeviceId>& order, const NcclSettings& settings) {
   HopSet set;
@@ -121,7 +132,7 @@ double believed_gbps(const Machine& machine, const std::vector<const HopSet*>& r
                      const NcclSettings& settings) {
   std::map<LinkId, double> loads;
   const bool intel = maker_of(machine) == CpuMaker::intel;
-  const bool sockets_count = !is_amd(machine) || settings.version.value_or(218) >= 219;
+  const bool sockets_count = !is_amd(machine) || version_of(machine, settings) >= 219;
   for (const HopSet* ring : rings)
     for (const RingHop& hop : ring->hops)
       for (const LinkId id : hop.path.links) {

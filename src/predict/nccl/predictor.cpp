@@ -69,12 +69,14 @@ NcclDoubt NcclPredictor::doubt(Bytes bytes) const {
   if (fabric_.ranks == 1 || bytes == 0) return doubt;
   const NcclChoice choice = segment(bytes).choice;
   const double here = price_.all_reduce(choice, bytes);
+  const Unexplained open = calibration_.unexplained_of(scope_of(fabric_));
+  const bool small = bytes < kLargeRow;
+  const double joint = small ? open.joint_below_1mb : open.joint_from_1mb;
   for (std::size_t i = 0; i < kNcclConstants; ++i) {
     const double there = price_.with(i, std::exp(kNudge)).all_reduce(choice, bytes);
-    doubt.by_constant[i] = std::log(there / here) / kNudge * calibration_.spreads[i];
+    doubt.by_constant[i] = joint * std::log(there / here) / kNudge * calibration_.spreads[i];
   }
-  const Unexplained open = calibration_.unexplained_of(scope_of(fabric_));
-  doubt.rest = bytes < kLargeRow ? open.below_1mb : open.from_1mb;
+  doubt.rest = small ? open.below_1mb : open.from_1mb;
   return doubt;
 }
 

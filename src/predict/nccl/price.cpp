@@ -16,7 +16,12 @@ constexpr double kNvlsTreeShare = 0.95;            // NVLS over several nodes ag
 constexpr double kLl128OnNetwork = 120.0 / 128.0;  // bytes of data in a line
 constexpr double kSimpleOnNetwork = 1.5;           // a hop of Simple against one of LL, through NCCL's proxy
 constexpr double kUsualBuffer = 4 << 20;           // NCCL_BUFFSIZE's default
-constexpr double kOlderBlock = 0.5;                // 32 KB in flight before SM80, 64 since (prims_simple.h)
+// The copy engine through host memory: what the driver's own staged copies get of a ring's rate (21 of 29 GB/s on
+// 8 RTX 4090, 43 of 55 on 4 RTX 5090), and microseconds to start a copy up and one down. Slower in NVIDIA/nccl
+// issue 922 too; not fitted.
+constexpr double kCopyShare = 0.75, kCopyStart = 8;
+constexpr double kLocalCopy = 1500;  // GB/s, half of a GPU's memory rate: read and written
+constexpr double kOlderBlock = 0.5;  // 32 KB in flight before SM80, 64 since (prims_simple.h)
 
 C nvlink_share(int generation) {
   constexpr std::array kShares = {C::nvlink2_share, C::nvlink3_share, C::nvlink4_share, C::nvlink5_share};
@@ -117,7 +122,8 @@ NcclPrice NcclPrice::with(std::size_t constant, double factor) const {
 
 double NcclPrice::hop_us(NcclProtocol protocol) const {
   const bool ll = protocol == NcclProtocol::ll;
-  if (fabric_->link() == NcclLink::host) return of(ll ? C::host_hop_ll : C::host_hop_simple);
+  const double starts = fabric_->by_copy_engine() ? kCopyStart : 0;
+  if (fabric_->link() == NcclLink::host) return of(ll ? C::host_hop_ll : C::host_hop_simple) + starts;
   if (!fabric_->over_nvlink()) return of(ll ? C::pcie_hop_ll : C::pcie_hop_simple);
   if (protocol == NcclProtocol::ll128) return of(C::nvlink_hop_ll128);
   return of(ll ? C::nvlink_hop_ll : C::nvlink_hop_simple);
@@ -152,7 +158,8 @@ double NcclPrice::transfer_us(const NcclChoice& choice, double bytes) const {
   // Over two nodes a tree's bytes cross the network once each way; over more, about twice.
   const double tree_network = fabric_->nodes > 2 ? network / 2 : network;
   double share = 1;
-  if (choice.protocol == NcclProtocol::ll) share = of(C::ll_share);
+  if (fabric_->by_copy_engine()) share = kCopyShare;
+  if (choice.protocol == NcclProtocol::ll) share *= of(C::ll_share);
   if (choice.protocol == NcclProtocol::ll128)
     share = fabric_->nodes > 1 ? kLl128OnNetwork : of(C::ll128_share);
   const double kilo = bytes * 1e-3;
@@ -169,7 +176,7 @@ double NcclPrice::transfer_us(const NcclChoice& choice, double bytes) const {
       break;
   }
   // The last share is copied where it arrives, which nothing overlaps.
-  const double copy = choice.protocol == NcclProtocol::simple ? kilo / n / of(C::local_copy) : 0;
+  const double copy = choice.protocol == NcclProtocol::simple ? kilo / n / kLocalCopy : 0;
   return kilo * 2 * (n - 1) / n / (share * std::min(inside, network)) + copy;
 }
 
@@ -185,10 +192,18 @@ double NcclPrice::ramp(const NcclChoice& choice) const {
   return of(shape()) * std::sqrt(kUsualBuffer / buffer);
 }
 
+// Over PCIe slices soon take longer than a hop's latency, which then passes while the slices before are under way.
+double NcclPrice::unhidden(const NcclChoice& choice, double transfer_by_latency) const {
+  if (fabric_->nodes > 1 || fabric_->over_nvlink() || choice.protocol != NcclProtocol::simple) return 1;
+  const double slices = transfer_by_latency / of(C::hiding_slice);
+  return 1 / (1 + slices * slices);
+}
+
 Seconds NcclPrice::all_reduce(const NcclChoice& choice, Bytes bytes) const {
   if (fabric_->ranks == 1 || bytes == 0) return 0;
   const double latency = latency_us(choice), transfer = transfer_us(choice, static_cast<double>(bytes));
-  return 1e-6 * (latency + transfer + 2 * ramp(choice) * std::sqrt(latency * transfer));
+  const double filling = latency + 2 * ramp(choice) * std::sqrt(latency * transfer);
+  return 1e-6 * (transfer + filling * unhidden(choice, transfer / latency));
 }
 
 }  // namespace gradwire

@@ -42,6 +42,7 @@ class NcclPrice {
   double latency_us(const NcclChoice&) const;
   double transfer_us(const NcclChoice&, double bytes) const;
   double ramp(const NcclChoice&) const;
+  double unhidden(const NcclChoice&, double transfer_by_latency) const;
   double of(NcclConstant one) const { return get(constants_, one); }
 
   const NcclFabric* fabric_;

@@ -93,7 +93,7 @@ std::vector<DeviceId> nearest_order(const Machine& machine, std::vector<DeviceId
 bool takes_twin(const Machine& machine, const HopSet& hops, const HopSet& twin,
                 const NcclSettings& settings) {
   if (!hops.any_nvlink) return false;
-  const bool barred = hops.any_sys && is_amd(machine) && settings.version.value_or(218) >= 219;
+  const bool barred = hops.any_sys && is_amd(machine) && version_of(machine, settings) >= 219;
   return !barred &&
          believed_gbps(machine, {&hops, &twin}, settings) > 1.1 * believed_gbps(machine, {&hops}, settings);
 }
@@ -104,17 +104,27 @@ int pcie_blocks(double believed, std::size_t rings) {
   return 2 * each * static_cast<int>(rings);
 }
 
+// The slowest ring that the search tries (search.cc, 1051-1067). Where it finds none it takes the GPUs in order
+// and believes in next to nothing: Simple is then chosen from a few kilobytes on.
+constexpr double kNoRing = 0.1;
+double slowest_tried(int sm) { return sm >= 100 ? 18 : 3; }
+
 NodeRings pcie_rings(const Machine& machine, const std::vector<DeviceId>& gpus,
                      const NcclSettings& settings) {
   auto order = nearest_order(machine, gpus);
-  const HopSet hops = hops_of(machine, order, settings);
+  HopSet hops = hops_of(machine, order, settings);
   std::reverse(order.begin() + 1, order.end());
   const HopSet twin = hops_of(machine, order, settings);
   std::vector<const HopSet*> both = {&hops};
   if (takes_twin(machine, hops, twin, settings)) both.push_back(&twin);
   NodeRings rings;
-  rings.link = hops.any_host ? NcclLink::host : NcclLink::pcie;
   rings.believed_gbps = believed_gbps(machine, both, settings);
+  if (rings.believed_gbps < slowest_tried(machine.gpu.sm) * static_cast<double>(both.size())) {
+    hops = hops_of(machine, gpus, settings);
+    both = {&hops};
+    rings.believed_gbps = kNoRing;
+  }
+  rings.link = hops.any_host ? NcclLink::host : NcclLink::pcie;
   rings.thread_blocks = pcie_blocks(rings.believed_gbps, both.size());
   for (const HopSet* one : both) add_route(machine, *one, rings);
   rings.nominal_gbps = rings.resources.empty() ? 0 : HUGE_VAL;

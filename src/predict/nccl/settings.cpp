@@ -69,6 +69,7 @@ NcclSettings nccl_settings(const std::map<std::string, std::string>& environment
     if (name == "NCCL_P2P_DISABLE") settings.p2p_disabled = flag(name, value);
     if (name == "NCCL_NVLS_ENABLE") settings.nvls = flag(name, value);
     if (name == "NCCL_SHM_DISABLE") settings.shm_disabled = flag(name, value);
+    if (name == "NCCL_SHM_USE_CUDA_MEMCPY") settings.copy_engine = flag(name, value);
     if (name == "NCCL_P2P_LEVEL") settings.p2p_level = level(name, value);
     if (name == "NCCL_MIN_NCHANNELS") settings.least_channels = positive<int>(name, value);
     if (name == "NCCL_MAX_NCHANNELS") settings.most_channels = positive<int>(name, value);
@@ -85,7 +86,7 @@ std::map<std::string, std::string> nccl_environment() {
   std::map<std::string, std::string> environment;
   for (const char* name : {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_ALGO",
                            "NCCL_PROTO", "NCCL_NVLS_ENABLE", "NCCL_NET_GDR_LEVEL", "NCCL_MIN_NCHANNELS",
-                           "NCCL_MAX_NCHANNELS", "NCCL_BUFFSIZE"})
+                           "NCCL_MAX_NCHANNELS", "NCCL_BUFFSIZE", "NCCL_SHM_USE_CUDA_MEMCPY"})
     if (const char* value = std::getenv(name)) environment[name] = value;
   return environment;
 }

@@ -18,8 +18,9 @@ struct NcclSettings {
   bool p2p_disabled = false;           // NCCL_P2P_DISABLE=1: NVLink is not used either
   std::optional<PathClass> p2p_level;  // NCCL_P2P_LEVEL: farther GPUs go through host memory
   bool shm_disabled = false;           // NCCL_SHM_DISABLE=1: what can't go straight goes through sockets
-  bool nvls = true;                    // NCCL_NVLS_ENABLE
-  std::optional<bool> gpudirect;       // NCCL_NET_GDR_LEVEL: LOC turns it off; absent: as the machine says
+  bool copy_engine = false;       // NCCL_SHM_USE_CUDA_MEMCPY=1: copies instead of kernels, gone since 2.30
+  bool nvls = true;               // NCCL_NVLS_ENABLE
+  std::optional<bool> gpudirect;  // NCCL_NET_GDR_LEVEL: LOC turns it off; absent: as the machine says
   std::optional<NcclAlgorithm> algorithm;  // NCCL_ALGO, when it leaves one choice
   std::optional<NcclProtocol> protocol;    // NCCL_PROTO, likewise
   std::optional<int> least_channels,

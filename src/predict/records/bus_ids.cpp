@@ -10,6 +10,13 @@ namespace {
 constexpr int kApart = 0x10;  // less than this between the first and the last card behind a switch
 constexpr int kSecondSocket = 0x80;
 
+// Buses from the root before it to a card; absent if no root is near.
+std::optional<int> beyond_root(std::span<const int> roots, int bus) {
+  const auto after = std::lower_bound(roots.begin(), roots.end(), bus);
+  if (after == roots.begin() || bus - *(after - 1) >= kApart) return std::nullopt;
+  return bus - *(after - 1);
+}
+
 // Cards behind each switch: the most of which every row of so many lies close together.
 int cards_per_switch(std::span<const int> sorted) {
   const int count = static_cast<int>(sorted.size());
@@ -55,6 +62,23 @@ std::optional<PcieLayout> layout_by_bus_ids(std::span<const int> bus_ids) {
   const bool even = below == 0 || below == count || 2 * below == count;
   if (!even || layout.gpus_per_socket % layout.gpus_per_bridge != 0) return std::nullopt;
   return layout;
+}
+
+// Slots of a board lie about equally deep behind their roots: the family whose distances differ least.
+std::optional<Processor> processor_by_bus_ids(std::span<const int> bus_ids) {
+  std::optional<Processor> found;
+  std::pair<int, int> least;  // how much distances differ, then the largest
+  if (std::ranges::none_of(bus_ids, [](int bus) { return bus >= kApart; })) return found;
+  for (const Processor& cpu : all_processors()) {
+    std::vector<int> distances;
+    for (const int bus : bus_ids)
+      if (const auto distance = beyond_root(cpu.root_buses, bus)) distances.push_back(*distance);
+    if (distances.size() < bus_ids.size()) continue;
+    const auto [nearest, farthest] = std::ranges::minmax(distances);
+    const std::pair differ(farthest - nearest, farthest);
+    if (!found || differ < least) found = cpu, least = differ;
+  }
+  return found;
 }
 
 }  // namespace gradwire

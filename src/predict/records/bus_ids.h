@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "topo/node_spec.h"
+#include "topo/rates.h"
 
 namespace gradwire {
 
@@ -17,5 +18,9 @@ std::vector<int> bus_ids_in(std::string_view text);
 
 // Absent where the numbers fit no even layout.
 std::optional<PcieLayout> layout_by_bus_ids(std::span<const int> bus_ids);
+
+// Each family of processors numbers its root buses alike (root_buses in presets/cpus.yaml): the family whose roots
+// lie closest before all of these. Absent where none does or all hang on bus 0, as in desktops.
+std::optional<Processor> processor_by_bus_ids(std::span<const int> bus_ids);
 
 }  // namespace gradwire

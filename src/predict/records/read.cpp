@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <utility>
@@ -56,6 +57,18 @@ NetworkSpec read_network(const Fields& fields) {
   return network;
 }
 
+// What the numbers of buses tell of the tree and of a processor that is not stated. A slot is no faster than
+// its processor.
+void place_by_bus_ids(std::span<const int> ids, NodeSpec& node) {
+  node.pcie = layout_by_bus_ids(ids);
+  const auto cpu = processor_by_bus_ids(ids);
+  if (!cpu || (node.cpu && *node.cpu != cpu->maker)) return;
+  node.cpu = cpu->maker;
+  if (cpu->maker != CpuMaker::intel) return;  // all EPYC number alike
+  node.cpu_model = cpu->id;
+  if (node.pcie_gen) node.pcie_gen = std::min(*node.pcie_gen, cpu->pcie_gen);
+}
+
 NodeSpec read_node(const Fields& fields, const std::string& where) {
   NodeSpec node;
   if (fields.find_text("intra"))
@@ -71,7 +84,7 @@ NodeSpec read_node(const Fields& fields, const std::string& where) {
   if (const auto matrix = fields.find_texts("topo_matrix"))
     node.matrix = parse_matrix(*matrix, where + ", `topo_matrix`");
   node.gpu_indices = fields.find_integers("gpu_indices", 0, kMostGpus).value_or(std::vector<int>{});
-  if (const auto ids = fields.find_integers("bus_ids", 0, 255)) node.pcie = layout_by_bus_ids(*ids);
+  if (const auto ids = fields.find_integers("bus_ids", 0, 255)) place_by_bus_ids(*ids, node);
   if (const auto network = fields.find_object("network")) node.network = read_network(*network);
   return node;
 }
@@ -165,8 +178,7 @@ Record read_record(const Fields& fields, const std::string& where) {
   const auto machine = fields.find_object("machine");
   if (!machine) fields.fail("machine", "an object");
   record.node = read_node(*machine, where);
-  if (!record.node.pcie && !record.node.matrix)
-    record.node.pcie = layout_by_bus_ids(bus_ids_in(record.notes));
+  if (!record.node.pcie && !record.node.matrix) place_by_bus_ids(bus_ids_in(record.notes), record.node);
   record.node.name = record.platform;
   record.gpu = read_gpu(fields);
   record.node.gpu = record.gpu;

@@ -138,6 +138,15 @@ TEST(BusIds, TellSwitchesAndSocketsWhereNoMatrixDoes) {
   EXPECT_EQ(layout({0x4f, 0x50, 0x53, 0x57, 0x9c, 0x9d, 0xa0, 0xa4}).gpus_per_switch, 4);
   EXPECT_EQ(layout({1, 0x25, 0x41, 0x61}).gpus_per_socket, 4);
   EXPECT_FALSE(layout_by_bus_ids(std::vector<int>{7}).has_value());
+  const auto processor = [](std::vector<int> ids) {
+    const auto found = processor_by_bus_ids(ids);
+    return found ? found->id : "none";
+  };
+  EXPECT_EQ(processor({0x1a, 0x1c, 0x88, 0x8a}), "xeon-skylake");
+  EXPECT_EQ(processor({0x4f, 0x50, 0x53, 0x57, 0x9c, 0x9d, 0xa0, 0xa4}), "xeon-icelake");
+  EXPECT_EQ(processor({0x01, 0x25, 0x41, 0x61}), "epyc-rome");
+  EXPECT_EQ(processor({0x01, 0x02}), "none") << "any desktop";
+  EXPECT_EQ(processor({}), "none");
   EXPECT_FALSE(layout_by_bus_ids(std::vector<int>{7, 7}).has_value());
 }
 

@@ -113,15 +113,24 @@ void add_costs(StepProblem& problem, const Workload& workload, const Gpu& gpu, c
     problem.staged = 2.0 * (wires.ranks - 1) * wires.staged_share / wires.sockets;
 }
 
+// Of presets/gpus.yaml, by how much it computes for each byte of its memory's rate.
+Gpu middle_gpu() {
+  auto all = all_gpus();
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+  std::ranges::nth_element(all, middle, {},
+                           [](const Gpu& gpu) { return gpu.fp32_flops / gpu.memory_bytes_per_s; });
+  return *middle;
+}
+
 }  // namespace
 
 StepProblem make_problem(const Workload& workload, const Gpu& gpu, const Wires& wires,
                          const StepOptions& given, const StepConstants& constants, const Roofline& roofline) {
   check_options(given);
   // A measured step says how long computing takes. The GPU then only divides it among the layers and prices
-  // copies of the gradient, where one of the middle of presets/gpus.yaml stands in for one that is not known.
+  // copies of the gradient, where one of the middle stands in for one that is not known.
   if (gpu.fp32_flops == 0 && given.anchor)
-    return make_problem(workload, find_gpu("v100-pcie"), wires, given, constants, roofline);
+    return make_problem(workload, middle_gpu(), wires, given, constants, roofline);
   StepProblem problem;
   auto& options = problem.options = given;
   if (options.batch == 0) options.batch = workload.batch;

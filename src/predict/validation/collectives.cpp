@@ -189,14 +189,9 @@ std::vector<ValidationPoint> cross_validate(std::span<const PreparedRecord> aske
 
 Calibration with_own_sweep(const Calibration& calibration, const PreparedRecord& one,
                            const RowFilter& filter) {
-  constexpr double kOwn = 0.6;  // how far one machine's constants lie from those of all
-  FitStart start{calibration.values, calibration.spreads};
-  for (double& spread : start.spreads) spread = std::max(spread, kOwn);
   FitSweep sweep = sweep_of(one, filter);
   sweep.weight = 1;
-  Calibration own = fit({&sweep, 1}, start);
-  own.unexplained = calibration.unexplained;
-  return own;
+  return fit_own(calibration, {&sweep, 1});
 }
 
 std::vector<ValidationPoint> validate_with_own_sweep(std::span<const PreparedRecord> asked,
@@ -215,23 +210,31 @@ std::vector<ValidationPoint> validate_with_own_sweep(std::span<const PreparedRec
 
 namespace {
 
-// What must be added to the spread of the constants so that eight of ten points lie in their range.
-double left_open(
-    std::vector<std::pair<double, double>> of) {  // log(measured / predicted), spread by constants
+using Residuals = std::vector<std::pair<double, double>>;  // log(measured / predicted), spread by constants
+
+template <typename Measure>
+double eight_of_ten(const Residuals& of, Measure measure) {
   std::vector<double> needed;
-  for (const auto& [residual, spread] : of) {
-    const double whole = residual / kEightOfTen;
-    needed.push_back(std::sqrt(std::max(0.0, whole * whole - spread * spread)));
-  }
+  for (const auto& [residual, spread] : of)
+    needed.push_back(measure(std::abs(residual) / kEightOfTen, spread));
   std::sort(needed.begin(), needed.end());
   return needed[needed.size() * 8 / 10];
+}
+
+// What must be added to the spread of the constants so that eight of ten points lie in their range, or what share
+// of it suffices.
+void set_range(const Residuals& of, double& open, double& joint) {
+  open = eight_of_ten(of, [](double whole, double spread) {
+    return std::sqrt(std::max(0.0, whole * whole - spread * spread));
+  });
+  joint = std::min(1.0, eight_of_ten(of, [](double whole, double spread) { return whole / spread; }));
 }
 
 }  // namespace
 
 Calibration calibrate(std::span<const PreparedRecord> all) {
   Calibration calibration = fit(fit_sweeps(all, [](const PreparedRecord&, std::size_t) { return true; }));
-  std::map<std::pair<std::string, bool>, std::vector<std::pair<double, double>>> residuals;
+  std::map<std::pair<std::string, bool>, Residuals> residuals;
   auto without = calibrations_without(all, all, LeaveOut::platform);
   for (auto& [platform, one] : without)
     one.unexplained.clear();  // so that ranges are those of constants alone
@@ -248,7 +251,10 @@ Calibration calibrate(std::span<const PreparedRecord> all) {
   }
   for (const auto& [key, of] : residuals) {
     auto& open = calibration.unexplained[key.first];
-    (key.second ? open.from_1mb : open.below_1mb) = left_open(of);
+    if (key.second)
+      set_range(of, open.from_1mb, open.joint_from_1mb);
+    else
+      set_range(of, open.below_1mb, open.joint_below_1mb);
   }
   const Unexplained all_classes = calibration.unexplained.at("all");
   for (auto& [scope, open] : calibration.unexplained) {  // a class measured on one side only

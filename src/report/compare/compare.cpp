@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -36,9 +37,8 @@ Table table_of(const Comparison& comparison) {
   return table;
 }
 
-void add_table(Report& report, const Comparison& comparison) {
-  report.add(table_of(comparison),
-             Sentence{"comm costs: what is exposed, and backward slowed by collectives under it"});
+void add_narrowest(Report& report, const Comparison& comparison) {
+  report.add(Sentence{"comm costs: what is exposed, and backward slowed by collectives under it"});
   for (const auto& [machine, wires, estimate, plain] : comparison.contenders)
     if (!wires.narrowest_link.empty())
       report.add(
@@ -75,27 +75,37 @@ StackedBars bars_of(const Comparison& comparison) {
   return chart;
 }
 
-void add_remedies(Report& report, const Comparison& comparison) {
+// As many as leave the whole on one screen.
+std::size_t shown_remedies(const Comparison& comparison, bool verbose) {
+  const std::size_t machines = comparison.contenders.size(), most = machines < 4 ? 5 - machines : 1;
+  return verbose ? comparison.remedies.size() : std::min(comparison.remedies.size(), most);
+}
+
+void add_remedies(Report& report, const Comparison& comparison, bool verbose) {
   if (comparison.remedies.empty()) return;
   const bool against = comparison.contenders.size() > 1 && comparison.remedies_on == comparison.answer.worse;
   report.add(Gap{}, Title{fmt::format(
                         "What else would help on {}{}", comparison.remedies_on,
                         against ? fmt::format(" (the link: {:.2f}x)", comparison.answer.link.speedup) : "")});
-  for (const auto& remedy : comparison.remedies)
+  for (std::size_t i = 0; i < shown_remedies(comparison, verbose); ++i) {
+    const Remedy& remedy = comparison.remedies[i];
     report.add(Sentence{fmt::format("{:25} {:.2f}x  {}", remedy.what, remedy.speedup, remedy.note), "  ",
                         std::string(35, ' ')});
+  }
+}
+
+std::string turn_text(const Turn& turn) {
+  return fmt::format("{} it {} ({:.2f}x{})", turn.what,
+                     turn.verdict == Verdict::helps   ? "helps"
+                     : turn.verdict == Verdict::hurts ? "hurts"
+                                                      : "does not matter",
+                     turn.speedup, turn.fits ? "" : "; does not fit the GPU's memory");
 }
 
 void add_turns(Report& report, const Comparison& comparison) {
-  if (comparison.turns.empty()) return;
-  report.add(Gap{}, Title{"Where the answer turns"});
-  for (const auto& turn : comparison.turns)
-    report.add(Sentence{fmt::format("{} it {} ({:.2f}x{})", turn.what,
-                                    turn.verdict == Verdict::helps   ? "helps"
-                                    : turn.verdict == Verdict::hurts ? "hurts"
-                                                                     : "does not matter",
-                                    turn.speedup, turn.fits ? "" : "; does not fit the GPU's memory"),
-                        "  ", "    "});
+  std::vector<std::string> turns;
+  for (const auto& turn : comparison.turns) turns.push_back(turn_text(turn));
+  if (!turns.empty()) report.add(Sentence{"Where it turns: " + join(turns, ", "), "", "  "});
 }
 
 // PyTorch may compute fp32 in TF32 where a GPU has it: say which is meant.
@@ -139,26 +149,58 @@ std::string certainty(const Comparison& comparison) {
   return text + join(plain, ", ") + "." + through_host_text(comparison);
 }
 
+// What its all-reduce times answer to most, each with what it may be off there.
+std::string doubts_of(const Contender& contender) {
+  const NcclDoubt& doubt = contender.wires.doubt;
+  std::vector<std::pair<double, std::string>> parts = {{doubt.rest, "what no constant explains"}};
+  for (std::size_t i = 0; i < kNcclConstants; ++i)
+    parts.emplace_back(std::abs(doubt.by_constant[i]), nccl_priors()[i].name);
+  std::ranges::sort(parts, std::ranges::greater{});
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < 4 && parts[i].first > 0.005; ++i)
+    words.push_back(fmt::format("{} {:.0f} %", parts[i].second, 100 * parts[i].first));
+  return words.empty() ? "" : fmt::format("{}: {}", contender.machine.name, join(words, ", "));
+}
+
+void add_doubts(Report& report, const Comparison& comparison) {
+  report.add(Gap{}, Sentence{certainty(comparison)});
+  if (comparison.options.backend != "nccl") return;
+  report.add(Gap{}, Title{"What all-reduce times rest on (presets/nccl.yaml), with what each may be off"});
+  for (const Contender& contender : comparison.contenders)
+    if (const auto text = doubts_of(contender); !text.empty()) report.add(Sentence{text, "  ", "    "});
+  for (const Contender& contender : comparison.contenders)
+    for (const std::string& note : contender.machine.notes)
+      if (!note.starts_with("measured"))
+        report.add(Sentence{fmt::format("{}, assumed: {}", contender.machine.name, note), "  ", "    "});
+}
+
 }  // namespace
 
 std::string plural(const std::string& word) { return word + (word.ends_with("ch") ? "es" : "s"); }
 
-Report comparison_report(const Comparison& comparison) {
+Report comparison_report(const Comparison& comparison, bool verbose) {
   Report report;
   report.data = comparison_json(comparison);
   report.add(Sentence{comparison.answer.sentence});
   for (const auto& warning : comparison.warnings) report.add(Sentence{"But " + warning + "."});
+  for (const auto& contender : comparison.contenders)
+    for (const auto& note : contender.machine.notes)
+      if (note.starts_with("measured")) report.add(Sentence{contender.machine.name + ": " + note, "", "  "});
   const auto& options = comparison.options;
   report.add(Gap{}, Sentence{fmt::format(
                         "{}, batch {} a GPU{}, {}, {} of gradients a step", comparison.workload.title,
                         options.batch, options.accumulate > 1 ? fmt::format(" x {}", options.accumulate) : "",
                         precision_of(comparison),
                         format_bytes(comparison.contenders.front().estimate.gradient_bytes))});
-  add_table(report, comparison);
-  report.add(Gap{}, Title{"Where a step's time goes"}, bars_of(comparison));
-  add_remedies(report, comparison);
+  report.add(table_of(comparison));
+  if (verbose) add_narrowest(report, comparison);
+  report.add(Gap{}, bars_of(comparison));
+  add_remedies(report, comparison, verbose);
   add_turns(report, comparison);
-  report.add(Gap{}, Sentence{certainty(comparison)});
+  if (verbose)
+    add_doubts(report, comparison);
+  else
+    report.add(Sentence{"--verbose says how sure that is, and why."});
   return report;
 }
 

@@ -10,7 +10,8 @@
 
 namespace gradwire {
 
-Report comparison_report(const Comparison&);
+// One screen; `verbose` adds how sure that is and why.
+Report comparison_report(const Comparison&, bool verbose = false);
 Report sweep_report(const std::vector<SweepCurve>&, const SweepSpec&, const Workload&);
 
 nlohmann::json comparison_json(const Comparison&);

@@ -46,6 +46,7 @@ nlohmann::json answer_json(const Answer& answer) {
           {"speedup", answer.speedup},
           {"low", answer.low},
           {"high", answer.high},
+          {"hours_saved_per_day", hours_saved(answer)},
           {"gpu_count", answer.count},
           {"gpu", effect_json(answer.gpu)},
           {"link", effect_json(answer.link)},

@@ -48,7 +48,7 @@ Compared compare_as_asked(const Asked& asked) {
   Compared compared{compare(asked.workload, asked.machines, asked.options, model), {}};
   auto& warnings = compared.comparison.warnings;
   if (!asked.warning.empty()) warnings.insert(warnings.begin(), asked.warning);
-  compared.report = comparison_report(compared.comparison);
+  compared.report = comparison_report(compared.comparison, asked.verbose);
   if (!asked.sweep.empty()) add_sweep(asked, model, compared.report);
   return compared;
 }

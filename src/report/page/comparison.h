@@ -17,7 +17,8 @@ struct Asked {
   StepOptions options;
   std::string warning;  // of what the workload rests on; empty: none
   std::vector<Machine> machines;
-  std::string sweep;  // as --sweep takes it; empty: none
+  std::string sweep;    // as --sweep takes it; empty: none
+  bool verbose = true;  // also how sure that is, and why: a page has the room
 };
 
 struct Compared {

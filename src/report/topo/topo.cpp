@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "predict/nccl/all_reduce.h"
 #include "report/table.h"
 #include "report/topo/endpoints.h"
 #include "report/topo/tree.h"
@@ -164,26 +165,23 @@ void add_path_legend(Report& report, const Cells& cells) {
   if (!entries.empty()) report.add(Sentence{join(entries, ", "), "  ", "  "});
 }
 
-// What contention leaves when every GPU sends to the next one, as a ring all-reduce does.
-void add_ring(Report& report, const Machine& machine) {
-  if (machine.gpus.size() < 3) return;
-  std::vector<int> flows(machine.topology.links().size(), 0);
-  std::vector<std::vector<LinkId>> routes;
-  for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
-    routes.push_back(find_path(machine, machine.gpus[i], machine.gpus[(i + 1) % machine.gpus.size()]).links);
-    for (const LinkId id : routes.back()) ++flows[static_cast<std::size_t>(id)];
-  }
-  const auto share = [&](LinkId id) {
-    return machine.topology.link(id).rate.bytes_per_s / flows[static_cast<std::size_t>(id)];
-  };
-  LinkId narrowest = routes[0][0];
-  for (const auto& route : routes)
-    for (const LinkId id : route) narrowest = share(id) < share(narrowest) ? id : narrowest;
-  const int sharing = flows[static_cast<std::size_t>(narrowest)];
-  report.add(Sentence{fmt::format("All at once, each GPU to the next: {:.3g} GB/s at the narrowest, {}{}",
-                                  share(narrowest) / 1e9, link_name(machine.topology, narrowest),
-                                  sharing > 1 ? fmt::format(", shared by {} flows", sharing) : ""),
-                      "  ", "    "});
+// What bench --on says of large buffers, where every hop of the ring is busy at once.
+void add_all_reduce(Report& report, const Machine& machine, const NcclSettings& settings) {
+  if (machine.gpus.size() < 2) return;
+  constexpr Bytes kLarge = Bytes{1} << 28;
+  const auto estimate = NcclModel(machine, default_calibration(), settings).all_reduce(kLarge);
+  const double gbps = estimate.bus_gbps;
+  report.data["all_reduce"] = {{"bytes", kLarge},
+                               {"busbw_gbps", gbps},
+                               {"busbw_gbps_low", gbps * estimate.time / estimate.high},
+                               {"busbw_gbps_high", gbps * estimate.time / estimate.low},
+                               {"path", estimate.path},
+                               {"narrowest_link", estimate.narrowest_link}};
+  report.add(Sentence{
+      fmt::format("All at once, in an all-reduce: {:.3g} GB/s ({:.3g} to {:.3g}) over {}, narrowest {}", gbps,
+                  gbps * estimate.time / estimate.high, gbps * estimate.time / estimate.low, estimate.path,
+                  estimate.narrowest_link),
+      "  ", "    "});
 }
 
 void add_notes(Report& report, const Machine& machine) {
@@ -194,7 +192,7 @@ void add_notes(Report& report, const Machine& machine) {
 
 }  // namespace
 
-Report machine_report(const Machine& machine) {
+Report machine_report(const Machine& machine, const NcclSettings& settings) {
   const Endpoints endpoints = endpoints_of(machine);
   const Cells paths = shown(endpoints, matrix_cells(machine, endpoints));
   const Cells rates = shown(endpoints, rate_cells(machine, endpoints));
@@ -213,7 +211,7 @@ Report machine_report(const Machine& machine) {
     if (has_host_path(rates))
       report.add(Sentence{"  h: through host memory, these GPUs have no peer access over PCIe"});
   }
-  add_ring(report, machine);
+  add_all_reduce(report, machine, settings);
   add_between_nodes(report, machine);
   add_notes(report, machine);
   return report;

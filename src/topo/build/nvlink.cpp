@@ -124,7 +124,11 @@ void check_bonds(const NvlinkPlan& plan, int gpus) {
 
 NvlinkPlan plan_nvlinks(const ResolvedNode& node) {
   if (*node.spec.intra == Intra::pcie || node.total_gpus == 1) return {};
-  if (node.spec.matrix) return plan_by_matrix(node);
+  if (node.spec.matrix) {  // bridges may be asked for beside a matrix that has none
+    auto plan = plan_by_matrix(node);
+    const bool none = plan.bonds.empty() && plan.ports.empty();
+    if (!none || *node.spec.intra != Intra::nvlink_pairs) return plan;
+  }
   if (*node.spec.intra == Intra::nvlink_mesh) return plan_mesh(node);
   if (*node.spec.intra == Intra::nvlink_pairs) return plan_pairs(node);
   NvlinkPlan plan;

@@ -137,13 +137,21 @@ PcieLayout usual_layout(const ResolvedNode& node) {
   if (node.spec.cpu == CpuMaker::grace) {
     layout.gpus_per_switch = 0;
     layout.gpus_per_bridge = 1;
-    layout.gpus_per_socket = node.gpu.id == "gh200" ? 1 : 2;
+    layout.gpus_per_socket = node.gpu.gpus_per_cpu;
   }
   return layout;
 }
 
+// NVLinks between all hide the PCIe tree of a matrix.
+bool hides_pcie(const TopoMatrix& matrix) {
+  for (const auto& row : matrix.cells)
+    for (const auto& cell : row)
+      if (cell != "X" && !cell.starts_with("NV")) return false;
+  return true;
+}
+
 void resolve_layout(ResolvedNode& node) {
-  if (node.spec.pcie || node.spec.matrix) return;
+  if (node.spec.pcie || (node.spec.matrix && !hides_pcie(*node.spec.matrix))) return;
   node.spec.pcie = usual_layout(node);
   node.spec.pcie_assumed = true;
   if (node.total_gpus > 1)

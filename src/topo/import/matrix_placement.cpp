@@ -90,6 +90,22 @@ std::size_t members(const Groups& groups, std::size_t size, std::size_t of) {
   return count;
 }
 
+// Where the matrix says nothing of PCIe. Affinities have told the sockets, or nothing has.
+void take_usual_tree(const PcieLayout& layout, std::vector<Seat>& gpus) {
+  const bool one_socket = std::ranges::all_of(gpus, [](const Seat& seat) { return seat.cpu == 0; });
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    const auto group = [&](int each) { return each > 0 ? i / static_cast<std::size_t>(each) : i; };
+    const auto first = [&](int each) -> const Seat& {
+      return gpus[each > 0 ? i / static_cast<std::size_t>(each) * static_cast<std::size_t>(each) : i];
+    };
+    if (one_socket && layout.gpus_per_socket > 0)
+      gpus[i].cpu = static_cast<int>(group(layout.gpus_per_socket));
+    if (first(layout.gpus_per_bridge).cpu == gpus[i].cpu)
+      gpus[i].bridge = first(layout.gpus_per_bridge).bridge;
+    if (layout.gpus_per_switch > 0) gpus[i].leaf = static_cast<int>(group(layout.gpus_per_switch));
+  }
+}
+
 }  // namespace
 
 SeatPlan place_by_matrix(const ResolvedNode& node) {
@@ -111,6 +127,7 @@ SeatPlan place_by_matrix(const ResolvedNode& node) {
     seat.width = is_gpu ? *node.spec.pcie_width : 16;
     (is_gpu ? placement.gpus : placement.nics).push_back(seat);
   }
+  if (node.spec.pcie_assumed) take_usual_tree(*node.spec.pcie, placement.gpus);
   placement.cpus = std::max({1, placement.count(&Seat::cpu), node.spec.pcie ? node.spec.pcie->sockets : 1});
   return placement;
 }

@@ -173,5 +173,21 @@ TEST(Matrix, what_nvlink_hides_is_told_by_cards_and_affinity) {
   EXPECT_EQ(matrix_cell(machine.topology, machine.gpus[0], machine.gpus[2]), "SYS");
 }
 
+TEST(TopoMatrix, whose_nvlinks_hide_the_pcie_tree_gets_the_usual_one_of_such_boards) {
+  std::string text = "    ";
+  for (int i = 0; i < 8; ++i) text += " GPU" + std::to_string(i);
+  for (int i = 0; i < 8; ++i) {
+    text += "\nGPU" + std::to_string(i);
+    for (int j = 0; j < 8; ++j) text += i == j ? "  X  " : " NV12";
+  }
+  NodeSpec node;
+  node.gpu = "a100-sxm-80";
+  node.gpus = 8;
+  node.matrix = parse_matrix(text + "\n", "dgx.txt");
+  const Machine machine = build_machine(node);
+  EXPECT_EQ(machine.topology.find_devices(DeviceKind::pcie_switch, 0).size(), 4u);
+  EXPECT_EQ(machine.topology.find_devices(DeviceKind::cpu, 0).size(), 2u);
+}
+
 }  // namespace
 }  // namespace gradwire

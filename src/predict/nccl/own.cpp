@@ -1,0 +1,115 @@
+#include "predict/nccl/own.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "base/error.h"
+#include "predict/calibration/fit.h"
+#include "predict/nccl/all_reduce.h"
+
+namespace gradwire {
+namespace {
+
+// A ring of two moves half of what copies both ways do. Copies that the driver stages wait for one another:
+// NCCL got 1.27 and 1.38 of that half (4 RTX 5090, 8 RTX 4090), and 0.95 of a bridge's.
+constexpr double kStagedByDriver = 1.33, kOfNvlink = 0.95;
+constexpr double kCopyWeight = 0.25;  // such a figure is good to 20 %, a row of NCCL's own to 10
+constexpr double kCopiesOpen = 0.15;  // copies are not all-reduces
+constexpr Bytes kUsual = Bytes{64} << 20, kLargeCopy = Bytes{1} << 30;
+
+Machine only(Machine machine, const std::vector<int>& gpus) {
+  std::vector<DeviceId> chosen;
+  for (const int gpu : gpus) {
+    if (gpu < 0 || gpu >= static_cast<int>(machine.gpus.size()))
+      throw ConfigError(
+          fmt::format("GPU {} was measured, {} has {}", gpu, machine.name, machine.gpus.size()));
+    chosen.push_back(machine.gpus[static_cast<std::size_t>(gpu)]);
+  }
+  machine.gpus = chosen;
+  machine.node.gpus = static_cast<int>(chosen.size());
+  return machine;
+}
+
+// Owns what its sweeps borrow.
+class OwnFit {
+ public:
+  OwnFit(const Machine& machine, const NcclSettings& settings) : machine_(machine), settings_(settings) {}
+
+  void add(const OwnSweep& sweep) {
+    if (sweep.ranks < 2 || sweep.ranks > static_cast<int>(machine_.gpus.size()))
+      throw ConfigError(
+          fmt::format("{} GPUs were measured, {} has {}", sweep.ranks, machine_.name, machine_.gpus.size()));
+    std::vector<int> first(static_cast<std::size_t>(sweep.ranks));
+    for (std::size_t i = 0; i < first.size(); ++i) first[i] = static_cast<int>(i);
+    const NcclFabric& fabric = keep(nccl_fabric(only(machine_, first), settings_));
+    FitSweep fitted{&fabric, {}, 1};
+    for (const auto& [bytes, time] : sweep.rows)
+      fitted.rows.push_back({nccl_choice(fabric, bytes), bytes, time});
+    sweeps_.push_back(std::move(fitted));
+    whole_ |= sweep.ranks == static_cast<int>(machine_.gpus.size());
+  }
+
+  void add(const OwnCopies& copies) {
+    NcclSettings settings = settings_;
+    settings.p2p_disabled |= copies.staged;
+    const NcclFabric& fabric = keep(nccl_fabric(only(machine_, {copies.gpu, copies.peer}), settings));
+    const double share = fabric.over_nvlink()              ? kOfNvlink
+                         : fabric.link() == NcclLink::host ? kStagedByDriver
+                                                           : 1;
+    const double gbps = share * copies.gbps / 2;
+    sweeps_.push_back(
+        {&fabric, {{NcclChoice{}, kLargeCopy, static_cast<double>(kLargeCopy) / (gbps * 1e9)}}, kCopyWeight});
+  }
+
+  OwnConstants fitted(const Unexplained& of_class) const {
+    const Calibration own = fit_own(default_calibration(), sweeps_);
+    // What part of the GPUs or copies alone tell leaves open half of what was.
+    const double unseen = whole_ ? 0 : std::max(kCopiesOpen, of_class.from_1mb / 2);
+    return {{own.values.begin(), own.values.end()}, std::max(own.unexplained_of("all").from_1mb, unseen)};
+  }
+
+ private:
+  const NcclFabric& keep(NcclFabric fabric) {
+    return *fabrics_.emplace_back(std::make_unique<NcclFabric>(std::move(fabric)));
+  }
+
+  const Machine& machine_;
+  const NcclSettings& settings_;
+  std::vector<std::unique_ptr<NcclFabric>> fabrics_;
+  std::vector<FitSweep> sweeps_;
+  bool whole_ = false;
+};
+
+double expected_error(const Machine& machine, const NcclSettings& settings) {
+  return NcclModel(machine, default_calibration(), settings).all_reduce(kUsual).relative_error;
+}
+
+}  // namespace
+
+Narrowed take_measured(Machine& machine, const OwnMeasurements& all, const NcclSettings& settings) {
+  if (machine.nodes > 1) throw ConfigError("--measured is of one node; this machine has several");
+  if (machine.gpus.size() < 2)
+    throw ConfigError(fmt::format("{}: nothing to measure between GPUs", machine.name));
+  Narrowed narrowed{expected_error(machine, settings), 0};
+  OwnFit measured(machine, settings);
+  for (const OwnSweep& sweep : all.sweeps) measured.add(sweep);
+  for (const OwnCopies& copies : all.copies) measured.add(copies);
+  const NcclFabric fabric = nccl_fabric(machine, settings);
+  machine.node.own = measured.fitted(default_calibration().unexplained_of(scope_of(fabric)));
+  narrowed.now = expected_error(machine, settings);
+  return narrowed;
+}
+
+Calibration own_calibration(const Machine& machine, const Calibration& of_all) {
+  const OwnConstants& own = machine.node.own;
+  if (own.values.size() != kNcclConstants) return of_all;
+  Calibration calibration;  // without spreads: see fit_own()
+  std::copy(own.values.begin(), own.values.end(), calibration.values.begin());
+  calibration.unexplained["all"] = {own.left_open, own.left_open};
+  return calibration;
+}
+
+}  // namespace gradwire

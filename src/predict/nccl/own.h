@@ -1,0 +1,44 @@
+// A machine that was measured: what all-reduces and copies took there moves the constants of the NCCL model for that
+// machine alone, and narrows what may be expected of it. Every model made of the machine then follows, and so do
+// machines made by rearranging it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "predict/calibration/constants.h"
+#include "predict/nccl/settings.h"
+#include "topo/machine.h"
+
+namespace gradwire {
+
+// All-reduces by so many of the machine's GPUs, the first ones.
+struct OwnSweep {
+  int ranks = 2;
+  std::vector<std::pair<Bytes, Seconds>> rows;
+};
+
+// Copies between two GPUs with both directions busy: GB/s of both together. `staged`: with peer access off.
+struct OwnCopies {
+  int gpu = 0, peer = 1;
+  double gbps = 0;
+  bool staged = false;
+};
+
+struct OwnMeasurements {
+  std::vector<OwnSweep> sweeps;
+  std::vector<OwnCopies> copies;
+};
+
+// How far to either side eight of ten all-reduces of 64 MB lay before and lie now: 0.35 is 35 %.
+struct Narrowed {
+  double before = 0, now = 0;
+};
+
+// Throws ConfigError for more GPUs than the machine has, or several nodes.
+Narrowed take_measured(Machine&, const OwnMeasurements&, const NcclSettings&);
+
+Calibration own_calibration(const Machine&, const Calibration& of_all);
+
+}  // namespace gradwire
