@@ -5,12 +5,10 @@ export interface Axis {
   ticks: { value: number; text: string }[];
 }
 
-const decades = [1, 2, 5];
-
-function roundValues(low: number, high: number): number[] {
+function roundValues(low: number, high: number, digits: number[]): number[] {
   const values: number[] = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++)
-    for (const digit of decades) {
+    for (const digit of digits) {
       const value = digit * 10 ** power;
       if (value >= low * 0.999 && value <= high * 1.001) values.push(Number(value.toPrecision(3)));
     }
@@ -29,12 +27,19 @@ function thinned<Tick extends { value: number }>(ticks: Tick[], place: (value: n
   return kept;
 }
 
+// 1, 2, 5 of every decade, or 1 alone where these would touch.
+function roundOnes(low: number, high: number, place: (value: number) => number, apart: number): number[] {
+  const room = Math.abs(place(2 * low) - place(low));
+  const fine = roundValues(low, high, room >= apart ? [1, 2, 5] : [1]);
+  return fine.length > 1 ? fine : roundValues(low, high, [1, 2, 5]);
+}
+
 export function logAxis(low: number, high: number, from: number, to: number, apart: number,
                         named?: Map<number, string>): Axis {
   if (low === high) [low, high] = [low / 2, high * 2];
   const place = (value: number): number => from + ((to - from) * Math.log(value / low)) / range(low, high);
   const candidates = named
     ? [...named].sort(([a], [b]) => a - b).map(([value, text]) => ({ value, text }))
-    : roundValues(low, high).map((value) => ({ value, text: String(value) }));
+    : roundOnes(low, high, place, apart).map((value) => ({ value, text: String(value) }));
   return { place, ticks: thinned(candidates, place, apart) };
 }

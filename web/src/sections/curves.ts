@@ -39,7 +39,7 @@ function draw(curves: Curves, width: number): SVGElement {
   const [lowX, highX] = extent(points.map((point) => point[0]));
   const [lowY, highY] = extent(ys);
   const x = logAxis(lowX, highX, box.left + 6, box.right - 6, 62, new Map(points.map((point) => [point[0], point[2]])));
-  const y = logAxis(lowY / 1.08, highY * 1.08, box.bottom, box.top, 26);
+  const y = logAxis(lowY / 1.08, highY * 1.08, box.bottom, box.top, 18);
   const axes: Child[] = [
     ...y.ticks.map((tick) => svg('g', { class: 'tick' },
       svg('line', { x1: box.left, x2: box.right, y1: y.place(tick.value), y2: y.place(tick.value) }),
