@@ -27,11 +27,12 @@ function thinned<Tick extends { value: number }>(ticks: Tick[], place: (value: n
   return kept;
 }
 
-// 1, 2, 5 of every decade, or 1 alone where these would touch.
+const digitSets = [[1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9], [1, 1.5, 2, 3, 4, 5, 7], [1, 2, 5], [1]];
+
+// As many of every decade as do not touch.
 function roundOnes(low: number, high: number, place: (value: number) => number, apart: number): number[] {
-  const room = Math.abs(place(2 * low) - place(low));
-  const fine = roundValues(low, high, room >= apart ? [1, 2, 5] : [1]);
-  return fine.length > 1 ? fine : roundValues(low, high, [1, 2, 5]);
+  const touch = (values: number[]): boolean => values.some((value, at) => at > 0 && Math.abs(place(value) - place(values[at - 1]!)) < apart);
+  return digitSets.map((digits) => roundValues(low, high, digits)).find((values) => !touch(values)) ?? [];
 }
 
 export function logAxis(low: number, high: number, from: number, to: number, apart: number,
