@@ -99,7 +99,7 @@ void SetFabric::write(StepId id, const Step& step, std::vector<Content> values) 
       throw_wrong(id, step, fmt::format("is given chunk {}", values[i].chunk));
     values[i].place = step.dst;
   }
-  std::ranges::move(values, contents(id.rank, step.dst).begin());
+  std::move(values.begin(), values.end(), contents(id.rank, step.dst).begin());
 }
 
 void SetFabric::reduce(StepId id, const Step& step) {

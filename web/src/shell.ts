@@ -50,6 +50,10 @@ export class Shell {
     this.answer.replaceChildren(el('p', { class: 'failure', role: 'alert' }, message));
   }
 
+  showWaiting(message: string): void {
+    this.answer.replaceChildren(el('p', { class: 'note', role: 'status' }, message));
+  }
+
   // Beside the curves of the report: those that were asked for later.
   addSection(section: HTMLElement, before: string): void {
     const next = this.sections.querySelector(`:scope > .${before}`);

@@ -62,10 +62,16 @@ async function whatIf(browser, file) {
   const { page, close } = await open(browser, file);
   await page.waitForSelector('.panel');
   const batch = page.getByLabel('Batch a GPU', { exact: true });
+  const debug = await page.context().newCDPSession(page);
+  await debug.send('Performance.enable', { timeDomain: 'threadTicks' });
+  const processor = async () => (await debug.send('Performance.getMetrics')).metrics.find((metric) => metric.name === 'ScriptDuration').value * 1e3;
+  const before = await processor();
   for (let value = 1; value <= 40; value++) await batch.fill(String(value));
-  const took = await page.evaluate(() => performance.getEntriesByName('gradwire-what-if').map((entry) => entry.duration));
+  const cpu = ((await processor()) - before) / 40;
+  const named = (name) => page.evaluate((wanted) => performance.getEntriesByName(wanted).map((entry) => entry.duration), name);
+  const took = await named('gradwire-what-if'), asked = await named('gradwire-predictor');
   await close();
-  return took;
+  return { took, asked, cpu };
 }
 
 mkdirSync(here('out'), { recursive: true });
@@ -84,8 +90,9 @@ for (const file of files) {
     console.log(`  panning: a frame every ${median(gaps).toFixed(1)} ms (90 %: ${ninety(gaps).toFixed(1)} ms); drawing one takes ${median(work).toFixed(2)} ms (90 %: ${ninety(work).toFixed(2)} ms)`);
   }
   if (source.includes('id="gradwire-wasm"') && source.includes('"question":{')) {
-    const took = await whatIf(browser, file);
-    console.log(`  what-if: ${median(took).toFixed(1)} ms from the change to the page (median of ${took.length}, 90 %: ${ninety(took).toFixed(1)} ms)`);
+    const { took, asked, cpu } = await whatIf(browser, file);
+    console.log(`  what-if: ${median(took).toFixed(1)} ms from the change to the page, ${median(asked).toFixed(1)} ms of it the predictor (medians of ${took.length}; `
+      + `least ${Math.min(...took).toFixed(1)} ms, 90 %: ${ninety(took).toFixed(1)} ms); ${cpu.toFixed(1)} ms of processor time, mean`);
   }
 }
 await browser.close();

@@ -40,7 +40,7 @@ test('every knob changes what is shown, and every change is in the address', { s
     ['precision', () => training('Precision').selectOption('bf16'), /precision=bf16/],
     ['bucket', () => training('Bucket, MB').fill('5'), /bucket_mb=5/],
     ['compression', () => training('Compression').selectOption('fp16'), /compress=fp16/],
-    ['measured step', () => training('Step on one GPU, ms').fill('180'), /step_ms=180/],
+    ['measured step', () => training('Step on 1 GPU, ms').fill('180'), /step_ms=180/],
     ['model', () => training('Model').selectOption('resnet50'), /model=resnet50/],
     ['GPU', () => machine(0).getByLabel('GPU', { exact: true }).selectOption('a6000'), /on=2x-a6000-nvlink/],
     ['GPUs', () => machine(0).getByLabel('GPUs', { exact: true }).fill('4'), /on=4x-a6000-nvlink/],
@@ -48,7 +48,7 @@ test('every knob changes what is shown, and every change is in the address', { s
     ['hosts', () => machine(1).getByLabel('Hosts', { exact: true }).fill('2'), /on=2\*2x-rtx3090-pcie@10gbe/],
     ['network', () => machine(1).getByLabel('Network', { exact: true }).selectOption('ndr'), /on=2\*2x-rtx3090-pcie@ndr/],
     ['preset', () => machine(0).getByLabel('Name of machine 1').fill('dgx-a100'), /on=dgx-a100/],
-    ['another machine', () => panel.getByRole('button', { name: 'Add a machine' }).click(), /on=[^&]*&on=[^&]*&on=/],
+    ['another machine', () => panel.getByRole('button', { name: 'Add machine' }).click(), /on=[^&]*&on=[^&]*&on=/],
     ['one less', () => panel.getByRole('button', { name: 'Remove machine 3' }).click(), /on=dgx-a100&on=2\*2x-rtx3090-pcie@ndr&/],
   ];
   let last = await stepsOf(page);
@@ -81,7 +81,7 @@ test('a model by size and family, as somebody asks: is a bridge worth it for 350
 test('a pasted matrix and pasted YAML are taken, and what is neither is refused in one line', { skip }, async () => {
   const { page, close } = await opened();
   const paste = async (text, gpu) => {
-    await page.getByRole('button', { name: 'Paste a machine' }).click();
+    await page.getByRole('button', { name: 'Paste machine' }).click();
     await page.getByRole('dialog').getByRole('textbox').fill(text);
     if (gpu) await page.getByRole('dialog').getByRole('combobox').selectOption(gpu);
     await page.getByRole('button', { name: 'Use it' }).click();

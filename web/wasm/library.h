@@ -8,8 +8,7 @@
 #include <iterator>
 #include <utility>
 
-static_assert(_LIBCPP_VERSION < 15000,
-              "this C++ library has these itself: remove web/wasm/library.h");
+static_assert(_LIBCPP_VERSION < 15000, "this C++ library has these itself: remove web/wasm/library.h");
 
 namespace std {
 

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
-#include <optional>
+#include <tuple>
 
 #include "explain/collectives.h"
 #include "explain/placed_work.h"
@@ -207,6 +208,7 @@ class RunPicture {
   }
 
   RunTimelines finish(std::size_t most) {
+    sort_lanes();
     std::ranges::stable_sort(pieces_, {},
                              [](const Piece& piece) { return std::pair(piece.lane, piece.begin); });
     make_fit(most);
@@ -240,6 +242,26 @@ class RunPicture {
     const int steps = last_step();
     leave_out_steps(pieces_, most);
     notes_.push_back(fmt::format("It shows the first {} of {} steps.", last_step() + 1, steps + 1));
+  }
+
+  // By rank; streams by their number, what has none before them.
+  void sort_lanes() {
+    const auto key = [&](std::size_t lane) {
+      const std::string& name = drawn_.lanes[lane].name;
+      const bool stream = name.starts_with("stream ");
+      return std::tuple(drawn_.lanes[lane].rank, stream ? std::atoll(name.c_str() + 7) : -1, name);
+    };
+    std::vector<std::size_t> order(drawn_.lanes.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::ranges::sort(order, {}, key);
+    std::vector<int> place(order.size());
+    std::vector<DrawnTimeline::Lane> lanes;
+    for (const std::size_t lane : order) {
+      place[lane] = static_cast<int>(lanes.size());
+      lanes.push_back(drawn_.lanes[lane]);
+    }
+    drawn_.lanes = std::move(lanes);
+    for (Piece& piece : pieces_) piece.lane = place[static_cast<std::size_t>(piece.lane)];
   }
 
   int last_step() const {

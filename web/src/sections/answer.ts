@@ -3,6 +3,7 @@ import { el, type Child } from '../dom';
 import { counted, milliseconds, plain, times } from '../format';
 import { number, objects, text, texts } from '../json';
 import type { Reading } from '../reading';
+import { plainText } from './blocks';
 import { rangeFigure, rangeOf } from './range';
 
 const verdictWords: { [verdict: string]: string } = { helps: 'faster', no_difference: 'no difference', hurts: 'slower' };
@@ -56,10 +57,10 @@ function run(reading: Reading): Child[] {
 }
 
 function firstSentence(reading: Reading): Child {
-  const first = reading.leftOf('sentence')[0] ?? reading.leftOf('title')[0];
-  if (!first) return null;
+  const first = reading.left().find((block) => block.kind === 'sentence' || block.kind === 'title');
+  if (first?.kind !== 'sentence' && first?.kind !== 'title') return null;
   reading.use(first);
-  return el('p', { class: 'sentence' }, first.text.trim().replace(/^# /, ''));
+  return el('p', { class: 'sentence' }, plainText(first.text));
 }
 
 function warnings(reading: Reading): HTMLElement[] {

@@ -31,7 +31,10 @@ export function scrolling(label: string, child: Child): HTMLElement {
   return el('div', { class: 'scrolling', tabindex: 0, role: 'region', 'aria-label': label }, child);
 }
 
-const sentenceElement = (sentence: Sentence): HTMLElement => el('p', {}, sentence.text.trim());
+// Without what sets a line of comment apart in a terminal.
+export const plainText = (text: string): string => text.trim().replace(/^# /, '');
+
+const sentenceElement = (sentence: Sentence): HTMLElement => el('p', {}, plainText(sentence.text));
 const drawingElement = (drawing: Drawing): HTMLElement =>
   scrolling('Drawing', el('pre', {}, drawing.text.replace(/\s+$/, '')));
 

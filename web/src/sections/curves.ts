@@ -39,7 +39,7 @@ function draw(curves: Curves, width: number): SVGElement {
   const [lowX, highX] = extent(points.map((point) => point[0]));
   const [lowY, highY] = extent(ys);
   const x = logAxis(lowX, highX, box.left + 6, box.right - 6, 62, new Map(points.map((point) => [point[0], point[2]])));
-  const y = logAxis(lowY / 1.08, highY * 1.08, box.bottom, box.top, 26);
+  const y = logAxis(lowY / 1.08, highY * 1.08, box.bottom, box.top, 24);
   const axes: Child[] = [
     ...y.ticks.map((tick) => svg('g', { class: 'tick' },
       svg('line', { x1: box.left, x2: box.right, y1: y.place(tick.value), y2: y.place(tick.value) }),
@@ -71,12 +71,23 @@ function spoken(curves: Curves): string {
   return `${curves.title}. ${ends.join('; ')}`;
 }
 
-export function curvesFigure(curves: Curves): HTMLElement | null {
+// Curves that are the same are one.
+function merged(curves: Curves): Curves {
+  const found = new Map<string, Curves['series'][number]>();
+  for (const series of curves.series) {
+    const key = JSON.stringify(series.points), known = found.get(key);
+    found.set(key, known ? { ...known, name: `${known.name}, ${series.name}` } : series);
+  }
+  return { ...curves, series: [...found.values()] };
+}
+
+export function curvesFigure(given: Curves): HTMLElement | null {
+  const curves = merged(given);
   if (!curves.series.some((series) => series.points.some(drawable))) return null;
   const names = curves.series.map((series, index) => el('li', {},
     styled(el('span', { class: 'swatch line' }), { 'background-color': seriesColour(index) }), series.name));
   return el('figure', { class: 'curves' },
     el('figcaption', {}, curves.title, curves.y && !curves.title.includes(curves.y) ? ` (${curves.y})` : ''),
     drawnToWidth(el('div', { class: 'plot-holder' }), (width) => draw(curves, width)),
-    curves.series.length > 1 ? el('ul', { class: 'legend' }, ...names) : null);
+    el('ul', { class: 'legend' }, ...names));
 }

@@ -49,10 +49,15 @@ function verdictFigures(data: unknown): Child {
   }));
 }
 
-// A drawing of marks in a terminal says what the bars say.
-function useTerminalBar(reading: Reading, title: string): void {
-  const group = reading.groupTitled(title);
-  if (group) reading.use(...group.blocks.filter((block) => block.kind === 'drawing'));
+// The step of a run: a drawing of marks in a terminal says what the bars say, and so the table needs no column of marks.
+function shares(reading: Reading): Child[] {
+  const group = reading.groupTitled('A step of');
+  if (!group) return [];
+  const blocks = reading.left(group.blocks);
+  reading.use(...blocks);
+  return [el('details', {}, el('summary', {}, group.title), ...blockElements(blocks
+    .filter((block) => block.kind !== 'drawing' && block.kind !== 'title')
+    .map((block) => (block.kind === 'table' && block.left === 2 ? { ...block, left: 1, rows: block.rows.map((row) => row.slice(1)) } : block))))];
 }
 
 export function stepsSection(reading: Reading): HTMLElement | null {
@@ -63,8 +68,6 @@ export function stepsSection(reading: Reading): HTMLElement | null {
   if (given) {
     reading.use(given);
     reading.use(...reading.leftOf('title').filter((block) => block.text === title));
-  } else {
-    useTerminalBar(reading, 'A step of');
   }
-  return section('steps', title, verdictFigures(reading.page.data), stackedBars(chart), ...figures(reading));
+  return section('steps', title, verdictFigures(reading.page.data), stackedBars(chart), ...figures(reading), ...shares(reading));
 }

@@ -2,8 +2,16 @@
 import { el } from '../dom';
 import { levelFor } from './bins';
 import type { Palette } from './palette';
-import type { Row } from './rows';
+import type { Row, Strip } from './rows';
 import type { View } from './view';
+
+// Few enough to be drawn one by one.
+function drawSpans(paint: CanvasRenderingContext2D, { track, shift }: Strip, colours: string[], scale: number, y: number, height: number): void {
+  for (let i = 0; i < track.index.length; i++) {
+    paint.fillStyle = colours[track.kind[i]!]!;
+    paint.fillRect((track.begin[i]! + shift) * scale, y, Math.max(0.5, (track.end[i]! - track.begin[i]!) * scale), height);
+  }
+}
 
 export class Minimap {
   readonly canvas = el('canvas', { class: 'minimap', 'aria-hidden': true });
@@ -56,9 +64,9 @@ export class Minimap {
     const strips = rows.flatMap((row) => row.strips);
     const height = Math.max(0.5, this.height / Math.max(1, strips.length));
     strips.forEach((strip, at) => {
-      const level = levelFor(strip.track, whole, Math.max(whole / width, whole / 64));
-      if (!level) return;
-      const colours = palette.faded(strip.track.spans.source.kinds);
+      const level = levelFor(strip.track, whole, whole / width), { kinds } = strip.track.spans.source;
+      if (!level) return drawSpans(paint, strip, palette.solid(kinds), width / whole, at * height, height * 0.9);
+      const colours = palette.faded(kinds);
       for (let bin = 0; bin < level.kind.length; bin++) {
         if (level.cover[bin] === 0) continue;
         paint.fillStyle = colours[level.kind[bin]!]![1 + ((level.cover[bin]! * 7) >> 8)]!;

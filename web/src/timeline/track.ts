@@ -48,6 +48,9 @@ function makeTrack(spans: Spans, lane: number, members: Uint32Array): Track {
   return track;
 }
 
+// Streams by number; other lanes as they came, behind them.
+const streamOf = (track: Track): number => Number(/^stream (\d+)$/.exec(track.name)?.[1] ?? Infinity) || 0;
+
 export function tracksOf(spans: Spans): Track[] {
   const sizes = new Uint32Array(spans.source.lanes.length);
   for (let i = 0; i < spans.count; i++) sizes[spans.lane[i]!]!++;
@@ -57,7 +60,7 @@ export function tracksOf(spans: Spans): Track[] {
     const lane = spans.lane[i]!;
     members[lane]![filled[lane]!++] = i;
   }
-  return members.map((own, lane) => makeTrack(spans, lane, own));
+  return members.map((own, lane) => makeTrack(spans, lane, own)).sort((a, b) => a.rank - b.rank || (streamOf(a) === streamOf(b) ? 0 : streamOf(a) - streamOf(b)) || a.lane - b.lane);
 }
 
 // The innermost span at a time, or the nearest within `slack`; -1 when there is none.

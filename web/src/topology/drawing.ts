@@ -21,7 +21,7 @@ function pathOf(layout: Layout, a: Place, b: Place): { d: string; x: number; y: 
     const x1 = wide ? (upper.width > lower.width ? lower.x : upper.x) : upper.x;
     const x2 = wide ? x1 : lower.x;
     const left = x2 < x1;
-    return { d: `M${x1} ${bottom(upper)}L${x2} ${lower.y}`, x: (x1 + x2) / 2 + (left ? -7 : 7), y: (bottom(upper) + lower.y) / 2 + 4, anchor: left ? 'end' : 'start' };
+    return { d: `M${x1} ${bottom(upper)}L${x2} ${lower.y}`, x: x1 + (x2 - x1) * 0.8 + (left ? -8 : 8), y: lower.node.kind === 'network' ? lower.y - 10 : bottom(upper) + (lower.y - bottom(upper)) * 0.62 + 4, anchor: left ? 'end' : 'start' };
   }
   const [first, second] = a.x <= b.x ? [a, b] : [b, a];
   if (first.node.kind !== 'gpu')
@@ -33,18 +33,24 @@ function pathOf(layout: Layout, a: Place, b: Place): { d: string; x: number; y: 
     x: (first.x + second.x) / 2, y: y + depth * 0.75 + 17, anchor: 'middle' };
 }
 
-function linkElement(layout: Layout, link: TopologyLink, labelled: boolean): Child {
+function linkElement(layout: Layout, link: TopologyLink): Child {
   const a = layout.places.get(link.a), b = layout.places.get(link.b);
   if (!a || !b) return null;
-  const { d, x, y, anchor } = pathOf(layout, a, b);
+  const { d } = pathOf(layout, a, b);
   const load = Math.max(0, Math.min(1, link.load ?? 0));
   const line = styled(svg('path', { d, class: 'wire' }), {
     'stroke-width': `${1.5 + 5 * load}`,
     stroke: load > 0.02 ? `color-mix(in oklab, var(--load-high) ${Math.round(25 + 75 * load)}%, var(--load-low))` : 'var(--wire)' });
-  const note = link.load !== undefined && load > 0.02 ? `${plain(link.gbps)} · ${percent(load)}` : plain(link.gbps);
   return svg('g', { class: link.narrowest ? 'link narrowest' : 'link' }, svg('path', { d, class: 'reach' }), line,
-    (labelled && link.gbps < 1000) || link.narrowest ? svg('text', { x, y, 'text-anchor': anchor, class: 'rate' }, link.narrowest ? `▸ ${note}` : note) : null,
     svg('title', {}, describe(link)));
+}
+
+function rateElement(layout: Layout, link: TopologyLink): Child {
+  const a = layout.places.get(link.a), b = layout.places.get(link.b);
+  if (!a || !b) return null;
+  const { x, y, anchor } = pathOf(layout, a, b), load = link.load ?? 0;
+  const note = load > 0.02 ? `${plain(link.gbps)} · ${percent(load)}` : plain(link.gbps);
+  return svg('text', { x, y, 'text-anchor': anchor, class: link.narrowest ? 'rate narrowest' : 'rate' }, link.narrowest ? `▸ ${note}` : note);
 }
 
 function deviceElement(place: Place): SVGElement {
@@ -56,18 +62,26 @@ function deviceElement(place: Place): SVGElement {
     svg('text', { x, y: y + height / 2 + 4, 'text-anchor': 'middle' }, name), svg('title', {}, node.name));
 }
 
+// A rate beside a line needs room; rates inside a chip are no news.
+function hasRoom(layout: Layout, link: TopologyLink): boolean {
+  const leaf = [link.a, link.b].some((id) => ['gpu', 'nic'].includes(layout.places.get(id)?.node.kind ?? ''));
+  return layout.links.length <= 14 && link.gbps < 1000 && (!leaf || layout.slot > 72);
+}
+
 function draw(topology: PageTopology, available: number): Child {
   const layout = layOut(topology, available);
   const { width, height } = layout;
   const loaded = layout.links.filter((link) => layout.places.has(link.a) && layout.places.has(link.b));
-  const labelled = loaded.length <= 14;
-  const hosts = layout.hosts.length > 1 || layout.hiddenHosts > 0 ? layout.hosts.map((box) => svg('g', { class: 'host' },
+  const hosts = layout.hosts.length > 1 || !layout.isWhole ? layout.hosts.map((box) => svg('g', { class: 'host' },
     svg('rect', { x: box.x, y: 4, width: box.width, height: layout.hostBottom - 4, rx: 9 }),
     svg('text', { x: box.x + 8, y: 20 }, `host ${box.host}`))) : [];
+  const marked = loaded.find((link) => link.narrowest); // equal ones are drawn alike, one is named
   const sorted = [...loaded].sort((a, b) => Number(a.narrowest ?? false) - Number(b.narrowest ?? false));
   const scale = Math.min(1, Math.max(0.7, available / width)); // a little too wide is made smaller, more scrolls
-  return scrolling(`Picture of ${topology.name}`, svg('svg', { width: Math.floor(width * scale), height: Math.ceil(height * scale), viewBox: `0 0 ${width} ${height}`, class: 'machine', role: 'img', 'aria-label': spoken(topology) },
-    ...hosts, ...sorted.map((link) => linkElement(layout, link, labelled)), ...[...layout.places.values()].map(deviceElement)));
+  const picture = scrolling(`Picture of ${topology.name}`, svg('svg', { width: Math.floor(width * scale), height: Math.ceil(height * scale), viewBox: `0 0 ${width} ${height}`, class: 'machine', role: 'img', 'aria-label': spoken(topology) },
+    ...hosts, ...sorted.map((link) => linkElement(layout, link)), ...[...layout.places.values()].map(deviceElement),
+    ...sorted.filter((link) => link === marked || hasRoom(layout, link)).map((link) => rateElement(layout, link))));
+  return el('div', {}, picture, layout.isWhole ? null : el('p', { class: 'note' }, 'Hosts are alike: not all are drawn.'));
 }
 
 function narrowestText(topology: PageTopology): string {
@@ -92,8 +106,7 @@ function linkTable(topology: PageTopology): HTMLElement {
 }
 
 export function machineFigure(topology: PageTopology): HTMLElement {
-  const hosts = new Set(topology.nodes.filter((node) => node.kind !== 'network').map((node) => node.host)).size;
   return el('figure', { class: 'topology' }, el('figcaption', {}, el('strong', {}, topology.name), ' ', el('span', { class: 'note' }, narrowestText(topology))),
     drawnToWidth(el('div', { class: 'plot-holder' }), (width) => draw(topology, width)),
-    hosts > 3 ? el('p', { class: 'note' }, `and ${hosts - 2} more hosts like these`) : null, linkTable(topology));
+    linkTable(topology));
 }

@@ -43,7 +43,8 @@ function gpuKnobs(whole: MachineParts, catalog: Catalog, write: (rebuild: boolea
 }
 
 function hostKnobs(whole: MachineParts, catalog: Catalog, write: (rebuild: boolean) => void): Child[] {
-  const hasOwn = catalog.machines.some((machine) => machine.id === whole.base);
+  // Machines that are sold whole have network cards; cards that somebody put into a box have none.
+  const hasOwn = baseParts(whole.base, catalog.gpus.map((gpu) => gpu.id)) === null && catalog.machines.some((machine) => machine.id === whole.base);
   const networks = [{ id: '', name: whole.nodes > 1 ? 'its own' : 'none needed' }, ...catalog.networks];
   return [labelled('Hosts', numberInput(whole.nodes, (nodes) => {
     const rebuild = (nodes > 1) !== (whole.nodes > 1);

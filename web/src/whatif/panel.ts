@@ -47,10 +47,10 @@ export class Panel {
     const began = performance.now();
     try {
       const page = this.predictor.ask(this.question);
-      const asked = performance.now();
+      performance.measure('gradwire-predictor', { start: began, end: performance.now() });
       this.show(page);
       performance.measure('gradwire-what-if', { start: began, end: performance.now() });
-      this.now.textContent = `${summary(page)} Answered in ${(asked - began).toFixed(0)} ms, inside this page.`;
+      this.now.textContent = `${summary(page)} Answered inside this page; nothing was sent.`;
       this.problem.hidden = true;
     } catch (error) {
       if (!(error instanceof PageError)) throw error;
@@ -89,8 +89,8 @@ export class Panel {
         this.training.replaceChildren(this.trainingFields());
       }), list, this.machines,
       el('div', { class: 'buttons' },
-        button('Add a machine', () => this.setMachines([...this.question.machines, catalog.machines[0]?.id ?? 'dgx-a100'])),
-        button('Paste a machine', () => pasteMachine(catalog.gpus, (machine) => this.setMachines([...this.question.machines, machine])))),
+        button('Add machine', () => this.setMachines([...this.question.machines, catalog.machines[0]?.id ?? 'dgx-a100'])),
+        button('Paste machine', () => pasteMachine(catalog.gpus, (machine) => this.setMachines([...this.question.machines, machine])))),
       this.training);
     this.training.replaceChildren(this.trainingFields());
   }
@@ -98,8 +98,8 @@ export class Panel {
   private trainingFields(): HTMLElement {
     const { catalog } = this.predictor, question = this.question;
     const usual = catalog.models.find((model) => model.id === question.model)?.batch;
-    return el('fieldset', {}, el('legend', {}, 'Training'),
-      amountField({ label: 'Batch a GPU', value: question.batch, usual: usual ? `usual: ${usual}` : 'usual', min: 1, whole: true, doubling: usual ?? 8,
+    return el('fieldset', { class: 'training' }, el('legend', {}, 'Training'),
+      amountField({ label: 'Batch a GPU', value: question.batch, usual: String(usual ?? 'usual'), min: 1, whole: true, doubling: usual ?? 8,
         changed: (batch) => this.change({ batch } as Partial<Question>) }),
       amountField({ label: 'Accumulation', value: question.accumulate, usual: '1', min: 1, whole: true, doubling: 1,
         changed: (accumulate) => this.change({ accumulate } as Partial<Question>) }),
@@ -107,7 +107,7 @@ export class Panel {
       labelled('Compression', chooser(catalog.compressions, question.compress ?? 'none', (compress) => this.change({ compress }))),
       amountField({ label: 'Bucket, MB', value: question.bucket_mb, usual: '25', min: 0.01, whole: false, doubling: 25,
         changed: (bucket_mb) => this.change({ bucket_mb } as Partial<Question>) }),
-      amountField({ label: 'Step on one GPU, ms', value: question.step_ms, usual: 'if measured', min: 0.001, whole: false,
+      amountField({ label: 'Step on 1 GPU, ms', value: question.step_ms, usual: 'if measured', min: 0.001, whole: false,
         changed: (step_ms) => this.change({ step_ms } as Partial<Question>) }));
   }
 

@@ -33,7 +33,7 @@ function readCatalog(value: unknown): Catalog {
       parameters: Number(model['parameters']) || 0, batch: Number(model['default_batch']) || 1, unit: text(model, 'unit') })),
     machines: objects(value, 'machines').map((machine) => ({ id: text(machine, 'id'), name: text(machine, 'name') || text(machine, 'id'), gpu: text(machine, 'gpu'),
       gpus: Number(machine['gpus']) || 1, link: text(machine, 'link') })),
-    gpus: objects(value, 'gpus').map((gpu) => ({ id: text(gpu, 'id'), name: text(gpu, 'name') || text(gpu, 'id'),
+    gpus: objects(value, 'gpus').map((gpu) => ({ id: text(gpu, 'id'), name: (text(gpu, 'name') || text(gpu, 'id')).replace(/^NVIDIA (GeForce )?/, ''),
       links: [...(gpu['nvlinks'] === 0 ? [] : ['nvlink']), ...(gpu['nvswitch'] === false ? [] : ['nvswitch']), 'pcie'] })),
     networks: choices(value, 'networks'),
     precisions: choices(value, 'precisions'), compressions: choices(value, 'compressions'),

@@ -10,6 +10,7 @@ const firstQuestion: Question = { model: 'gpt2', machines: ['2x-rtx3090-nvlink',
 export async function startWhatIf(shell: Shell, page: PageData | null): Promise<void> {
   const empty = 'This page holds no answer. The command writes one into it: gradwire compare gpt2 --on dgx-a100 --html answer.html';
   if (page && !page.question) return;
+  if (!page) shell.showWaiting('The predictor inside this page is starting.');
   try {
     const predictor = await loadPredictor();
     if (!predictor) {
