@@ -191,6 +191,25 @@ Record read_record(const Fields& fields, const std::string& where) {
   return record;
 }
 
+// A platform is a type of machine: where one record of it is silent, bus numbers in another tell its processor, and
+// with as many GPUs its tree.
+void learn_from_siblings(std::vector<Record>& records) {
+  const auto told = [](const NodeSpec& node) { return node.pcie && !node.cpu_model.empty(); };
+  std::vector<const Record*> siblings;
+  for (const Record& record : records)
+    if (told(record.node)) siblings.push_back(&record);
+  for (Record& record : records) {
+    NodeSpec& node = record.node;
+    if (node.pcie || node.matrix || node.cpu) continue;
+    for (const Record* other : siblings) {
+      if (other->platform != record.platform || other->gpu != record.gpu) continue;
+      node.cpu_model = other->node.cpu_model;
+      node.pcie_gen = other->node.pcie_gen;
+      if (other->node.gpus == node.gpus) node.pcie = other->node.pcie;
+    }
+  }
+}
+
 // One line of a file. Nothing: a value in it is not known, and `skipped` says so.
 std::optional<Record> parse_line(const nlohmann::json& json, const std::string& place,
                                  std::vector<std::string>* skipped) {
@@ -235,6 +254,7 @@ std::vector<Record> parse_records(std::string_view text, std::string_view where,
     if (!ids.insert(id).second) throw ConfigError(fmt::format("{}: `id` {} was there before", place, id));
     if (record) records.push_back(*std::move(record));
   }
+  learn_from_siblings(records);
   return records;
 }
 

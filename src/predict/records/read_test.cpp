@@ -126,6 +126,18 @@ TEST(Records, SeveralNodesWithoutAStatedNetworkGetTheUsualOneAndGraceBlackwellTr
   EXPECT_EQ(machine_of(parse_records(trays, "f")[0]).gpus.size(), 4u);
 }
 
+TEST(Records, OfAPlatformLearnFromTheBusNumbersOfOneAnother) {
+  const std::string silent = with(with(kCollective, "\"id\":\"a\"", "\"id\":\"b\""), "nvlink-pairs", "pcie");
+  const std::string told =
+      with(with(kCollective, "\"gpu_indices\":null", "\"gpu_indices\":null,\"bus_ids\":[26,27,61,62]"),
+           "nvlink-pairs", "pcie");
+  const auto alone = parse_records(silent, "f"), both = parse_records(told + "\n" + silent, "f");
+  EXPECT_TRUE(alone[0].node.cpu_model.empty());
+  EXPECT_EQ(both[1].node.cpu_model, "xeon-skylake");
+  EXPECT_EQ(both[1].node.pcie_gen, 3);
+  EXPECT_EQ(both[1].node.pcie->gpus_per_switch, 2);
+}
+
 TEST(BusIds, TellSwitchesAndSocketsWhereNoMatrixDoes) {
   EXPECT_EQ(bus_ids_in("two cards (bus 1a, b2): far"), (std::vector<int>{0x1a, 0xb2}));
   EXPECT_EQ(bus_ids_in("neighbouring bus ids 3d-40"), (std::vector<int>{0x3d, 0x3e, 0x3f, 0x40}));

@@ -22,7 +22,9 @@ void expect_to_fit(const std::string& text) {
   for (const auto line : split(text, '\n')) EXPECT_LE(display_width(line), kTerminalWidth) << line;
 }
 
-std::string text_of(const Comparison& comparison) { return to_text(comparison_report(comparison)); }
+std::string text_of(const Comparison& comparison, bool verbose = false) {
+  return to_text(comparison_report(comparison, verbose));
+}
 
 std::string sweep_text(const std::vector<SweepCurve>& curves, const SweepSpec& spec,
                        const Workload& workload) {
@@ -40,10 +42,27 @@ TEST(CompareText, ThreeMachinesWithLongNamesFitATerminal) {
   StepOptions options;
   options.batch = 4;
   options.data = 0.003;
-  const auto text = text_of(compare(build_model("gpt2"), three(), options));
+  const auto comparison = compare(build_model("gpt2"), three(), options);
+  const auto text = text_of(comparison, true);
   expect_to_fit(text);
   EXPECT_THAT(text, HasSubstr("comm costs"));
   EXPECT_THAT(text, HasSubstr("narrowest: network"));
+  EXPECT_THAT(text, HasSubstr("What all-reduce times rest on"));
+}
+
+TEST(CompareText, TwoMachinesAreAnsweredOnOneScreen) {
+  for (const auto& [on, other] :
+       {std::pair("2x-rtx3090-nvlink", "2x-rtx3090-pcie"), std::pair("8x-a100-pcie", "dgx-a100"),
+        std::pair("2*2x-titan-rtx-nvlink@10gbe", "4x-rtx4090-pcie-pxb"),
+        std::pair("dgx-h100", "8x-l40s-pcie")})
+    for (const char* model : {"gpt2", "resnet50", "bert-large"}) {
+      StepOptions options;
+      options.batch = 4;
+      const auto text =
+          text_of(compare(build_model(model), {find_machine(on), find_machine(other)}, options));
+      expect_to_fit(text);
+      EXPECT_LE(std::ranges::count(text, '\n'), 24) << text;
+    }
 }
 
 TEST(CompareText, ASweepOverThreeMachinesFitsATerminal) {
@@ -63,10 +82,10 @@ TEST(CompareText, SaysWhatASweepLeftOut) {
 
 TEST(CompareText, SaysWhatHostMemoryRestsOn) {
   const auto model = build_model("gpt2");
-  const auto text = text_of(compare(model, {find_machine("2x-rtx3090-pcie")}, {}));
+  const auto text = text_of(compare(model, {find_machine("2x-rtx3090-pcie")}, {}), true);
   EXPECT_THAT(text, ContainsRegex("overlap[ \n]is[ \n]taken[ \n]to[ \n]hide[ \n]nothing"));
   EXPECT_THAT(text, HasSubstr("fp32 (without TF32)"));
-  EXPECT_THAT(text_of(compare(model, {find_machine("dgx-1")}, {})),
+  EXPECT_THAT(text_of(compare(model, {find_machine("dgx-1")}, {}), true),
               Not(AnyOf(HasSubstr("RTX 4090"), HasSubstr("TF32"))));
 }
 

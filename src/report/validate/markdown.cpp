@@ -120,8 +120,8 @@ priors were written with the records known, and what constants leave open (`unex
 ten points of each class lie inside, as were the spreads of training runs: *in range* is near 80 % by construction. Beside twelve variants
 of the fit's strengths (mean from 1 MB on 22.8 to 23.9 %), these were changed after looking at the errors: which rows lose weight, priors of
 NVLink's share and of the socket link (its spread from 0.3 to 0.06), a limit for each stream between sockets, the growth of staged copies with
-the slot, what an unknown version means, reading bus numbers (trees, then processors), latency that hides over PCIe (four shapes of it gave 14.6 to
-14.7 %), searches that find no ring, a total for streams between sockets, and uplinks of NVSwitch boards. Expect more on machines that are in no built-in record.
+the slot, what an unknown version means, reading bus numbers (trees, then processors), latency that hides over PCIe (four shapes of it differed by 0.1 %), what
+records of a platform tell one another, searches that find no ring, a total for streams between sockets, and uplinks of NVSwitch boards. Expect more on machines that are in no built-in record.
 
 )";
 
