@@ -19,6 +19,7 @@ bool has_any(std::string_view head, std::initializer_list<std::string_view> text
 
 FileKind kind_of_json(std::string_view head) {
   if (has_text(head, "gradwire_timeline")) return FileKind::timeline;
+  if (has_text(head.substr(0, 200), "\"gradwire_watch\"")) return FileKind::watch_notes;
   if (has_text(head, "\"coll_perf\"") || has_text(head, "\"coll_busbw_gbs\""))
     return FileKind::nccl_inspector;
   if (has_any(head, {"\"traceEvents\"", "\"schemaVersion\"", "\"deviceProperties\"", "\"distributedInfo\"",
@@ -114,6 +115,7 @@ std::string_view words_for(FileKind kind) {
                                          "lspci -vv",
                                          "an environment",
                                          "a flight recorder's dump",
+                                         "notes of gradwire watch",
                                          "a training script",
                                          "an empty file",
                                          "binary data of no kind known here",
