@@ -34,7 +34,7 @@ Examples:
 struct WatchFlags {
   std::vector<std::string> command;
   std::string out, on;
-  int start = -1, steps = 5;
+  int start = -1, steps = 8;
   bool json = false;
 };
 

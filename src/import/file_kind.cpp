@@ -92,6 +92,7 @@ FileKind kind_of(std::string_view head) {
   if (text.empty()) return FileKind::empty;
   if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5)
     return FileKind::flight_recorder;                                   // a pickle
+  if (head.starts_with("GWFLIGHT")) return FileKind::flight_recorder;   // Gradwire's own
   if (head[0] == '\x0a' && is_binary(head)) return FileKind::perfetto;  // field 1 of a Trace, a packet
   if (text[0] == '{' || text[0] == '[')
     if (const FileKind kind = kind_of_json(text); kind != FileKind::unknown || !is_log(text)) return kind;

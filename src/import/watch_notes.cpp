@@ -57,6 +57,7 @@ DdpSettings ddp_settings(const Json& data) {
     ddp.unused_parameters = static_cast<Bytes>(*unused);
   ddp.bucket_cap = static_cast<Bytes>(number_of(data, "bucket_cap_bytes"));
   ddp.parameters = static_cast<Bytes>(number_of(data, "total_parameter_size_bytes"));
+  ddp.tensors = count_of(data, "num_parameter_tensors");
   const Json* sizes = find_member(data, "rebuilt_bucket_sizes");
   if (sizes == nullptr || !sizes->is_string() || sizes->get_ref<const std::string&>().empty())
     sizes = find_member(data, "bucket_sizes");
@@ -114,6 +115,8 @@ void add_size(Profile& profile, Activity& activity, Bytes bytes, int ranks) {
 
 }  // namespace
 
+Bytes used_map_bytes(const DdpSettings& ddp) { return static_cast<Bytes>(ddp.tensors) * 4; }
+
 WatchNotes parse_watch_notes(std::string_view text, const std::string& name) {
   const Json document = Json::parse(text, nullptr, false);
   if (document.is_discarded() || !document.is_object() || !document.contains("gradwire_watch"))
@@ -127,7 +130,8 @@ void add_notes(const WatchNotes& notes, Profile& profile) {
   if (!profile.world) profile.world = notes.world;
   if (profile.backend.empty()) profile.backend = notes.backend;
   if (!notes.ddp || notes.ddp->buckets.empty()) return;
-  const auto& buckets = notes.ddp->buckets;
+  auto sizes = notes.ddp->buckets;
+  if (notes.ddp->find_unused_parameters) sizes.push_back(used_map_bytes(*notes.ddp));
   std::vector<std::vector<Activity*>> backwards;  // the all-reduces after each forward
   for (Activity& activity : profile.activities) {
     if (profile.name_of(activity).starts_with("DistributedDataParallel.forward")) backwards.emplace_back();
@@ -135,8 +139,8 @@ void add_notes(const WatchNotes& notes, Profile& profile) {
   }
   for (const auto& calls : backwards) {
     const bool sized = std::any_of(calls.begin(), calls.end(), [](auto call) { return call->call >= 0; });
-    if (sized || calls.size() != buckets.size()) continue;
-    for (std::size_t i = 0; i < calls.size(); ++i) add_size(profile, *calls[i], buckets[i], notes.world);
+    if (sized || calls.size() != sizes.size()) continue;
+    for (std::size_t i = 0; i < calls.size(); ++i) add_size(profile, *calls[i], sizes[i], notes.world);
   }
 }
 

@@ -17,6 +17,7 @@ struct DdpSettings {
   bool find_unused_parameters = false, broadcast_buffers = false, sync_batch_norm = false;
   std::optional<Bytes> unused_parameters;  // bytes of those without a gradient in the last step it looked at
   Bytes bucket_cap = 0, parameters = 0;
+  int tensors = 0;             // parameters, counted
   std::vector<Bytes> buckets;  // as they are now, in the order in which they leave
 };
 
@@ -35,14 +36,19 @@ struct WatchNotes {
   std::optional<DdpSettings> ddp;
   std::vector<std::string> problems;
 
+  // No core is left for the threads that communicate: what they do under computing, computing pays for.
+  bool no_spare_core() const { return cores > 0 && cores <= threads; }
   std::optional<double> plain_ms() const { return after_ms ? after_ms : before_ms; }
 };
+
+// With find_unused_parameters each rank also sends which it used: 32 bits a parameter.
+Bytes used_map_bytes(const DdpSettings&);
 
 // Throws ConfigError with the name in front.
 WatchNotes parse_watch_notes(std::string_view text, const std::string& name);
 
 // Tells a trace what its writer could not: how many ranks there were, and how large the gradients' all-reduces were where
-// each backward has as many as there are buckets.
+// each backward has as many as there are buckets, or one more for the map of used parameters.
 void add_notes(const WatchNotes&, Profile&);
 
 }  // namespace gradwire

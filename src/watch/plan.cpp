@@ -47,6 +47,7 @@ void ask_gradwire(const Environment& users, const std::filesystem::path& folder,
         fmt::format("GRADWIRE_TRACE={} is yours: gradwire train writes its trace there", *trace));
   else
     plan.environment["GRADWIRE_TRACE"] = (folder / "gradwire_train.json").string();
+  plan.environment.try_emplace("GRADWIRE_FLIGHT_DIR", folder.string());
 }
 
 }  // namespace

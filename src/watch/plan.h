@@ -15,7 +15,7 @@ namespace gradwire {
 struct WatchWindow {
   std::optional<int>
       start;  // steps of the optimizer before it; absent: a short one early, then one after ten
-  int steps = 5;
+  int steps = 8;
 };
 
 struct WatchPlan {

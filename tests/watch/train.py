@@ -69,8 +69,8 @@ def main():
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[rank % len(cores)]})
     width, pieces = 128, 4 if fault == "accumulation" else 1
-    batch = {"accumulation": 32, "unused": 64, "buffers": 64, "tiny-buckets": 64}.get(fault, 1024)
-    delay = 0.03 if fault == "slow-input" and not mended else 0
+    batch = {"accumulation": 32, "unused": 64, "buffers": 64, "tiny-buckets": 64}.get(fault, 4096)
+    delay = 0.05 if fault == "slow-input" and not mended else 0
     batches = iter(DataLoader(Batches(batch, width, delay), batch_size=None))
     model = wrap(make_model(fault, width), fault, mended)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
@@ -80,7 +80,7 @@ def main():
         for piece in range(pieces):
             inputs, targets = next(batches)
             if fault == "slow-rank" and rank == 1 and not mended:
-                time.sleep(0.04)
+                time.sleep(0.06)
             last = piece == pieces - 1
             model.require_backward_grad_sync = last or not mended
             loss = nn.functional.cross_entropy(model(inputs), targets)

@@ -26,7 +26,7 @@ def number(name, otherwise):
 
 def windows():
     """Pairs of the step after which a window begins and how many it has; a later one replaces what an earlier one left."""
-    steps = number("GRADWIRE_WATCH_STEPS", 5)
+    steps = number("GRADWIRE_WATCH_STEPS", 8)
     start = number("GRADWIRE_WATCH_START", -1)
     return [EARLY, (10, steps)] if start < 0 else [(start, steps)]
 
@@ -180,17 +180,16 @@ class Watch:
 
     def note_processor(self, threads, length):
         steps = max(1, len(self.inside))
-        delta = [
-            (ran - self.threads.get(thread, (0, 0))[0], waited - self.threads.get(thread, (0, 0))[1])
-            for thread, (ran, waited) in threads.items()
-        ]
-        own = threads.get(str(os.getpid()), (0, 0))[1] - self.threads.get(str(os.getpid()), (0, 0))[1]
+        main = str(os.getpid())
+        waited = 0  # of the main thread, or of another that computes most of the time: a collective's may wait its turn
+        for thread, (ran, wait) in threads.items():
+            before = self.threads.get(thread, (0, 0))
+            if thread == main or ran - before[0] > 0.5 * length:
+                waited = max(waited, wait - before[1])
         self.processor = {
             "cores": len(os.sched_getaffinity(0)),
             "threads": self.torch.get_num_threads(),
-            "ran_ms": sum(ran for ran, _ in delta) / steps / 1e6,
-            "waited_ms": max([waited for _, waited in delta] or [0]) / steps / 1e6,
-            "main_waited_ms": own / steps / 1e6,
+            "waited_ms": waited / steps / 1e6,
             "window_ms": length / steps / 1e6,
         }
 
