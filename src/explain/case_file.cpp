@@ -18,6 +18,7 @@ void look(std::vector<std::string>& list, std::size_t count, const char* one, co
 std::vector<std::string> looked_at(const CaseFile& given) {
   std::vector<std::string> list;
   look(list, given.files.profiles.size(), "a trace", "traces");
+  look(list, given.files.timelines.size(), "a trace of gradwire", "traces of gradwire");
   look(list, given.files.logs.size(), "a log of NCCL", "logs of NCCL");
   look(list, given.files.matrices.size(), "a topology matrix", "topology matrices");
   look(list, given.files.tables.size(), "a table of nccl-tests", "tables of nccl-tests");

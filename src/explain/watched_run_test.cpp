@@ -82,7 +82,9 @@ SampleTrace run_on_gpus() {
   trace.distributed(0, 2).gpus(2, "NVIDIA A100-SXM4-80GB");
   for (int step = 0; step < 3; ++step) {
     const double begin = step * 100000.0;
-    trace.step(step, begin, 100000).kernel(begin + 10, 50000).all_reduce(begin + 50100, 40000, 25 << 20);
+    trace.step(step, begin, 100000);
+    trace.host("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", begin + 2, 20);
+    trace.kernel(begin + 10, 50000).all_reduce(begin + 50100, 40000, 25 << 20);
   }
   return trace;
 }
@@ -99,6 +101,19 @@ TEST(WhatIf, puts_the_run_on_other_links_with_its_computing_as_measured) {
   EXPECT_GT(nvlink.relative_error, 0);
   EXPECT_EQ(twice.what, "accumulate 2");
   EXPECT_NEAR(twice.exposed, found.exposed / 2, 1e-9);
+}
+
+TEST(WhatIf, leaves_collectives_that_are_no_gradients_as_they_were) {
+  SampleTrace trace = run_on_gpus();
+  for (int step = 0; step < 3; ++step)
+    trace.gpu("kernel", "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", step * 100000.0 + 92000,
+              5000, 20);
+  Gathered files;
+  files.profiles.push_back(trace.profile());
+  const auto found = what_if(make_case(std::move(files), ""), {"nvlink"});
+  ASSERT_EQ(found.rows.size(), 3u);
+  EXPECT_GE(found.rows[0].exposed, 0.005 - 1e-9);
+  EXPECT_GE(found.rows[0].step, 0.055 - 1e-9);
 }
 
 TEST(WhatIf, says_why_links_of_gpus_have_no_part_in_a_run_on_processors) {

@@ -46,9 +46,17 @@ StepEstimate estimate_on(const CaseFile& given, const Machine& machine) {
   return estimate_step(recorded.workload, machine, options);
 }
 
+// Exposed communication that is not of gradients: other links and fewer all-reduces leave it as it is, as far as is known.
+Seconds other_exposed(const CaseFile& given, Seconds all) {
+  Seconds sum = 0;
+  for (const CollectiveRow& row : given.analysis->collectives)
+    if (row.collective != "all_reduce") sum += row.exposed;
+  return std::min(sum, all);
+}
+
 // Half as many all-reduces for the same batches expose half as much; waiting for a slower rank stays.
-WhatIf accumulated(const WhatIfs& measured, Seconds waiting, int times) {
-  const Seconds transfer = std::max(0.0, measured.exposed - waiting);
+WhatIf accumulated(const WhatIfs& measured, Seconds staying, int times) {
+  const Seconds transfer = std::max(0.0, measured.exposed - staying);
   const Seconds exposed = measured.exposed - transfer * (1 - 1.0 / times);
   return {fmt::format("accumulate {}", times), "", measured.step - measured.exposed + exposed, exposed, 0};
 }
@@ -58,7 +66,8 @@ void add_accumulation(const CaseFile& given, WhatIfs& result) {
   Seconds waiting = 0;
   for (const AnalyzedRank& rank : given.analysis->ranks)
     waiting += rank.summary.wait / static_cast<double>(given.analysis->ranks.size());
-  for (const int times : {2, 4}) result.rows.push_back(accumulated(result, waiting, times));
+  const Seconds staying = waiting + other_exposed(given, result.exposed);
+  for (const int times : {2, 4}) result.rows.push_back(accumulated(result, staying, times));
 }
 
 void add_link(const CaseFile& given, const std::string& word, WhatIfs& result) {
@@ -66,9 +75,9 @@ void add_link(const CaseFile& given, const std::string& word, WhatIfs& result) {
     const Machine machine = machine_for(given, word);
     const StepEstimate estimate = estimate_on(given, machine);
     // What the model does not know of (input, copies, idle) stays as it was measured.
-    const Seconds known = estimate.parts.comm_exposed;
-    result.rows.push_back({word, machine.name, result.step - result.exposed + known + estimate.slowdown,
-                           known, estimate.relative_error});
+    const Seconds exposed = estimate.parts.comm_exposed + other_exposed(given, result.exposed);
+    result.rows.push_back({word, machine.name, result.step - result.exposed + exposed + estimate.slowdown,
+                           exposed, estimate.relative_error});
   } catch (const ConfigError& error) {
     if (!is_link(word)) throw;
     const std::string why = error.what();
@@ -111,7 +120,8 @@ std::optional<Seconds> find_gain(const CaseFile& given, const Machine& machine) 
     return std::nullopt;
   try {
     const WhatIfs measured = what_if(given, {});
-    return std::max(0.0, measured.exposed - estimate_on(given, machine).parts.comm_exposed);
+    return std::max(0.0, measured.exposed - other_exposed(given, measured.exposed) -
+                             estimate_on(given, machine).parts.comm_exposed);
   } catch (const ConfigError&) {
     return std::nullopt;  // no bucket of known size, or no such GPUs there
   }
