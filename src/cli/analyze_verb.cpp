@@ -18,17 +18,22 @@ constexpr const char* kAnalyzeExample = R"(
 FILES are traces of torch.profiler (plain or .gz, one a rank) or of gradwire
 train, folders of them, and with them in any order what tells the machine: a
 saved `nvidia-smi topo -m` or NCCL's topology XML. Kinds are told by content.
-One rank of many is enough for an answer that says what it can't know.
+One rank of many is enough for an answer that says what it can't know. Files of
+flight recorders (PyTorch's dumps, Gradwire's flight_rankR_N.bin) say which rank
+is behind on which call. --what-if puts the run on other links: nvlink, pcie, or
+a machine as --on takes it.
 
 Examples:
   gradwire analyze trace.json
   gradwire analyze ./log/*.pt.trace.json.gz topo.txt
   gradwire analyze traces/ --on 8x-a100-nvswitch --json
   gradwire analyze traces/ --html run.html
+  gradwire analyze trace.json.gz --what-if nvlink --what-if pcie
+  gradwire analyze flight_rank*.bin
 )";
 
 struct AnalyzeFlags {
-  std::vector<std::string> files;
+  std::vector<std::string> files, what_if;
   std::string on, html;
   bool json = false;
 };
@@ -41,14 +46,26 @@ struct AnalyzeFlags {
                                 gathered.files[0].file, words_for(gathered.files[0].kind)));
 }
 
+Report report_of_traces(const CaseFile& given, const std::vector<std::string>& links) {
+  Report report = analysis_report(*given.analysis);
+  if (links.empty()) return report;
+  Report others = what_if_report(what_if(given, links));
+  report.data["what_if"] = others.data;
+  report.add(Gap{});
+  report.append(std::move(others));
+  return report;
+}
+
+// What analyze has to say of these files: of traces where the time went, of flight recorders alone who is behind.
 int run_analyze(const AnalyzeFlags& flags) {
   Gathered gathered = read_all(flags.files);
-  if (gathered.profiles.empty() && gathered.timelines.empty()) refuse_files(gathered);
-  const CaseFile file = make_case(std::move(gathered), flags.on);
-  Report report = analysis_report(*file.analysis);
+  const bool traced = !gathered.profiles.empty() || !gathered.timelines.empty();
+  if (!traced && gathered.dumps.empty()) refuse_files(gathered);
+  const CaseFile given = make_case(std::move(gathered), flags.on);
+  Report report = traced ? report_of_traces(given, flags.what_if) : diagnosis_report(diagnose(given));
   show(report, flags.json);
   if (!flags.html.empty())
-    write_html(flags.html, run_page(file, plain_page("analyze", "Where the time went", std::move(report))));
+    write_html(flags.html, run_page(given, plain_page("analyze", "Where the time went", std::move(report))));
   return 0;
 }
 
@@ -62,6 +79,9 @@ void add_analyze_verb(CLI::App& app, int& exit_code) {
       ->type_name("FILES");
   verb->add_option("--on", flags->on, "the machine it ran on: gives the rates to expect")
       ->type_name("MACHINE");
+  verb->add_option("--what-if", flags->what_if, "nvlink, pcie or a machine: this run with those links")
+      ->type_name("LINK")
+      ->take_all();
   verb->add_flag("--json", flags->json, "one JSON object and nothing else");
   add_html_flag(*verb, flags->html);
   verb->footer(kAnalyzeExample);

@@ -27,6 +27,7 @@ void add_verbs(CLI::App& app, int& exit_code) {
   gradwire::add_compare_verb(app, exit_code);
   gradwire::add_analyze_verb(app, exit_code);
   gradwire::add_doctor_verb(app, exit_code);
+  gradwire::add_watch_verb(app, exit_code);
   gradwire::add_train_verb(app, exit_code);
   gradwire::add_bench_verb(app, exit_code);
   gradwire::add_page_verb(app, exit_code);

@@ -179,7 +179,8 @@ void add_communication_flags(CLI::App& verb, TrainOptions& train) {
 }
 
 void add_file_flags(CLI::App& verb, TrainOptions& train) {
-  verb.add_option("--trace", train.trace, "write the steps of all ranks as a Chrome/Perfetto trace");
+  verb.add_option("--trace", train.trace, "write the steps of all ranks as a Chrome/Perfetto trace")
+      ->envname("GRADWIRE_TRACE");
   add_html_flag(verb, train.html);
   verb.add_option("--checkpoint", train.checkpoint, "write parameters and optimizer at the end");
   verb.add_option("--checkpoint-every", train.checkpoint_every, "and every so many steps")

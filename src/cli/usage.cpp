@@ -46,7 +46,9 @@ Words flags_of(const CLI::App& app) {
                                 see_help(verb)));
 }
 
-bool runs_a_program(const CLI::App* verb) { return verb != nullptr && verb->get_name() == "run"; }
+bool runs_a_program(const CLI::App* verb) {
+  return verb != nullptr && (verb->get_name() == "run" || verb->get_name() == "watch");
+}
 
 // The first of the verb's examples that is one line.
 std::string example_of(const CLI::App& verb) {

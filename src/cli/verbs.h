@@ -11,6 +11,7 @@ namespace gradwire {
 void add_compare_verb(CLI::App& app, int& exit_code);
 void add_analyze_verb(CLI::App& app, int& exit_code);
 void add_doctor_verb(CLI::App& app, int& exit_code);  // exit code 3: it found something
+void add_watch_verb(CLI::App& app, int& exit_code);   // exit code: that of what was watched
 void add_train_verb(CLI::App& app, int& exit_code);
 void add_bench_verb(CLI::App& app,
                     int& exit_code);  // and the hidden `bench-rank`, which its rank processes run

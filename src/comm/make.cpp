@@ -11,6 +11,7 @@
 #include "comm/queued.h"
 #include "comm/scheduled/scheduled.h"
 #include "comm/shm/shm.h"
+#include "net/rendezvous/environment.h"
 #include "net/tcp/tcp_transport.h"
 
 namespace gradwire {
@@ -85,6 +86,13 @@ std::unique_ptr<Collectives> make_collectives(const World& world, const std::str
   return backend == "shm" ? make_shm_if_one_host(world) : make_tcp(world);
 }
 
+std::unique_ptr<FlightRecorder> make_recorder(const Collectives& collectives) {
+  const auto folder = find_variable(process_environment(), "GRADWIRE_FLIGHT_DIR");
+  if (!folder) return std::make_unique<FlightRecorder>();
+  return std::make_unique<FlightRecorder>(*folder, collectives.rank(), collectives.size(),
+                                          collectives.name());
+}
+
 }  // namespace
 
 void check_backend(const std::string& backend) {
@@ -107,7 +115,9 @@ std::unique_ptr<Communicator> make_communicator(const World& world, const std::s
   check_backend(backend);
   const Spec spec(backend);
   if (spec.family == "nccl") return open_nccl(world, {.device = find_device(spec)});
-  return std::make_unique<Queued>(make_collectives(world, backend == "auto" ? best_backend(world) : backend));
+  auto collectives = make_collectives(world, backend == "auto" ? best_backend(world) : backend);
+  auto recorder = make_recorder(*collectives);
+  return std::make_unique<Queued>(std::move(collectives), std::move(recorder));
 }
 
 }  // namespace gradwire

@@ -9,6 +9,9 @@
 //   shm+X             shm inside each host and X (tcp, gloo, mpi) between hosts
 //   X:unchecked       gloo or mpi without comparing calls before making them: disagreeing ranks hang
 //   auto              shm on one host, shm+tcp on several, tcp where every host has one rank
+//
+// The last calls of a communicator are recorded (flight_recorder.h), in files of the folder GRADWIRE_FLIGHT_DIR if that is
+// set; NCCL keeps its own record.
 #pragma once
 
 #include <memory>

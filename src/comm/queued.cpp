@@ -25,7 +25,10 @@ struct Item {
 // Lock order: runner_ before queue_mutex_. Whoever holds runner_ may execute calls.
 class Queued::State {
  public:
-  explicit State(std::unique_ptr<Collectives> collectives) : collectives_(std::move(collectives)) {}
+  State(std::unique_ptr<Collectives> collectives, std::unique_ptr<FlightRecorder> recorder)
+      : collectives_(std::move(collectives)), recorder_(std::move(recorder)) {
+    if (!recorder_) recorder_ = std::make_unique<FlightRecorder>();
+  }
 
   Collectives& collectives() { return *collectives_; }
 
@@ -109,9 +112,12 @@ class Queued::State {
   void execute(const Call& call, Signature signature) REQUIRES(runner_) {
     if (broken_) std::rethrow_exception(broken_);
     signature.sequence = sequence_++;
+    recorder_->begin(signature);
     try {
       collectives_->run(call, signature);
+      recorder_->end(signature, FlightState::completed);
     } catch (...) {
+      recorder_->end(signature, FlightState::failed);
       fail(std::current_exception());
       throw;
     }
@@ -125,6 +131,7 @@ class Queued::State {
   std::atomic<int> unfinished_ = 0;  // calls queued or running that came through the queue
 
   Mutex runner_;
+  std::unique_ptr<FlightRecorder> recorder_ GUARDED_BY(runner_);
   std::uint64_t sequence_ GUARDED_BY(runner_) = 0;
   std::exception_ptr broken_ GUARDED_BY(runner_);
 
@@ -156,8 +163,8 @@ class QueuedWork final : public Work {
 
 }  // namespace
 
-Queued::Queued(std::unique_ptr<Collectives> collectives)
-    : state_(std::make_shared<State>(std::move(collectives))) {}
+Queued::Queued(std::unique_ptr<Collectives> collectives, std::unique_ptr<FlightRecorder> recorder)
+    : state_(std::make_shared<State>(std::move(collectives), std::move(recorder))) {}
 
 Queued::~Queued() { state_->stop(); }
 

@@ -11,12 +11,15 @@
 
 #include "comm/collectives.h"
 #include "comm/communicator.h"
+#include "comm/flight_recorder.h"
 
 namespace gradwire {
 
 class Queued final : public Communicator {
  public:
-  explicit Queued(std::unique_ptr<Collectives> collectives);
+  // `recorder` takes down every call; null: one in memory alone.
+  explicit Queued(std::unique_ptr<Collectives> collectives,
+                  std::unique_ptr<FlightRecorder> recorder = nullptr);
   ~Queued() override;  // calls that have not ended fail with Cancelled
 
   Rank rank() const override;

@@ -35,6 +35,18 @@ std::vector<int> numbered_ranks(const std::vector<Profile>& profiles, std::vecto
   return ranks;
 }
 
+constexpr int kEnoughSteps = 3;
+
+// Of steps without any call too: they waited for nobody.
+Seconds middle_wait(const std::map<int, Nanoseconds>& by_step, int steps) {
+  std::vector<Nanoseconds> waits;
+  for (const auto& [step, wait] : by_step) waits.push_back(wait);
+  waits.resize(std::max(waits.size(), static_cast<std::size_t>(steps)), 0);
+  const auto middle = waits.begin() + static_cast<std::ptrdiff_t>(waits.size() / 2);
+  std::nth_element(waits.begin(), middle, waits.end());
+  return static_cast<Seconds>(*middle) * 1e-9;
+}
+
 // Exposed waiting of a step, and how often each rank came last, weighted by what it cost the others.
 void add_waiting(const RankSpans& spans, std::vector<AnalyzedRank>& ranks) {
   Nanoseconds all = 0;
@@ -42,11 +54,14 @@ void add_waiting(const RankSpans& spans, std::vector<AnalyzedRank>& ranks) {
     for (const CollectiveSpan& span : rank) all += span.caused;
   for (std::size_t i = 0; i < spans.size(); ++i) {
     Nanoseconds waited = 0, caused = 0;
+    std::map<int, Nanoseconds> by_step;
     for (const CollectiveSpan& span : spans[i]) {
       waited += std::min(span.wait(), span.exposed);
+      by_step[span.step] += std::min(span.wait(), span.exposed);
       caused += span.caused;
     }
     ranks[i].summary.wait = static_cast<Seconds>(waited) * 1e-9 / std::max(1, ranks[i].steps);
+    if (ranks[i].steps >= kEnoughSteps) ranks[i].summary.usual_wait = middle_wait(by_step, ranks[i].steps);
     ranks[i].summary.last_share = all > 0 ? static_cast<double>(caused) / static_cast<double>(all) : 0;
   }
 }
@@ -89,6 +104,14 @@ void note_what_is_missing(RunAnalysis& analysis, const std::vector<Profile>& pro
     }
 }
 
+Seconds spread_of(const std::vector<RankStep>& steps) {
+  if (static_cast<int>(steps.size()) < kEnoughSteps) return 0;
+  std::vector<Seconds> lengths;
+  for (const RankStep& step : steps) lengths.push_back(step.shares.step());
+  std::sort(lengths.begin(), lengths.end());
+  return lengths[lengths.size() * 3 / 4] - lengths[lengths.size() / 4];
+}
+
 AnalyzedRank analyzed_rank(const Profile& profile, const RankSteps& found, int number) {
   AnalyzedRank rank;
   rank.file = profile.file;
@@ -97,6 +120,7 @@ AnalyzedRank analyzed_rank(const Profile& profile, const RankSteps& found, int n
   rank.steps = static_cast<int>(found.steps.size());
   rank.summary.rank = number;
   rank.summary.mean = found.mean;
+  rank.summary.varies = spread_of(found.steps);
   rank.summary.on_gpu = found.on_gpu;
   return rank;
 }

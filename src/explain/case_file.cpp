@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "explain/what_if.h"
 
 namespace gradwire {
 namespace {
@@ -17,6 +18,7 @@ void look(std::vector<std::string>& list, std::size_t count, const char* one, co
 std::vector<std::string> looked_at(const CaseFile& given) {
   std::vector<std::string> list;
   look(list, given.files.profiles.size(), "a trace", "traces");
+  look(list, given.files.timelines.size(), "a trace of gradwire", "traces of gradwire");
   look(list, given.files.logs.size(), "a log of NCCL", "logs of NCCL");
   look(list, given.files.matrices.size(), "a topology matrix", "topology matrices");
   look(list, given.files.tables.size(), "a table of nccl-tests", "tables of nccl-tests");
@@ -26,6 +28,7 @@ std::vector<std::string> looked_at(const CaseFile& given) {
   look(list, given.files.scripts.size(), "a script", "scripts");
   look(list, given.files.dumps.size(), "a dump of the flight recorder: one rank's alone tells no hang",
        "dumps of the flight recorder");
+  look(list, given.files.notes.size(), "notes of gradwire watch", "notes of gradwire watch");
   return list;
 }
 
@@ -55,13 +58,6 @@ void join_equals(std::vector<Finding>& findings) {
   for (std::size_t i = 0; i < joined.size(); ++i)
     if (times[i] > 1) joined[i].evidence += fmt::format(", and {} more times", times[i] - 1);
   findings = std::move(joined);
-}
-
-std::string gpu_named(const Gathered& files) {
-  for (const Profile& profile : files.profiles)
-    for (const std::string& name : profile.gpus)
-      if (const auto gpu = find_gpu_by_name(name)) return gpu->id;
-  return {};
 }
 
 std::optional<Machine> machine_of_case(const Gathered& files, const std::string& on) {
@@ -130,6 +126,8 @@ Diagnosis diagnose(const CaseFile& given) {
   add_trace_findings(given, diagnosis);
   add_script_findings(given, diagnosis);
   add_flight_findings(given, diagnosis);
+  add_watch_findings(given, diagnosis);
+  price_findings(given, diagnosis.findings);
   join_equals(diagnosis.findings);
   join_equals(diagnosis.hints);
   sort_findings(diagnosis.findings);

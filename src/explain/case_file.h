@@ -46,6 +46,7 @@ void add_machine_findings(const CaseFile&, Diagnosis&);
 void add_trace_findings(const CaseFile&, Diagnosis&);
 void add_script_findings(const CaseFile&, Diagnosis&);
 void add_flight_findings(const CaseFile&, Diagnosis&);
+void add_watch_findings(const CaseFile&, Diagnosis&);
 NvlinkAnswer answer_nvlink(const CaseFile&);
 
 bool has_nvlink(const TopoMatrix&);    // between any two GPUs

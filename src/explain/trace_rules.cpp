@@ -26,6 +26,23 @@ Seconds mean_exposed(const RunAnalysis& analysis) {
   return sum / static_cast<double>(analysis.ranks.size());
 }
 
+// What communication costs a step: what nothing hides, and all of it where computing has no core to itself.
+Seconds communication_cost(const CaseFile& given) {
+  const auto& notes = given.files.notes;
+  const bool shared = std::any_of(notes.begin(), notes.end(), [](auto& one) { return one.no_spare_core(); });
+  Seconds hidden = 0;
+  for (const AnalyzedRank& rank : given.analysis->ranks) hidden += rank.summary.mean.parts.comm_overlapped;
+  return mean_exposed(*given.analysis) +
+         (shared ? hidden / static_cast<double>(given.analysis->ranks.size()) : 0);
+}
+
+// What DistributedDataParallel said of itself, if the run was watched.
+const DdpSettings* find_settings(const CaseFile& given) {
+  for (const WatchNotes& notes : given.files.notes)
+    if (notes.ddp) return &*notes.ddp;
+  return nullptr;
+}
+
 Finding trace_finding(const char* rule, Severity severity, std::string evidence, Seconds cost) {
   Finding finding;
   finding.rule = rule;
@@ -74,8 +91,8 @@ void add_bottleneck(const RunAnalysis& analysis, std::vector<Finding>& findings)
   findings.push_back(std::move(finding));
 }
 
-void check_synchronising(const RunAnalysis& analysis, const Profile& profile, const LoopHabits& habits,
-                         std::vector<Finding>& findings) {
+void check_synchronising(const CaseFile& given, const LoopHabits& habits, std::vector<Finding>& findings) {
+  const Profile& profile = given.files.profiles[0];
   const int steps = std::max(1, habits.optimizer_steps);
   if (habits.optimizer_steps == 0 || habits.forwards < 2 * steps || habits.synced_forwards * 2 < 3 * steps)
     return;
@@ -84,7 +101,7 @@ void check_synchronising(const RunAnalysis& analysis, const Profile& profile, co
       "R26", Severity::high,
       fmt::format("{}: {} forwards, {} of them followed by an all-reduce, and {} steps of the optimizer",
                   short_name(profile.file), habits.forwards, habits.synced_forwards, habits.optimizer_steps),
-      mean_exposed(analysis) * unneeded);
+      communication_cost(given) * unneeded);
   finding.what = fmt::format(
       "gradients are all-reduced {:.1f} times for each step of the optimizer: accumulation without no_sync()",
       static_cast<double>(habits.synced_forwards) / steps);
@@ -94,16 +111,33 @@ void check_synchronising(const RunAnalysis& analysis, const Profile& profile, co
   findings.push_back(std::move(finding));
 }
 
-void check_search(const RunAnalysis& analysis, const Profile& profile, const LoopHabits& habits,
-                  std::vector<Finding>& findings) {
+// The map of used parameters that every rank sends right after its gradients; ranks that wait for each other there would
+// wait without it too.
+Seconds used_map_cost(const CaseFile& given) {
+  const DdpSettings* settings = find_settings(given);
+  Seconds exposed = 0;
+  for (const CollectiveRow& row : given.analysis->collectives)
+    if (settings != nullptr && row.collective == "all_reduce" && row.bytes == used_map_bytes(*settings))
+      exposed +=
+          std::max(0.0, row.exposed - row.wait * row.count / std::max(1, given.analysis->ranks[0].steps));
+  return exposed;
+}
+
+void check_search(const CaseFile& given, const LoopHabits& habits, std::vector<Finding>& findings) {
   if (habits.searches == 0) return;
-  const Seconds each = habits.searching / std::max(1, analysis.ranks[0].steps);
+  const Profile& profile = given.files.profiles[0];
+  const DdpSettings* settings = find_settings(given);
+  if (settings != nullptr && settings->unused_parameters.value_or(0) > 0) return;  // it is needed
+  const Seconds search = habits.searching / std::max(1, given.analysis->ranks[0].steps);
+  const Seconds cost = search + used_map_cost(given);
   Finding finding = trace_finding(
-      "R25", each > kWorthSaying * mean_step(analysis) ? Severity::high : Severity::medium,
-      fmt::format("{}: search_unused_parameters, {} times", short_name(profile.file), habits.searches), each);
-  finding.cost_note = "the search alone; the first all-reduce waits for it too";
+      "R25", cost > kWorthSaying * mean_step(*given.analysis) ? Severity::high : Severity::medium,
+      fmt::format("{}: search_unused_parameters, {} times", short_name(profile.file), habits.searches), cost);
+  finding.cost_note = cost > search ? "the search, and sending the map of used parameters"
+                                    : "the search alone; the first all-reduce waits for it too";
   finding.what =
       "DistributedDataParallel looks for unused parameters every step (find_unused_parameters=True)";
+  if (settings != nullptr && settings->unused_parameters) finding.what += ", and there are none";
   finding.fix = "find_unused_parameters=False; if that fails, static_graph=True";
   findings.push_back(std::move(finding));
 }
@@ -129,15 +163,18 @@ SmallCalls small_all_reduces(const RunAnalysis& analysis) {
   return small;
 }
 
-void check_buckets(const RunAnalysis& analysis, const LoopHabits& habits, std::vector<Finding>& findings) {
+void check_buckets(const CaseFile& given, const LoopHabits& habits, std::vector<Finding>& findings) {
+  const RunAnalysis& analysis = *given.analysis;
+  const DdpSettings* settings = find_settings(given);
+  const bool capped = settings != nullptr && settings->bucket_cap > 0 && settings->bucket_cap < (1 << 20);
   const SmallCalls small = small_all_reduces(analysis);
   const double each = static_cast<double>(small.count) / std::max(1, analysis.ranks[0].steps);
-  if (each < 20 || small.exposed < kWorthSaying * mean_step(analysis)) return;
+  if (each < (capped ? 4 : 20) || small.exposed < kWorthSaying * mean_step(analysis)) return;
   const char* rule = habits.sync_batch_norm ? "R27" : "R24";
   Finding finding = trace_finding(
       rule, Severity::high,
       fmt::format("{}: {:.0f} small all-reduces a step", short_name(analysis.ranks[0].file), each),
-      small.exposed);
+      std::min(small.exposed, communication_cost(given) * (1 - 1 / each)));
   finding.cost_note = "all that these calls expose: the most that mending them can give";
   finding.what =
       habits.sync_batch_norm
@@ -150,7 +187,8 @@ void check_buckets(const RunAnalysis& analysis, const LoopHabits& habits, std::v
   findings.push_back(std::move(finding));
 }
 
-void check_broadcasts(const RunAnalysis& analysis, std::vector<Finding>& findings) {
+void check_broadcasts(const CaseFile& given, std::vector<Finding>& findings) {
+  const RunAnalysis& analysis = *given.analysis;
   Seconds exposed = 0;
   int count = 0;
   for (const CollectiveRow& row : analysis.collectives)
@@ -201,11 +239,11 @@ void add_trace_findings(const CaseFile& given, Diagnosis& diagnosis) {
   LoopHabits habits;
   if (!given.files.profiles.empty()) {
     habits = loop_habits(given.files.profiles[0]);
-    check_synchronising(analysis, given.files.profiles[0], habits, diagnosis.findings);
-    check_search(analysis, given.files.profiles[0], habits, diagnosis.findings);
+    check_synchronising(given, habits, diagnosis.findings);
+    check_search(given, habits, diagnosis.findings);
   }
-  check_buckets(analysis, habits, diagnosis.findings);
-  check_broadcasts(analysis, diagnosis.findings);
+  check_buckets(given, habits, diagnosis.findings);
+  check_broadcasts(given, diagnosis.findings);
   check_busbw(given, analysis, diagnosis.findings);
   add_bottleneck(analysis, diagnosis.findings);
 }

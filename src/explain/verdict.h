@@ -30,7 +30,10 @@ std::string_view to_string(Bottleneck);
 struct RankSummary {
   int rank = 0;
   StepShares mean;
-  Seconds wait = 0;       // of a step: exposed waiting for ranks that came later
+  Seconds wait = 0;  // of a step: exposed waiting for ranks that came later
+  // The same of the middle step, where there are steps to choose from: a hiccup of one step is no straggler.
+  std::optional<Seconds> usual_wait = {};
+  Seconds varies = 0;     // between the quarters of its steps' lengths
   double last_share = 0;  // of the matched collectives, weighted by what others waited: it came last
   bool on_gpu = false;
 };

@@ -1,7 +1,10 @@
 #include "import/flight_recorder.h"
 
+#include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/collective.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "import/pickle.h"
@@ -59,6 +62,49 @@ Json document_of(std::string_view bytes) {
   return document;
 }
 
+// --- Gradwire's own: the layout of comm/flight_recorder.h, read field by field because any byte may be anything.
+
+constexpr std::string_view kOwnMagic = "GWFLIGHT";
+constexpr std::size_t kFlightHeadBytes = 64, kMostRecords = 1 << 20;
+
+template <typename T>
+T number_at(std::string_view bytes, std::size_t at) {
+  T value{};
+  if (at + sizeof value > bytes.size()) throw ConfigError("a flight recorder's file that is cut off");
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+RecordedCall own_call(std::string_view record, const std::string& group) {
+  constexpr std::string_view kStates[] = {"unused", "started", "completed", "failed"};
+  const auto kind = number_at<std::uint8_t>(record, 22);
+  const auto state = number_at<std::uint8_t>(record, 40);
+  RecordedCall call;
+  call.group = group;
+  call.sequence = static_cast<long>(number_at<std::uint64_t>(record, 0) & 0x7fffffffffffffff);
+  call.name = kind < kCollectives ? std::string(name_of(static_cast<Collective>(kind))) : "unknown";
+  call.state = std::string(kStates[std::min<std::size_t>(state, 3)]);
+  call.sizes = fmt::format("{} bytes", number_at<std::uint64_t>(record, 8));
+  return call;
+}
+
+FlightDump own_dump(std::string_view bytes) {
+  const auto version = number_at<std::uint32_t>(bytes, 8), records = number_at<std::uint32_t>(bytes, 12);
+  const auto size = number_at<std::uint32_t>(bytes, 28);
+  if (version != 1 || size < 48 || size > 4096 || records > kMostRecords)
+    throw ConfigError("a flight recorder's file of another version of Gradwire");
+  FlightDump dump;
+  dump.rank = static_cast<int>(number_at<std::uint32_t>(bytes, 16) & 0x7fffffff);
+  const auto group = fmt::format("{}", number_at<std::uint32_t>(bytes, 24));
+  for (std::size_t i = 0; i < records && kFlightHeadBytes + (i + 1) * size <= bytes.size(); ++i) {
+    const auto record = bytes.substr(kFlightHeadBytes + i * size, size);
+    if (number_at<std::uint8_t>(record, 40) != 0) dump.calls.push_back(own_call(record, group));
+  }
+  std::sort(dump.calls.begin(), dump.calls.end(),
+            [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
+  return dump;
+}
+
 FlightDump dump_of(const Json& document) {
   const auto entries = document.is_object() ? document.find("entries") : document.end();
   if (!document.is_object() || entries == document.end() || !entries->is_array())
@@ -75,9 +121,9 @@ FlightDump dump_of(const Json& document) {
 
 FlightDump parse_flight_dump(std::string_view bytes, const std::string& name) {
   try {
-    FlightDump dump = dump_of(document_of(bytes));
+    FlightDump dump = bytes.starts_with(kOwnMagic) ? own_dump(bytes) : dump_of(document_of(bytes));
     dump.file = name;
-    dump.rank = rank_at_end(name);
+    if (!dump.rank) dump.rank = rank_at_end(name);
     return dump;
   } catch (const ConfigError& error) {
     throw ConfigError(fmt::format("{}: {}", name, error.what()));

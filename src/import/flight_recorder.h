@@ -1,5 +1,5 @@
-// A dump of PyTorch's flight recorder: the last collectives of a rank, each with its state. Pickle or JSON. A
-// value.
+// A dump of PyTorch's flight recorder (pickle or JSON), or the file of Gradwire's own: the last collectives of a rank, each
+// with its state. A value.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct RecordedCall {
 
 struct FlightDump {
   std::string file;
-  std::optional<int> rank;          // what the file's name says
+  std::optional<int> rank;          // what it says itself, or the file's name
   std::vector<RecordedCall> calls;  // oldest first
 };
 

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "base/error.h"
+#include "import/file_kind.h"
 #include "import/pickle.h"
 
 namespace gradwire {
@@ -60,6 +63,46 @@ TEST(FlightDump, is_read_from_json_and_pickle) {
   EXPECT_EQ(parse_flight_dump(kPickled, "x").calls.at(0).sequence, 7);
   EXPECT_THROW(parse_flight_dump("{}", "x"), ConfigError);
   EXPECT_THROW(parse_flight_dump("{\"entries\": [", "x"), ConfigError);
+}
+
+// As comm/flight_recorder.h lays it out: a head of 64 bytes, records of 48.
+std::string own_file(int records, int rank, std::uint32_t group = 0) {
+  std::string bytes(64 + static_cast<std::size_t>(records) * 48, '\0');
+  const auto put = [&](std::size_t at, auto value) { std::memcpy(bytes.data() + at, &value, sizeof value); };
+  std::memcpy(bytes.data(), "GWFLIGHT", 8);
+  put(8, std::uint32_t{1});
+  put(12, static_cast<std::uint32_t>(records));
+  put(16, static_cast<std::uint32_t>(rank));
+  put(24, group);
+  put(28, std::uint32_t{48});
+  for (int i = 0; i + 1 < records; ++i) {  // the last place is not used yet
+    const std::size_t at = 64 + static_cast<std::size_t>(i) * 48;
+    put(at, static_cast<std::uint64_t>(100 + i));
+    put(at + 8, std::uint64_t{4096});
+    put(at + 40, static_cast<std::uint8_t>(i + 2 == records ? 1 : 2));
+  }
+  return bytes;
+}
+
+TEST(OwnFlightFile, is_read_oldest_first_without_unused_places) {
+  const auto dump = parse_flight_dump(own_file(5, 3, 7), "flight_rank3_7.bin");
+  EXPECT_EQ(dump.rank, 3);
+  ASSERT_EQ(dump.calls.size(), 4u);
+  EXPECT_EQ(dump.calls[0].sequence, 100);
+  EXPECT_EQ(dump.calls[0].name, "all_reduce");
+  EXPECT_EQ(dump.calls[0].group, "7");
+  EXPECT_EQ(dump.calls[3].state, "started");
+  EXPECT_EQ(kind_of(own_file(5, 3)), FileKind::flight_recorder);
+}
+
+TEST(OwnFlightFile, that_is_cut_or_absurd_gives_less_or_is_refused) {
+  const std::string whole = own_file(5, 3);
+  for (std::size_t size = 8; size < 32; ++size)
+    EXPECT_THROW(parse_flight_dump(whole.substr(0, size), "cut"), ConfigError);
+  EXPECT_EQ(parse_flight_dump(whole.substr(0, 64 + 48 * 2 + 7), "cut").calls.size(), 2u);
+  std::string many = whole;
+  many[15] = '\x7f';
+  EXPECT_THROW(parse_flight_dump(many, "many"), ConfigError);
 }
 
 }  // namespace

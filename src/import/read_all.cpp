@@ -140,12 +140,22 @@ void read_other(ReadFile& file, Gathered& gathered) {
     if (is_small_text(file)) read_text(file, gathered);
     if (file.kind == FileKind::flight_recorder)
       gathered.dumps.push_back(parse_flight_dump(read_unpacked(file.file, kMostDump), file.file));
+    if (file.kind == FileKind::watch_notes)
+      gathered.notes.push_back(parse_watch_notes(read_unpacked(file.file, kMostText), file.file));
   } catch (const ConfigError& error) {
     file.problem = error.what();
   }
   if (file.kind == FileKind::perfetto || file.kind == FileKind::unknown || file.kind == FileKind::binary ||
       file.kind == FileKind::empty)
     file.problem = refusal(file);
+}
+
+// A rank's notes lie beside its trace.
+void join_notes(Gathered& gathered) {
+  const auto folder = [](const std::string& file) { return fs::path(file).parent_path(); };
+  for (const WatchNotes& notes : gathered.notes)
+    for (Profile& profile : gathered.profiles)
+      if (profile.rank == notes.rank && folder(profile.file) == folder(notes.file)) add_notes(notes, profile);
 }
 
 }  // namespace
@@ -158,6 +168,7 @@ Gathered read_all(const std::vector<std::string>& paths) {
     if (profiles[i]) gathered.profiles.push_back(std::move(*profiles[i]));
     read_other(gathered.files[i], gathered);
   }
+  join_notes(gathered);
   return gathered;
 }
 

@@ -14,6 +14,7 @@
 #include "import/nccl_tests.h"
 #include "import/profile.h"
 #include "import/script.h"
+#include "import/watch_notes.h"
 #include "topo/import/matrix.h"
 #include "trace/timeline.h"
 
@@ -47,6 +48,7 @@ struct Gathered {
   std::vector<PciReport> pci;
   std::vector<ScriptFile> scripts;
   std::vector<FlightDump> dumps;
+  std::vector<WatchNotes> notes;
   std::vector<std::string> machines;  // files that describe one: nvidia-smi topo -m, NCCL's XML
 };
 

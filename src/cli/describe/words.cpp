@@ -28,6 +28,11 @@ std::vector<std::string> enumerator_words(int count) {
 
 std::vector<std::string> values_of(const std::string& name) {
   if (name == "--on" || name == "machine") return machine_words();
+  if (name == "--what-if") {
+    auto words = machine_words();
+    words.insert(words.begin(), {"nvlink", "pcie"});
+    return words;
+  }
   if (name == "model" || name == "--model") return model_words();
   if (name == "what") return {"gpus", "links", "networks", "machines", "models"};
   if (name == "collective") return enumerator_words<Collective>(kCollectives);

@@ -1,21 +1,6 @@
 // libFuzzer's way into a reader; see tools/fuzz.
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
+#include "import/fuzz/fuzz.h"
 
-#include "base/error.h"
 #include "import/flight_recorder.h"
 
-namespace {
-
 void read_all_of(std::string_view text) { gradwire::parse_flight_dump(text, "fuzz"); }
-
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  try {
-    read_all_of({reinterpret_cast<const char*>(bytes), size});
-  } catch (const gradwire::ConfigError&) {  // which is what bad input gets
-  }
-  return 0;
-}

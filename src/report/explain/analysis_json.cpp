@@ -1,3 +1,4 @@
+#include "report/breakdown_json.h"
 #include "report/explain/explain.h"
 
 namespace gradwire {
@@ -6,16 +7,10 @@ namespace {
 using Json = nlohmann::json;
 
 Json step_shares_json(const StepShares& shares) {
-  const Breakdown& parts = shares.parts;
-  return {{"data", parts.data * 1e3},
-          {"forward", parts.forward * 1e3},
-          {"backward", parts.backward * 1e3},
-          {"comm_overlapped", parts.comm_overlapped * 1e3},
-          {"comm_exposed", parts.comm_exposed * 1e3},
-          {"optimizer", parts.optimizer * 1e3},
-          {"other", parts.other * 1e3},
-          {"copies", shares.copies * 1e3},
-          {"idle", shares.idle * 1e3}};
+  Json parts = breakdown_json(shares.parts);
+  parts["copies"] = shares.copies * 1e3;
+  parts["idle"] = shares.idle * 1e3;
+  return parts;
 }
 
 Json gpu_totals_json(const GpuTotals& gpu) {

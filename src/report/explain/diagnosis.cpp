@@ -47,6 +47,8 @@ Json findings_json(const std::vector<Finding>& findings) {
   return list;
 }
 
+}  // namespace
+
 Json diagnosis_json(const Diagnosis& diagnosis) {
   return {{"findings", findings_json(diagnosis.findings)},
           {"hints", findings_json(diagnosis.hints)},
@@ -57,8 +59,6 @@ Json diagnosis_json(const Diagnosis& diagnosis) {
           {"looked_at", diagnosis.looked_at},
           {"left_out", diagnosis.left_out}};
 }
-
-}  // namespace
 
 Report diagnosis_report(const Diagnosis& diagnosis) {
   Report report;

@@ -1,0 +1,142 @@
+#include "explain/what_if.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "explain/to_timeline.h"
+#include "predict/step/from_timeline.h"
+#include "predict/step/on_machine.h"
+
+namespace gradwire {
+namespace {
+
+bool is_link(const std::string& word) { return word == "nvlink" || word == "nvswitch" || word == "pcie"; }
+
+std::string missing_gpu(const CaseFile& given) {
+  const auto& ranks = given.analysis->ranks;
+  if (!ranks.empty() && ranks[0].summary.on_gpu) return "the trace names no GPU that Gradwire knows";
+  return "this run computes on processors: links of GPUs have no part in it";
+}
+
+// Bridges join two GPUs (four on some boards); more NVLink means a switch.
+std::string machine_name(const std::string& link, const std::string& gpu, int gpus) {
+  const bool switched = link == "nvlink" && gpus > 4;
+  return fmt::format("{}x-{}-{}", gpus, gpu, switched ? "nvswitch" : link);
+}
+
+Machine machine_for(const CaseFile& given, const std::string& word) {
+  if (!is_link(word)) return find_machine(word);
+  const std::string gpu = gpu_named(given.files);
+  if (gpu.empty()) throw ConfigError(missing_gpu(given));
+  const int gpus = given.analysis->world.value_or(1);
+  if (gpus < 2) throw ConfigError("one rank has nobody to talk to; give --what-if a machine");
+  if (gpus > 16) throw ConfigError(fmt::format("{} ranks are more than one node has; name a machine", gpus));
+  return find_machine(machine_name(word, gpu, gpus));
+}
+
+StepEstimate estimate_on(const CaseFile& given, const Machine& machine) {
+  const Profile& profile = given.files.profiles.at(0);
+  const RecordedModel recorded = model_of(timeline_of(profile), profile.file);
+  StepOptions options;
+  options.batch = recorded.workload.batch;
+  options.anchor = recorded.anchor;
+  options.overlap = true;
+  return estimate_step(recorded.workload, machine, options);
+}
+
+// Exposed communication that is not of gradients: other links and fewer all-reduces leave it as it is, as far as is known.
+Seconds other_exposed(const CaseFile& given, Seconds all) {
+  Seconds sum = 0;
+  for (const CollectiveRow& row : given.analysis->collectives)
+    if (row.collective != "all_reduce") sum += row.exposed;
+  return std::min(sum, all);
+}
+
+// Half as many all-reduces for the same batches expose half as much; waiting for a slower rank stays.
+WhatIf accumulated(const WhatIfs& measured, Seconds staying, int times) {
+  const Seconds transfer = std::max(0.0, measured.exposed - staying);
+  const Seconds exposed = measured.exposed - transfer * (1 - 1.0 / times);
+  return {fmt::format("accumulate {}", times), "", measured.step - measured.exposed + exposed, exposed, 0};
+}
+
+void add_accumulation(const CaseFile& given, WhatIfs& result) {
+  if (result.exposed < 0.01 * result.step) return;
+  Seconds waiting = 0;
+  for (const AnalyzedRank& rank : given.analysis->ranks)
+    waiting += rank.summary.wait / static_cast<double>(given.analysis->ranks.size());
+  const Seconds staying = waiting + other_exposed(given, result.exposed);
+  for (const int times : {2, 4}) result.rows.push_back(accumulated(result, staying, times));
+}
+
+void add_link(const CaseFile& given, const std::string& word, WhatIfs& result) {
+  try {
+    const Machine machine = machine_for(given, word);
+    const StepEstimate estimate = estimate_on(given, machine);
+    // What the model does not know of (input, copies, idle) stays as it was measured.
+    const Seconds exposed = estimate.parts.comm_exposed + other_exposed(given, result.exposed);
+    result.rows.push_back({word, machine.name, result.step - result.exposed + exposed + estimate.slowdown,
+                           exposed, estimate.relative_error});
+  } catch (const ConfigError& error) {
+    if (!is_link(word)) throw;
+    const std::string why = error.what();
+    if (std::find(result.missing.begin(), result.missing.end(), why) == result.missing.end())
+      result.missing.push_back(why);
+  }
+}
+
+bool keeps_gpus_apart(const Finding& finding) {
+  return finding.rule == "R05" || finding.rule == "R06" || finding.rule == "R12" || finding.rule == "R17";
+}
+
+}  // namespace
+
+std::string gpu_named(const Gathered& files) {
+  for (const Profile& profile : files.profiles)
+    for (const std::string& name : profile.gpus)
+      if (const auto gpu = find_gpu_by_name(name)) return gpu->id;
+  return {};
+}
+
+WhatIfs what_if(const CaseFile& given, const std::vector<std::string>& links) {
+  WhatIfs result;
+  if (!given.analysis || given.analysis->ranks.empty()) return result;
+  for (const AnalyzedRank& rank : given.analysis->ranks) {
+    const auto count = static_cast<double>(given.analysis->ranks.size());
+    result.step += rank.summary.mean.step() / count;
+    result.exposed += rank.summary.mean.parts.comm_exposed / count;
+  }
+  if (given.files.profiles.empty() && !links.empty())
+    result.missing.emplace_back("a trace of gradwire goes to gradwire compare TRACE --on A --on B");
+  else
+    for (const std::string& word : links) add_link(given, word, result);
+  add_accumulation(given, result);
+  return result;
+}
+
+std::optional<Seconds> find_gain(const CaseFile& given, const Machine& machine) {
+  if (!given.analysis || given.files.profiles.empty() || !given.analysis->ranks[0].summary.on_gpu)
+    return std::nullopt;
+  try {
+    const WhatIfs measured = what_if(given, {});
+    return std::max(0.0, measured.exposed - other_exposed(given, measured.exposed) -
+                             estimate_on(given, machine).parts.comm_exposed);
+  } catch (const ConfigError&) {
+    return std::nullopt;  // no bucket of known size, or no such GPUs there
+  }
+}
+
+void price_findings(const CaseFile& given, std::vector<Finding>& findings) {
+  const auto unpriced = [](const Finding& one) { return keeps_gpus_apart(one) && !one.cost_ms; };
+  if (!given.machine || std::none_of(findings.begin(), findings.end(), unpriced)) return;
+  const auto gain = find_gain(given, *given.machine);
+  if (!gain) return;
+  for (Finding& finding : findings)
+    if (unpriced(finding)) {
+      finding.cost_ms = *gain * 1e3;
+      finding.cost_note = fmt::format("against {} by the model of NCCL", given.machine->name);
+    }
+}
+
+}  // namespace gradwire

@@ -1,0 +1,42 @@
+// What this very run would be on other links, or with rarer all-reduces: computing as measured, gradients and buckets as
+// recorded, communication by the model. Pure functions of what is known of the run.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "explain/case_file.h"
+
+namespace gradwire {
+
+struct WhatIf {
+  std::string what;  // "nvlink", "pcie", "accumulate 2"
+  std::string on;    // the machine it was computed for; empty: the same
+  Seconds step = 0;  // instead of the measured one
+  Seconds exposed = 0;
+  double relative_error =
+      0;  // of the step, by the model's errors elsewhere; 0: arithmetic on what was measured
+};
+
+struct WhatIfs {
+  Seconds step = 0, exposed = 0;  // as measured, mean of the ranks
+  std::vector<WhatIf> rows;
+  std::vector<std::string> missing;  // what can't be said, and why
+};
+
+// `links` are of "nvlink", "nvswitch", "pcie", or names of machines as --on takes them. Where the run can't be put on a
+// machine its reason is in `missing`; a name that means nothing throws ConfigError.
+WhatIfs what_if(const CaseFile&, const std::vector<std::string>& links);
+
+// How much shorter the exposed communication of a step would be on the machine, as the model has it; nothing where the
+// run can't be put on it.
+std::optional<Seconds> find_gain(const CaseFile&, const Machine&);
+
+// Gives findings of a log that keep GPUs of a node apart their price, where a trace and the machine are known.
+void price_findings(const CaseFile&, std::vector<Finding>&);
+
+std::string gpu_named(const Gathered&);  // the preset's name of the GPU in a trace; empty: none is named
+
+}  // namespace gradwire

@@ -1,0 +1,95 @@
+"""A small training script that does one thing wrong, or nothing: what `gradwire watch` is tested on.
+
+    torchrun --nproc-per-node 2 train.py FAULT [--steps N]
+"""
+import argparse
+import os
+import time
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, Dataset
+
+FAULTS = ["none", "slow-rank", "slow-input", "accumulation", "tiny-buckets", "unused", "buffers", "busy-core"]
+
+
+class Batches(Dataset):
+    """Whole batches, made beforehand: input costs nothing but what `delay` makes it cost."""
+
+    def __init__(self, batch, width, delay):
+        self.inputs, self.targets = torch.randn(8, batch, width), torch.randint(10, (8, batch))
+        self.delay = delay
+
+    def __len__(self):
+        return 10**6
+
+    def __getitem__(self, index):
+        if self.delay:
+            time.sleep(self.delay)
+        return self.inputs[index % 8], self.targets[index % 8]
+
+
+def make_model(fault, width):
+    """Wide layers: much computing for their gradients; many small ones for faults that count pieces."""
+    if fault == "unused":
+        layers = [part for _ in range(150) for part in (nn.Linear(32, 32), nn.Tanh())]
+        return nn.Sequential(nn.Linear(width, 32), *layers, nn.Linear(32, 10))
+    if fault == "buffers":
+        layers = [part for _ in range(24) for part in (nn.Linear(128, 128), nn.BatchNorm1d(128), nn.ReLU())]
+        return nn.Sequential(nn.Linear(width, 128), *layers, nn.Linear(128, 10))
+    if fault == "tiny-buckets":
+        layers = [part for _ in range(32) for part in (nn.Linear(128, 128), nn.ReLU())]
+        return nn.Sequential(nn.Linear(width, 128), *layers, nn.Linear(128, 10))
+    return nn.Sequential(nn.Linear(width, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10))
+
+
+def wrap(model, fault, mended):
+    if mended:
+        return DistributedDataParallel(model, broadcast_buffers=False)
+    if fault == "tiny-buckets":
+        return DistributedDataParallel(model, bucket_cap_mb=0.01, broadcast_buffers=False)
+    if fault == "unused":
+        return DistributedDataParallel(model, find_unused_parameters=True, broadcast_buffers=False)
+    return DistributedDataParallel(model, broadcast_buffers=fault == "buffers")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("fault", choices=FAULTS)
+    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--mended", action="store_true", help="the same without the fault")
+    options = parser.parse_args()
+    fault, mended = options.fault, options.mended
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[rank % len(cores)]})
+    width, pieces = 128, 4 if fault == "accumulation" else 1
+    batch = {"accumulation": 32, "unused": 64, "buffers": 64, "tiny-buckets": 64}.get(fault, 4096)
+    delay = 0.05 if fault == "slow-input" and not mended else 0
+    batches = iter(DataLoader(Batches(batch, width, delay), batch_size=None))
+    model = wrap(make_model(fault, width), fault, mended)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    times = []
+    for step in range(options.steps):
+        began = time.perf_counter()
+        for piece in range(pieces):
+            inputs, targets = next(batches)
+            if fault == "slow-rank" and rank == 1 and not mended:
+                time.sleep(0.06)
+            last = piece == pieces - 1
+            model.require_backward_grad_sync = last or not mended
+            loss = nn.functional.cross_entropy(model(inputs), targets)
+            loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        times.append(time.perf_counter() - began)
+    if rank == 0:
+        print("loss %.4f, step %.3f ms" % (loss.item(), sorted(times[5:])[len(times[5:]) // 2] * 1e3), flush=True)
+
+
+main()
