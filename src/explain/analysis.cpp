@@ -11,17 +11,43 @@ namespace gradwire {
 namespace {
 
 using RankSpans = std::vector<std::vector<CollectiveSpan>>;
+using Profiles = std::vector<const Profile*>;
+
+Nanoseconds last_end(const Profile& profile) {
+  Nanoseconds last = profile.activities.front().end;
+  for (const Activity& activity : profile.activities) last = std::max(last, activity.end);
+  return last;
+}
+
+bool is_later_window(const Profile& later, const Profile& first) {
+  return later.rank && later.rank == first.rank && later.activities.front().begin >= last_end(first);
+}
+
+// A schedule that repeats leaves several traces of a rank, one after the other: the first of each is taken.
+Profiles first_windows(const std::vector<Profile>& given, std::vector<std::string>& notes) {
+  Profiles first;
+  for (const Profile& profile : given) {
+    const bool later = std::any_of(given.begin(), given.end(),
+                                   [&](const Profile& other) { return is_later_window(profile, other); });
+    if (!later) first.push_back(&profile);
+  }
+  if (first.size() < given.size())
+    notes.push_back(
+        fmt::format("{} traces are later ones of ranks that are there already: the first of each is taken",
+                    given.size() - first.size()));
+  return first;
+}
 
 // Ranks as the traces say; those that say nothing, or say the same, are numbered in the order given.
-std::vector<int> numbered_ranks(const std::vector<Profile>& profiles, std::vector<std::string>& notes) {
+std::vector<int> numbered_ranks(const Profiles& profiles, std::vector<std::string>& notes) {
   std::set<int> taken;
   std::vector<int> ranks;
   bool unsaid = false, twice = false;
-  for (const Profile& profile : profiles) {
-    const bool fresh = profile.rank && taken.insert(*profile.rank).second;
-    unsaid = unsaid || !profile.rank;
-    twice = twice || (profile.rank && !fresh);
-    ranks.push_back(fresh ? *profile.rank : -1);
+  for (const Profile* profile : profiles) {
+    const bool fresh = profile->rank && taken.insert(*profile->rank).second;
+    unsaid = unsaid || !profile->rank;
+    twice = twice || (profile->rank && !fresh);
+    ranks.push_back(fresh ? *profile->rank : -1);
   }
   int next = 0;
   for (int& rank : ranks) {
@@ -66,16 +92,18 @@ void add_waiting(const RankSpans& spans, std::vector<AnalyzedRank>& ranks) {
   }
 }
 
-Reach reach_of(const std::vector<Profile>& profiles, const Machine* machine) {
+Reach reach_of(const Profiles& profiles, const Machine* machine) {
   if (machine != nullptr) return machine->nodes > 1 ? Reach::several_nodes : Reach::one_node;
   std::set<std::string> hosts;
-  int world = 0, here = 0;
-  for (const Profile& profile : profiles) {
-    if (!profile.host.empty()) hosts.insert(profile.host);
-    world = std::max(world, profile.world.value_or(0));
-    here = std::max(here, gpus_of_node(profile));
+  int world = 0, here = 0, placed = 0;
+  for (const Profile* profile : profiles) {
+    if (!profile->host.empty()) hosts.insert(profile->host);
+    placed += !profile->host.empty();
+    world = std::max(world, profile->world.value_or(0));
+    here = std::max(here, gpus_of_node(*profile));
   }
   if (hosts.size() > 1) return Reach::several_nodes;
+  if (hosts.size() == 1 && world > 1 && placed >= world) return Reach::one_node;
   // A process usually sees all GPUs of its node; one that sees a single one may have been given only that.
   if (world < 2 || here < 2) return Reach::unknown;
   return world <= here ? Reach::one_node : Reach::several_nodes;
@@ -87,9 +115,9 @@ void add_expectations(std::vector<CollectiveRow>& rows, const Machine& machine) 
       row.expected_busbw_gbps = expected->busbw_gbps;
 }
 
-void note_what_is_missing(RunAnalysis& analysis, const std::vector<Profile>& profiles) {
-  for (const Profile& profile : profiles)
-    for (const std::string& note : profile.notes) analysis.notes.push_back(profile.file + ": " + note);
+void note_what_is_missing(RunAnalysis& analysis, const Profiles& profiles) {
+  for (const Profile* profile : profiles)
+    for (const std::string& note : profile->notes) analysis.notes.push_back(profile->file + ": " + note);
   const auto given = static_cast<int>(profiles.size());
   if (analysis.world && *analysis.world > given)
     analysis.notes.push_back(fmt::format(
@@ -122,6 +150,8 @@ AnalyzedRank analyzed_rank(const Profile& profile, const RankSteps& found, int n
   rank.summary.mean = found.mean;
   rank.summary.varies = spread_of(found.steps);
   rank.summary.on_gpu = found.on_gpu;
+  rank.summary.names_input = found.names_input;
+  rank.summary.gpu_unseen = found.gpu_unseen;
   return rank;
 }
 
@@ -141,17 +171,19 @@ void finish_analysis(RunAnalysis& analysis, RankSpans& spans, const Machine* mac
   analysis.verdict = judge_ranks(summaries, analysis.reach);
 }
 
-RunAnalysis analyze_profiles(const std::vector<Profile>& profiles, const Machine* machine) {
-  if (profiles.empty()) throw ConfigError("there is no trace to analyze");
+RunAnalysis analyze_profiles(const std::vector<Profile>& given, const Machine* machine) {
+  if (given.empty()) throw ConfigError("there is no trace to analyze");
   RunAnalysis analysis;
+  const Profiles profiles = first_windows(given, analysis.notes);
   const auto numbers = numbered_ranks(profiles, analysis.notes);
   RankSpans spans;
   for (std::size_t i = 0; i < profiles.size(); ++i) {
-    const RankSteps found = rank_steps(profiles[i]);
-    spans.push_back(collective_spans(profiles[i], found));
-    analysis.ranks.push_back(analyzed_rank(profiles[i], found, numbers[i]));
-    if (profiles[i].world) analysis.world = std::max(analysis.world.value_or(0), *profiles[i].world);
-    if (analysis.gpu.empty() && !profiles[i].gpus.empty()) analysis.gpu = profiles[i].gpus.front();
+    const Profile& profile = *profiles[i];
+    const RankSteps found = rank_steps(profile);
+    spans.push_back(collective_spans(profile, found));
+    analysis.ranks.push_back(analyzed_rank(profile, found, numbers[i]));
+    if (profile.world) analysis.world = std::max(analysis.world.value_or(0), *profile.world);
+    if (analysis.gpu.empty() && !profile.gpus.empty()) analysis.gpu = profile.gpus.front();
   }
   analysis.reach = reach_of(profiles, machine);
   note_what_is_missing(analysis, profiles);

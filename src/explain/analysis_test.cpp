@@ -80,6 +80,39 @@ TEST(RankSteps, fall_back_to_the_optimizer_or_the_whole_trace) {
   EXPECT_EQ(rank_steps(SampleTrace().kernel(0, 5).kernel(10, 5).profile()).steps_from, "the whole trace");
 }
 
+TEST(RankSteps, give_the_optimizer_only_what_follows_the_closure_it_runs) {
+  // As one_step, but the optimizer's span holds all of forward and backward, as Lightning's does.
+  SampleTrace trace = one_step();
+  trace.host("user_annotation", "Optimizer.step#Adam.step", 900, 8300);
+  const StepShares& shares = rank_steps(trace.profile()).steps.at(0).shares;
+  EXPECT_NEAR(shares.parts.forward, 2e-3, 1e-9);
+  EXPECT_NEAR(shares.parts.backward, 4e-3, 1e-9);
+  EXPECT_NEAR(shares.parts.optimizer, 0.5e-3, 1e-9);
+}
+
+TEST(RankSteps, know_backward_by_the_names_it_had_before_the_engine_wrote_its_own) {
+  SampleTrace trace;
+  trace.step(0, 0, 10000).kernel(1000, 2000);
+  trace.host("Operator", "CudnnConvolutionBackward", 2990, 50, 2);
+  trace.gpu("Kernel", "dgrad", 3000, 4000, 7, "", 5, 2);
+  trace.host("Operator", "torch::autograd::AccumulateGrad", 6990, 50, 2);
+  trace.gpu("Kernel", "add", 7000, 500, 7, "", 5, 2);
+  const StepShares& shares = rank_steps(trace.profile()).steps.at(0).shares;
+  EXPECT_NEAR(shares.parts.forward, 2e-3, 1e-9);
+  EXPECT_NEAR(shares.parts.backward, 4.5e-3, 1e-9);
+}
+
+TEST(RankSteps, count_gloo_as_communication_where_tensors_are_on_a_gpu) {
+  // 6 of 10 ms between the copies down and up are the processor's all-reduce.
+  SampleTrace trace;
+  trace.distributed(0, 2).gpus(2).step(0, 0, 10000).kernel(0, 3000);
+  trace.host("user_annotation", "gloo:all_reduce", 3100, 6000, 9).kernel(9100, 900);
+  const auto analysis = analyze_profiles({trace.profile()});
+  EXPECT_NEAR(analysis.ranks[0].summary.mean.parts.comm_exposed, 6e-3, 1e-9);
+  EXPECT_EQ(analysis.collectives.at(0).collective, "all_reduce");
+  EXPECT_EQ(analysis.verdict.bottleneck, Bottleneck::communication_intra);
+}
+
 TEST(Analysis, tells_waiting_from_transfer_where_two_ranks_are_there) {
   // Rank 1 computes 1.5 ms longer and arrives so much later: its kernel is the transfer, 1.5 ms. Clocks differ
   // by an hour.
@@ -99,6 +132,15 @@ TEST(Analysis, says_what_one_rank_of_many_can_not_tell) {
   EXPECT_FALSE(analysis.collectives.at(0).matched);
   ASSERT_FALSE(analysis.notes.empty());
   EXPECT_NE(analysis.notes[0].find("1 of 2 ranks"), std::string::npos);
+}
+
+TEST(Analysis, takes_the_first_of_several_traces_of_a_rank) {
+  const auto analysis = analyze_profiles(
+      {one_step(0, 1e6).profile(), one_step(0).profile("first.json"), one_step(1, 500).profile()});
+  ASSERT_EQ(analysis.ranks.size(), 2u);
+  EXPECT_EQ(analysis.ranks[0].file, "first.json");
+  EXPECT_EQ(analysis.ranks[1].summary.rank, 1);
+  EXPECT_NE(analysis.notes.at(0).find("1 traces are later"), std::string::npos);
 }
 
 TEST(Analysis, numbers_ranks_that_do_not_say_theirs) {
@@ -139,6 +181,32 @@ TEST(Verdict, is_input_too_where_the_processor_runs_nothing_for_milliseconds) {
   EXPECT_EQ(analyze_profiles({trace.profile()}).verdict.bottleneck, Bottleneck::input);
 }
 
+TEST(Verdict, is_launch_where_the_processor_pauses_and_the_loader_does_not_hold_it_up) {
+  SampleTrace trace;
+  trace.step(0, 0, 30000)
+      .host("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 0, 5)
+      .kernel(10, 5000)
+      .kernel(25000, 4000);
+  const auto verdict = analyze_profiles({trace.profile()}).verdict;
+  EXPECT_EQ(verdict.bottleneck, Bottleneck::launch);
+  EXPECT_NE(verdict.reason.find("no operator at all"), std::string::npos) << verdict.reason;
+}
+
+TEST(Verdict, is_input_where_the_gpu_waits_for_copies_from_the_host) {
+  SampleTrace trace;
+  trace.step(0, 0, 10000).gpu("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 100, 5000).kernel(5100, 4800);
+  const auto analysis = analyze_profiles({trace.profile()});
+  EXPECT_EQ(analysis.verdict.bottleneck, Bottleneck::input);
+  EXPECT_NEAR(analysis.ranks[0].summary.mean.copies_in, 5e-3, 1e-9);
+}
+
+TEST(Verdict, is_not_known_where_the_gpus_side_of_a_run_was_not_recorded) {
+  SampleTrace trace;
+  trace.distributed(0, 2).step(0, 0, 1000).host("cpu_op", "aten::mm", 0, 900);
+  trace.host("user_annotation", "nccl:all_reduce", 900, 20);
+  EXPECT_EQ(analyze_profiles({trace.profile()}).verdict.bottleneck, Bottleneck::unknown);
+}
+
 TEST(Verdict, is_launch_where_small_kernels_leave_gaps) {
   SampleTrace trace;
   trace.step(0, 0, 1000);
@@ -164,6 +232,7 @@ TEST(Verdict, names_the_straggler_and_what_it_does_longer) {
   EXPECT_EQ(verdict.bottleneck, Bottleneck::straggler);
   EXPECT_EQ(verdict.rank, 2);
   EXPECT_NE(verdict.reason.find("computes 0.3 ms longer"), std::string::npos) << verdict.reason;
+  EXPECT_NEAR(verdict.figures.at(0).value, 0.3, 1e-6);  // what the step gets shorter without it
 }
 
 TEST(Analysis, reads_steps_of_a_run_without_gpus) {

@@ -85,6 +85,10 @@ std::string_view to_string(Answered answer) {
   return kNames[static_cast<int>(answer)];
 }
 
+std::string line_of_file(const std::string& file, int line, const std::string& text) {
+  return fmt::format("{}:{}: {}", file.substr(file.rfind('/') + 1), line, text);
+}
+
 bool has_nvlink(const TopoMatrix& matrix) {
   for (int i = 0; i < matrix.gpus; ++i)
     for (int j = 0; j < matrix.gpus; ++j)
@@ -121,6 +125,7 @@ Diagnosis diagnose(const CaseFile& given) {
   for (const ReadFile& file : given.files.files)
     if (!file.problem.empty()) diagnosis.left_out.push_back(file.problem);
   diagnosis.nvlink = answer_nvlink(given);
+  add_failure_findings(given, diagnosis);
   add_log_findings(given, diagnosis);
   add_machine_findings(given, diagnosis);
   add_trace_findings(given, diagnosis);

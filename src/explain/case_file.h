@@ -41,6 +41,7 @@ struct Diagnosis {
 Diagnosis diagnose(const CaseFile&);
 
 // The parts of it, each a file of rules. They add to what is there.
+void add_failure_findings(const CaseFile&, Diagnosis&);
 void add_log_findings(const CaseFile&, Diagnosis&);
 void add_machine_findings(const CaseFile&, Diagnosis&);
 void add_trace_findings(const CaseFile&, Diagnosis&);
@@ -48,6 +49,8 @@ void add_script_findings(const CaseFile&, Diagnosis&);
 void add_flight_findings(const CaseFile&, Diagnosis&);
 void add_watch_findings(const CaseFile&, Diagnosis&);
 NvlinkAnswer answer_nvlink(const CaseFile&);
+
+std::string line_of_file(const std::string& file, int line, const std::string& text);  // "run.log:17: ..."
 
 bool has_nvlink(const TopoMatrix&);    // between any two GPUs
 bool all_nvlinked(const TopoMatrix&);  // between every two

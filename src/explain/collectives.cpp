@@ -105,7 +105,8 @@ CollectiveRow row_of(const CollectiveSpan& like, const RowSamples& samples, doub
 }  // namespace
 
 bool is_collective(const Profile& profile, const RankSteps& steps, const Activity& activity) {
-  if (steps.on_gpu) return activity.kind == ActivityKind::communication;
+  if (steps.on_gpu)
+    return activity.kind == ActivityKind::communication || is_host_backend_span(profile.name_of(activity));
   return activity.kind == ActivityKind::annotation && is_backend_span(profile.name_of(activity));
 }
 

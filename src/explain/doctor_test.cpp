@@ -73,6 +73,64 @@ TEST(Doctor, finds_why_a_run_died) {
             "R23");
 }
 
+TEST(Doctor, finds_why_a_run_died_in_the_words_of_any_version) {
+  const auto rule_of = [](const std::string& line) { return first_rule(diagnosis_of_log(kP2p + line)); };
+  EXPECT_EQ(rule_of("n:1:2 [4] ib_plugin.c:1615 NCCL WARN NET/IB : Got completion from peer 10.0.0.7<5> with "
+                    "status=12 opcode=0 len=0 vendor err 129 (Recv)\n"),
+            "R37");
+  EXPECT_EQ(
+      rule_of("n:1:2 [4] NCCL WARN NET/IB : Got completion with error 12, opcode 1, len 0, vendor err 129\n"),
+      "R37");
+  EXPECT_EQ(rule_of("n:1:2 [2] transport/nvls.cc:254 NCCL WARN Cuda failure 1 'invalid argument'\n"), "R20");
+  EXPECT_EQ(rule_of("n:1:2 [3] misc/shmutils.cc:112 NCCL WARN Error while creating shared memory segment "
+                    "/dev/shm/nccl-AB (size 5967872)\n"),
+            "R18");
+  EXPECT_EQ(
+      rule_of("n:1:2 [0] misc/socket.cc:483 NCCL WARN socketStartConnect: Connect to 10.0.0.2<4> failed : No "
+              "route to host\n"),
+      "R36");
+  EXPECT_EQ(
+      rule_of("RuntimeError: NCCL error in: a.cpp:1, unhandled system error\nncclSystemError: System call\n"),
+      "R00");
+  EXPECT_EQ(
+      rule_of("n:1:2 [0] graph/paths.cc:330 NCCL WARN P2P is disabled between NVLINK connected GPUs 1 and 0. "
+              "This should not be the case\n"),
+      "R12");
+  EXPECT_EQ(rule_of("n:1:2 [0] init.cc:36 NCCL WARN Cuda failure 802 'system not yet initialized'\n"
+                    "DistBackendError: unhandled cuda error, NCCL version 2.18.3\n"),
+            "R20");
+  EXPECT_EQ(rule_of("n:1:2 [0] NCCL WARN Could not find real path of /sys/class/x\n"), "");
+}
+
+TEST(Doctor, does_not_take_two_machines_of_one_name_for_one) {
+  const std::string network =
+      "box:1:2 [0] NCCL INFO Channel 00/0 : 1[2a000] -> 8[27000] [send] via NET/Socket/0\n";
+  const auto rank = [](int number, const char* bus) {
+    return fmt::format(
+        "box:{}:2 [0] NCCL INFO comm 0x1 rank {} nranks 16 cudaDev 0 busId {} - Init COMPLETE\n", number + 10,
+        number, bus);
+  };
+  EXPECT_EQ(first_rule(diagnosis_of_log(network + rank(1, "2a000") + rank(8, "27000"))), "R17");
+  EXPECT_EQ(first_rule(diagnosis_of_log(network + rank(0, "27000") + rank(1, "2a000") + rank(8, "27000"))),
+            "");
+}
+
+TEST(Doctor, finds_host_memory_also_where_a_variable_narrows_something_else) {
+  const auto diagnosis =
+      diagnosis_of_log("n:1:2 [0] NCCL INFO NCCL_MAX_NCHANNELS set by environment to 1.\n" + kShm);
+  EXPECT_EQ(first_rule(diagnosis), "R05");
+  EXPECT_EQ(diagnosis.findings.size(), 2u);
+}
+
+TEST(Doctor, knows_that_rccl_has_no_nvlink_and_only_hints_at_what_it_always_warns_of) {
+  const auto diagnosis = diagnosis_of_log("RCCL version 2.20.5+hip6.2\n" + kP2p +
+                                          "n:1:1 [0] init.cc:136 NCCL WARN Missing \"iommu=pt\" from kernel "
+                                          "command line which can lead to a hang!\n");
+  EXPECT_TRUE(diagnosis.findings.empty());
+  EXPECT_EQ(diagnosis.hints.size(), 1u);
+  EXPECT_EQ(diagnosis.nvlink.used, Answered::no);
+}
+
 TEST(Doctor, finds_nothing_in_a_healthy_log_and_says_what_it_looked_at) {
   const auto diagnosis =
       diagnosis_of_log(kP2p + "n:1:2 [0] NCCL INFO NCCL_P2P_LEVEL set by environment to PIX\n");
@@ -149,6 +207,15 @@ TEST(Doctor, finds_tiny_buckets_the_search_for_unused_parameters_and_broadcasts)
   buffers.distributed(0, 2).gpus(2).step(0, 0, 10000).kernel(1010, 8900);
   buffers.gpu("kernel", "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 10, 900, 20);
   EXPECT_EQ(first_rule(diagnose(case_of_trace(buffers))), "R27");
+}
+
+TEST(Doctor, finds_gloo_under_gpus) {
+  SampleTrace trace;
+  trace.distributed(0, 2).gpus(2).step(0, 0, 10000).kernel(10, 6000);
+  trace.host("user_annotation", "gloo:all_reduce", 6100, 3000, 9);
+  const auto diagnosis = diagnose(case_of_trace(trace));
+  ASSERT_EQ(first_rule(diagnosis), "R32");
+  EXPECT_NEAR(*diagnosis.findings[0].cost_ms, 3, 1e-6);
 }
 
 TEST(Doctor, finds_nothing_in_a_trace_that_computes) {

@@ -1,7 +1,7 @@
 #include "explain/landmarks.h"
 
 #include <algorithm>
-#include <set>
+#include <cctype>
 #include <string_view>
 
 #include "base/text.h"
@@ -16,25 +16,59 @@ enum class Mark { none, step, input, backward, optimizer };
 
 bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-Mark mark_of(std::string_view name) {
-  if (name.starts_with(kStepPrefix)) return Mark::step;
-  if (name.starts_with("autograd::engine::evaluate_function")) return Mark::backward;
-  if (name.starts_with("Optimizer.step") || name.starts_with("Optimizer.zero_grad")) return Mark::optimizer;
-  if (name.starts_with("enumerate(DataLoader)")) return Mark::input;
-  if (!name.starts_with("##") && !name.starts_with("[pl]")) return Mark::none;
-  // What people write around the parts of their loops, torchrec's and Lightning's own among them.
-  if (holds(name, "backward")) return Mark::backward;
-  if (holds(name, "optimizer") || holds(name, "zero_grad")) return Mark::optimizer;
-  if (holds(name, "wait_for_batch") || holds(name, "data_load") || holds(name, "load_batch") ||
-      holds(name, "dataloader_next"))
-    return Mark::input;
-  return Mark::none;
+// "AddmmBackward", "MeanBackward1", "torch::autograd::AccumulateGrad": what autograd runs, by the names it had before
+// it wrote evaluate_function around them.
+bool is_gradient_node(std::string_view name) {
+  if (name.starts_with("torch::autograd::")) return true;
+  while (!name.empty() && name.back() >= '0' && name.back() <= '9') name.remove_suffix(1);
+  return name.ends_with("Backward") && !holds(name, ":") && !holds(name, ".");
 }
 
-std::vector<Mark> marks_of(const Profile& profile) {
-  std::vector<Mark> marks;
-  for (const std::string& name : profile.names) marks.push_back(mark_of(name));
+Mark mark_of(std::string_view name, bool old_autograd) {
+  if (name.starts_with(kStepPrefix)) return Mark::step;
+  if (name.starts_with("autograd::engine::evaluate_function")) return Mark::backward;
+  if (old_autograd && is_gradient_node(name)) return Mark::backward;
+  if (name.starts_with("Optimizer.step") || name.starts_with("Optimizer.zero_grad")) return Mark::optimizer;
+  return name.starts_with("enumerate(DataLoader)") ? Mark::input : Mark::none;
+}
+
+// What people write around the parts of their loops, torchrec's and Lightning's own among them.
+Mark mark_of_annotation(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (holds(name, "backward") && !holds(name, "forward")) return Mark::backward;
+  if (holds(name, "zero_grad") || holds(name, "optimizer") || holds(name, "optim_step"))
+    return Mark::optimizer;
+  constexpr std::string_view kInput[] = {"wait_for_batch", "data_load",  "dataload",   "load_batch",
+                                         "load_data",      "next_batch", "fetch_data", "data_fetch",
+                                         "fetch_batch",    "get_batch"};
+  const auto said = [&](auto word) { return holds(name, word); };
+  return std::any_of(std::begin(kInput), std::end(kInput), said) ? Mark::input : Mark::none;
+}
+
+struct NameMarks {
+  Mark any = Mark::none;         // whatever bears the name
+  Mark annotation = Mark::none;  // a span that somebody wrote into the loop
+};
+
+std::vector<NameMarks> marks_of(const Profile& profile) {
+  const bool new_autograd = std::any_of(profile.names.begin(), profile.names.end(), [](const auto& name) {
+    return name.starts_with("autograd::engine::evaluate_function");
+  });
+  std::vector<NameMarks> marks;
+  for (const std::string& name : profile.names) {
+    const Mark known = mark_of(name, !new_autograd);
+    const Mark written = known == Mark::none ? mark_of_annotation(name) : known;
+    const bool surely_written = name.starts_with("##") || name.starts_with("[pl]");
+    marks.push_back({surely_written ? written : known, written});
+  }
   return marks;
+}
+
+Mark mark_in(const std::vector<NameMarks>& marks, const Activity& activity) {
+  if (on_gpu(activity.kind)) return Mark::none;
+  const NameMarks& mark = marks[activity.name];
+  return activity.kind == ActivityKind::annotation ? mark.annotation : mark.any;
 }
 
 int step_number(std::string_view name, int otherwise) {
@@ -44,9 +78,9 @@ int step_number(std::string_view name, int otherwise) {
 }
 
 // Steps may be there twice: as operator and as annotation, or on two threads. The first lane counts.
-void add_named_steps(const Profile& profile, const std::vector<Mark>& marks, Landmarks& found) {
+void add_named_steps(const Profile& profile, const std::vector<NameMarks>& marks, Landmarks& found) {
   for (const Activity& activity : profile.activities) {
-    if (on_gpu(activity.kind) || marks[activity.name] != Mark::step) continue;
+    if (mark_in(marks, activity) != Mark::step) continue;
     if (!found.main_lane) found.main_lane = activity.lane;
     const auto count = static_cast<int>(found.steps.size());
     if (activity.lane != *found.main_lane || activity.end <= activity.begin) continue;
@@ -100,20 +134,39 @@ void unite_lanes(std::map<std::int32_t, Intervals>& lanes, Intervals& all) {
   all = united(std::move(all));
 }
 
+// The stretches of backward that begin inside a span.
+Intervals begun_inside(const Intervals& backward, const Interval& span) {
+  const auto begins_before = [](const Interval& one, Nanoseconds moment) { return one.begin < moment; };
+  const auto first = std::lower_bound(backward.begin(), backward.end(), span.begin + 1, begins_before);
+  return {first, std::lower_bound(first, backward.end(), span.end, begins_before)};
+}
+
+// A closure runs forward and backward inside of the optimizer's step (Lightning, LBFGS): only what comes after the
+// last backward is the optimizer's. A loader does not run backward: such a span is an epoch's.
+void cut_to_what_they_mark(Landmarks& found) {
+  for (auto& [lane, spans] : found.optimizer)
+    for (Interval& span : spans)
+      if (const auto inside = begun_inside(found.any_backward, span); !inside.empty())
+        span.begin = std::min(inside.back().end, span.end);
+  std::erase_if(found.input,
+                [&](const Interval& span) { return !begun_inside(found.any_backward, span).empty(); });
+}
+
 }  // namespace
 
 Landmarks find_landmarks(const Profile& profile) {
   Landmarks found;
   const auto marks = marks_of(profile);
   for (const Activity& activity : profile.activities) {
-    const Mark mark = on_gpu(activity.kind) ? Mark::none : marks[activity.name];
+    const Mark mark = mark_in(marks, activity);
     const Interval span{activity.begin, activity.end};
     if (mark == Mark::input) found.input.push_back(span);
     if (mark == Mark::backward) found.backward[activity.lane].push_back(span);
     if (mark == Mark::optimizer) found.optimizer[activity.lane].push_back(span);
   }
-  found.input = united(std::move(found.input));
   unite_lanes(found.backward, found.any_backward);
+  cut_to_what_they_mark(found);
+  found.input = united(std::move(found.input));
   unite_lanes(found.optimizer, found.any_optimizer);
   add_named_steps(profile, marks, found);
   const Interval all = whole_span(profile);

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <functional>
 #include <map>
 #include <set>
 
@@ -14,15 +12,13 @@
 namespace gradwire {
 namespace {
 
-std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 std::string place(const std::string& file, const SaidInLog& said, const std::string& text) {
-  return fmt::format("{}:{}: {}", file_name(file), said.line, text);
+  return line_of_file(file, said.line, text);
 }
 
 std::string place(const NcclLog& log, const LoggedTransport& transport) {
-  return fmt::format("{}:{}: via {} ({} connections)", file_name(log.file), transport.line, transport.via,
-                     transport.times);
+  return line_of_file(log.file, transport.line,
+                      fmt::format("via {} ({} connections)", transport.via, transport.times));
 }
 
 const SaidInLog* find_variable(const std::map<std::string, SaidInLog>& variables, const std::string& name) {
@@ -164,16 +160,27 @@ void check_shared_memory(const NcclLog& log, bool explained, Diagnosis& diagnosi
   diagnosis.findings.push_back(std::move(finding));
 }
 
+// Ranks and the names of their hosts, but of names that several machines bear: two ranks have the same card there.
+std::map<int, std::string> hosts_of_ranks(const NcclLog& log) {
+  std::map<std::string, std::set<std::string>> cards;
+  std::set<std::string> shared;
+  for (const LoggedRank& place : log.places)
+    if (!cards[place.host].insert(place.bus).second) shared.insert(place.host);
+  std::map<int, std::string> hosts;
+  for (const LoggedRank& place : log.places)
+    if (!shared.contains(place.host)) hosts.emplace(place.rank, place.host);
+  return hosts;
+}
+
 void check_network_inside_node(const NcclLog& log, std::vector<Finding>& findings) {
   const LoggedTransport* network = log.find(Transport::network);
   if (network == nullptr) return;
-  std::map<int, std::string> hosts;
-  for (const LoggedRank& place : log.places) hosts.emplace(place.rank, place.host);
+  const auto hosts = hosts_of_ranks(log);
   const auto same_host = [&](const auto& pair) {
     const auto from = hosts.find(pair.first), to = hosts.find(pair.second);
     return from != hosts.end() && to != hosts.end() && !from->second.empty() && from->second == to->second;
   };
-  // Hosts may share a name; NCCL's own count of nodes goes before.
+  // NCCL's own count of nodes goes before the names of hosts.
   const auto inside = std::find_if(log.network_pairs.begin(), log.network_pairs.end(), [&](const auto& pair) {
     return log.nodes ? *log.nodes == 1 : same_host(pair);
   });
@@ -234,66 +241,16 @@ void check_sockets(const NcclLog& log, bool explained, Diagnosis& diagnosis) {
   (log.cards.empty() ? diagnosis.hints : diagnosis.findings).push_back(std::move(hint));
 }
 
-struct KnownFailure {
-  std::string_view sign;
-  const char *rule, *what, *fix;
-};
-
-// What died of it, and why, by what was printed.
-constexpr std::array<KnownFailure, 8> kFailures = {{
-    {"Duplicate GPU detected", "R23", "two ranks use the same GPU",
-     "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))  # before anything else"},
-    {"No space left on device", "R18", "shared memory is too small for NCCL: a container has 64 MB of it",
-     "docker run --shm-size=1g ...  # or --ipc=host"},
-    {"failed to extend /dev/shm", "R18", "shared memory is too small for NCCL: a container has 64 MB of it",
-     "docker run --shm-size=1g ...  # or --ipc=host"},
-    {"system not yet initialized", "R20",
-     "NVSwitch is not set up: the fabric manager does not run, or was restarted",
-     "systemctl restart nvidia-fabricmanager  # its version must be the driver's"},
-    {"Watchdog caught collective operation timeout", "R35",
-     "a rank did not come to a collective that the others were in",
-     "give gradwire analyze the flight recorder's dumps: TORCH_NCCL_TRACE_BUFFER_SIZE=2000 "
-     "TORCH_NCCL_DUMP_ON_TIMEOUT=1"},
-    {"got completion with error 12", "R37", "the InfiniBand or RoCE connection to a peer broke (timeout)",
-     "ibv_devinfo; NCCL_IB_GID_INDEX=3 for RoCE v2; check cables and switches"},
-    {"out of memory", "R22",
-     "a GPU's memory was full when NCCL wanted some: every rank may have allocated on GPU 0",
-     "torch.cuda.set_device(local_rank) first; torch.load(..., map_location=device)"},
-    {"Cuda failure", "R00",
-     "a call of CUDA failed inside NCCL; NCCL is seldom the cause, the call before it is",
-     "CUDA_LAUNCH_BLOCKING=1 to find the first that fails"},
-}};
-
-void check_failures(const NcclLog& log, std::vector<Finding>& findings) {
-  std::set<std::string_view> told;
-  for (const auto* list : {&log.warnings, &log.failures})
-    for (const SaidInLog& said : *list) {
-      const auto known = std::find_if(kFailures.begin(), kFailures.end(), [&](const auto& failure) {
-        return said.text.find(failure.sign) != std::string::npos;
-      });
-      if (known == kFailures.end() || !told.insert(known->rule).second) continue;
-      Finding finding;
-      finding.rule = known->rule;
-      finding.severity = known->rule == std::string_view("R00") ? Severity::medium : Severity::high;
-      finding.sure = finding.severity == Severity::high ? Certainty::certain : Certainty::likely;
-      finding.what = known->what;
-      finding.evidence = place(log.file, said, said.text);
-      finding.fix = known->fix;
-      findings.push_back(std::move(finding));
-    }
-}
-
 void check_log(const NcclLog& log, Diagnosis& diagnosis) {
   const bool several = log.nodes.value_or(1) > 1 || log.find(Transport::network) != nullptr;
-  check_failures(log, diagnosis.findings);
   check_blocked_peers(log, diagnosis.findings);
-  const auto before = diagnosis.findings.size();
   check_variables({log.file, log.variables, several}, diagnosis);
-  const bool by_variable = diagnosis.findings.size() > before;
-  check_shared_memory(log, by_variable || log.blocked_p2p.has_value(), diagnosis);
+  const bool no_peers = is_on(find_variable(log.variables, "NCCL_P2P_DISABLE")) ||
+                        forbids_all_peers(find_variable(log.variables, "NCCL_P2P_LEVEL"));
+  check_shared_memory(log, no_peers || log.blocked_p2p.has_value(), diagnosis);
   check_network_inside_node(log, diagnosis.findings);
   check_gpudirect(log, diagnosis.findings);
-  check_sockets(log, by_variable, diagnosis);
+  check_sockets(log, is_on(find_variable(log.variables, "NCCL_IB_DISABLE")), diagnosis);
 }
 
 }  // namespace

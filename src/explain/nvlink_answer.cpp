@@ -20,6 +20,7 @@ bool says_nvlink(const NcclLog& log) {
 }
 
 NvlinkAnswer answer_from_log(const NcclLog& log, Answered present) {
+  if (log.rccl) return {Answered::no, Answered::no, "this is RCCL: AMD's GPUs have xGMI, not NVLink"};
   if (through_host_memory_alone(log))
     return {present, Answered::no, "NCCL connects the GPUs of a node through host memory (SHM)"};
   if (says_nvlink(log) && log.find(Transport::p2p) != nullptr)
@@ -55,7 +56,7 @@ NvlinkAnswer answer_nvlink(const CaseFile& given) {
     return answer;
   }
   for (const NcclLog& log : given.files.logs) {
-    if (log.transports.empty() && !says_nvlink(log)) continue;
+    if (log.transports.empty() && !says_nvlink(log) && !log.rccl) continue;
     const NvlinkAnswer said = answer_from_log(log, answer.present);
     if (said.used == Answered::unknown && everywhere && log.find(Transport::p2p) != nullptr)
       return {Answered::yes, Answered::yes, "every two GPUs have NVLink, and NCCL connects them by P2P"};

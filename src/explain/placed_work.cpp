@@ -67,18 +67,22 @@ bool is_synchronising(std::string_view name) {
   return name.find("Synchronize") != std::string_view::npos || name == "cudaMemcpy" || name == "hipMemcpy";
 }
 
-// What lies between operators and calls of the runtime, where that is long.
-Intervals long_pauses(Intervals busy) {
-  Intervals pauses;
-  busy = united(std::move(busy));
-  for (std::size_t i = 1; i < busy.size(); ++i)
-    if (busy[i].begin - busy[i - 1].end >= kLongPause) pauses.push_back({busy[i - 1].end, busy[i].begin});
+bool is_copy_in(std::string_view name) {
+  return name.find("HtoD") != std::string_view::npos || name.find("HostToDevice") != std::string_view::npos;
+}
+
+// What no operator and no call of the runtime covers, from the first step to the last, where that is long. Nothing
+// where nothing of the processor is known.
+Intervals long_pauses(Intervals busy, const std::vector<HostStep>& steps) {
+  if (busy.empty()) return {};
+  auto pauses = without({{steps.front().window.begin, steps.back().window.end}}, united(std::move(busy)));
+  std::erase_if(pauses, [](const Interval& pause) { return pause.end - pause.begin < kLongPause; });
   return pauses;
 }
 
 void unite_all(PlacedWork& work) {
   for (Intervals* set : {&work.forward, &work.backward, &work.optimizer, &work.other, &work.communication,
-                         &work.copies, &work.synchronising})
+                         &work.copies, &work.copies_in, &work.synchronising})
     *set = united(std::move(*set));
 }
 
@@ -95,6 +99,7 @@ PlacedWork place_gpu_work(const Profile& profile, const Landmarks& marks) {
     if (activity.kind == ActivityKind::cpu_op || activity.kind == ActivityKind::runtime) busy.push_back(span);
     if (activity.kind == ActivityKind::runtime && is_synchronising(profile.name_of(activity)))
       work.synchronising.push_back(span);
+    if (is_host_backend_span(profile.name_of(activity))) work.communication.push_back(span);
     if (!on_gpu(activity.kind)) continue;
     const Activity* launch = launches.find(activity);
     const int step = placer.step_of(launch == nullptr ? activity.begin : launch->begin);
@@ -102,13 +107,14 @@ PlacedWork place_gpu_work(const Profile& profile, const Landmarks& marks) {
     if (activity.kind == ActivityKind::communication)
       work.communication.push_back(span);
     else if (activity.kind == ActivityKind::copy)
-      work.copies.push_back(span);
+      (is_copy_in(profile.name_of(activity)) ? work.copies_in : work.copies).push_back(span);
     else
       set_of(work,
              launch == nullptr ? placer.part_of(activity.begin) : placer.part_of(launch->lane, launch->begin))
           .push_back(span);
   }
-  work.quiet = long_pauses(std::move(busy));
+  work.quiet = long_pauses(std::move(busy), marks.steps);
+  work.copies.insert(work.copies.end(), work.copies_in.begin(), work.copies_in.end());
   unite_all(work);
   return work;
 }

@@ -14,6 +14,7 @@ constexpr Nanoseconds kLongPause = 2'000'000;
 struct PlacedWork {
   Intervals forward, backward, optimizer, other;  // computing
   Intervals communication, copies, synchronising;
+  Intervals copies_in;                 // of copies: from the host to the GPU
   Intervals quiet;                     // no thread ran an operator for kLongPause or more
   std::vector<Nanoseconds> step_ends;  // of each step, when the GPU was done with it; 0: it had nothing
 };

@@ -37,6 +37,7 @@ StepShares share_gpu_step(const PlacedWork& work, const Intervals& computing, co
   const auto used = united(compute, comm);
   const auto copies = without(within(work.copies, window), used);
   shares.copies = in_seconds(length(copies));
+  shares.copies_in = in_seconds(length(common(copies, within(work.copies_in, window))));
   const auto nothing = without({window}, united(used, copies));
   const auto waiting = within(input, window);
   shares.parts.data = in_seconds(length(common(nothing, waiting)));
@@ -87,6 +88,15 @@ bool has_gpu(const Profile& profile) {
                      [](const Activity& activity) { return on_gpu(activity.kind); });
 }
 
+// Calls that start something on a GPU, or collectives of NCCL, and nothing of what they started.
+bool lacks_its_gpu(const Profile& profile) {
+  return std::any_of(profile.activities.begin(), profile.activities.end(), [&](const Activity& activity) {
+    const auto name = profile.name_of(activity);
+    return activity.kind == ActivityKind::runtime ? name.find("LaunchKernel") != std::string_view::npos
+                                                  : name.starts_with("nccl:");
+  });
+}
+
 void add_shares(StepShares& sum, const StepShares& one) {
   Breakdown& parts = sum.parts;
   parts.data += one.parts.data;
@@ -97,6 +107,7 @@ void add_shares(StepShares& sum, const StepShares& one) {
   parts.optimizer += one.parts.optimizer;
   parts.other += one.parts.other;
   sum.copies += one.copies;
+  sum.copies_in += one.copies_in;
   sum.idle += one.idle;
   sum.idle_sync += one.idle_sync;
   sum.idle_quiet += one.idle_quiet;
@@ -105,7 +116,7 @@ void add_shares(StepShares& sum, const StepShares& one) {
 void divide_shares(StepShares& sum, double by) {
   for (Seconds* part : {&sum.parts.data, &sum.parts.forward, &sum.parts.backward, &sum.parts.comm_overlapped,
                         &sum.parts.comm_exposed, &sum.parts.optimizer, &sum.parts.other, &sum.copies,
-                        &sum.idle, &sum.idle_sync, &sum.idle_quiet})
+                        &sum.copies_in, &sum.idle, &sum.idle_sync, &sum.idle_quiet})
     *part /= by;
 }
 
@@ -148,6 +159,8 @@ RankSteps rank_steps(const Profile& profile) {
   const Landmarks marks = find_landmarks(profile);
   result.steps_from = marks.steps_from;
   result.on_gpu = has_gpu(profile);
+  result.gpu_unseen = !result.on_gpu && lacks_its_gpu(profile);
+  result.names_input = !marks.input.empty();
   result.gpu = gpu_totals(profile);
   PlacedWork work = result.on_gpu ? place_gpu_work(profile, marks) : place_host_work(profile, marks);
   if (!result.on_gpu) leave_out_input(work, marks.input);

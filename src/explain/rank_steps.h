@@ -21,6 +21,7 @@ namespace gradwire {
 struct StepShares {
   Breakdown parts;
   Seconds copies = 0, idle = 0;
+  Seconds copies_in = 0;  // of copies: from the host to the GPU
   // Of idle: the processor waited for the GPU, which had nothing to do; it ran no operator for a long while.
   Seconds idle_sync = 0, idle_quiet = 0;
   Seconds step() const { return parts.step() + copies + idle; }
@@ -45,8 +46,10 @@ struct RankSteps {
   std::string steps_from;  // see Landmarks
   GpuTotals gpu;
   bool on_gpu = false;
-  StepShares mean;          // of a step
-  Intervals communication;  // over the trace; with computing, tells what of a collective was exposed
+  bool names_input = false;  // the trace says where the loop waits for its batches
+  bool gpu_unseen = false;   // it ran on a GPU whose side was not recorded
+  StepShares mean;           // of a step
+  Intervals communication;   // over the trace; with computing, tells what of a collective was exposed
   Intervals computing;
 };
 

@@ -210,6 +210,24 @@ void check_broadcasts(const CaseFile& given, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
+// Tensors on a GPU that gloo carries go down to the processor, over its sockets, and up again.
+void check_backend(const RunAnalysis& analysis, const Profile& profile, std::vector<Finding>& findings) {
+  const auto gloo = std::find_if(profile.names.begin(), profile.names.end(),
+                                 [](const auto& name) { return name.starts_with("gloo:all_reduce"); });
+  const bool nccl = std::any_of(profile.activities.begin(), profile.activities.end(),
+                                [](const Activity& one) { return one.kind == ActivityKind::communication; });
+  if (gloo == profile.names.end() || nccl || !analysis.ranks[0].summary.on_gpu ||
+      mean_exposed(analysis) < kWorthSaying * mean_step(analysis))
+    return;
+  Finding finding = trace_finding(
+      "R32", Severity::high, fmt::format("{}: {} and no kernel of NCCL", short_name(profile.file), *gloo),
+      mean_exposed(analysis));
+  finding.cost_note = "all that is exposed: the most that NCCL can give";
+  finding.what = "gradients on GPUs are all-reduced by gloo, through the processor and its sockets";
+  finding.fix = "torch.distributed.init_process_group(\"nccl\")";
+  findings.push_back(std::move(finding));
+}
+
 // Rates far below what the machine should give, for calls whose transfer is known.
 void check_busbw(const CaseFile& given, const RunAnalysis& analysis, std::vector<Finding>& findings) {
   if (!given.machine) return;
@@ -241,6 +259,7 @@ void add_trace_findings(const CaseFile& given, Diagnosis& diagnosis) {
     habits = loop_habits(given.files.profiles[0]);
     check_synchronising(given, habits, diagnosis.findings);
     check_search(given, habits, diagnosis.findings);
+    check_backend(analysis, given.files.profiles[0], diagnosis.findings);
   }
   check_buckets(given, habits, diagnosis.findings);
   check_broadcasts(given, diagnosis.findings);

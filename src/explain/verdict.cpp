@@ -11,7 +11,11 @@ constexpr double kLossMatters = 0.20, kStragglerMatters = 0.10, kMostlyLast = 0.
 
 struct Losses {
   Seconds step = 0, computing = 0, input = 0, idle = 0, quiet = 0, communication = 0, waiting = 0, copies = 0;
+  Seconds copies_in = 0;
 };
+
+// Pauses of the processor are the input's where the trace has no other word for it.
+Seconds nameless_input(const RankSummary& rank) { return rank.names_input ? 0 : rank.mean.idle_quiet; }
 
 Losses mean_losses(const std::vector<RankSummary>& ranks) {
   Losses sum;
@@ -19,15 +23,16 @@ Losses mean_losses(const std::vector<RankSummary>& ranks) {
     sum.step += rank.mean.step();
     sum.computing += rank.mean.computing();
     sum.input += rank.mean.parts.data;
-    sum.idle += rank.mean.idle - rank.mean.idle_quiet;
-    sum.quiet += rank.mean.idle_quiet;
+    sum.idle += rank.mean.idle - nameless_input(rank);
+    sum.quiet += nameless_input(rank);
     sum.communication += rank.mean.parts.comm_exposed - rank.wait;
     sum.waiting += rank.wait;
     sum.copies += rank.mean.copies;
+    sum.copies_in += rank.mean.copies_in;
   }
   const auto count = static_cast<double>(ranks.size());
   for (Seconds* part : {&sum.step, &sum.computing, &sum.input, &sum.idle, &sum.quiet, &sum.communication,
-                        &sum.waiting, &sum.copies})
+                        &sum.waiting, &sum.copies, &sum.copies_in})
     *part /= count;
   return sum;
 }
@@ -125,13 +130,31 @@ BottleneckVerdict blame_input(const Losses& losses, bool named) {
   return verdict;
 }
 
-BottleneckVerdict blame_launch(const Losses& losses) {
+BottleneckVerdict blame_copies(const Losses& losses) {
+  BottleneckVerdict verdict;
+  verdict.bottleneck = Bottleneck::input;
+  verdict.reason = fmt::format(
+      "{:.1f} ms of a {:.1f} ms step the GPU does nothing but wait for copies from the host: its input comes "
+      "late",
+      losses.copies_in * 1e3, losses.step * 1e3);
+  verdict.figures = {time_figure("copying", losses.copies_in), time_figure("computing", losses.computing),
+                     share_figure("copying of the step", losses.copies_in, losses.step)};
+  return verdict;
+}
+
+BottleneckVerdict blame_launch(const Losses& losses, const std::vector<RankSummary>& ranks) {
+  Seconds pauses = 0;
+  for (const RankSummary& rank : ranks)
+    pauses += (rank.mean.idle_quiet - nameless_input(rank)) / static_cast<double>(ranks.size());
   BottleneckVerdict verdict;
   verdict.bottleneck = Bottleneck::launch;
   verdict.reason = fmt::format(
       "{:.1f} ms of a {:.1f} ms step the GPU is idle between kernels: the processor does not launch them "
-      "fast enough",
-      losses.idle * 1e3, losses.step * 1e3);
+      "fast enough{}",
+      losses.idle * 1e3, losses.step * 1e3,
+      pauses > 0.5 * losses.idle
+          ? ", and for milliseconds at a stretch it runs no operator at all (logging, saving, Python)"
+          : "");
   verdict.figures = {time_figure("idle", losses.idle), time_figure("computing", losses.computing),
                      share_figure("idle of the step", losses.idle, losses.step)};
   return verdict;
@@ -159,6 +182,7 @@ Losses shared_losses(const std::vector<RankSummary>& ranks) {
     least.input = std::min(least.input, own.input);
     least.idle = std::min(least.idle, own.idle);
     least.quiet = std::min(least.quiet, own.quiet);
+    least.copies_in = std::min(least.copies_in, own.copies_in);
     least.communication = std::min(least.communication, own.communication);
     waiting += std::min(own.waiting, rank.usual_wait.value_or(own.waiting));
   }
@@ -183,13 +207,17 @@ std::string_view to_string(Bottleneck bottleneck) {
 
 BottleneckVerdict judge_ranks(const std::vector<RankSummary>& ranks, Reach reach) {
   if (ranks.empty()) return no_verdict("there is no step to judge");
+  if (std::all_of(ranks.begin(), ranks.end(), [](const auto& rank) { return rank.gpu_unseen; }))
+    return no_verdict(
+        "the run used a GPU and the trace has the processor's side alone: record ProfilerActivity.CUDA too");
   const Losses losses = mean_losses(ranks);
   if (!(losses.step > 0)) return no_verdict("the steps have no length");
   Seconds hidden = 0;
   for (const RankSummary& rank : ranks)
     hidden += rank.mean.parts.comm_overlapped / static_cast<double>(ranks.size());
   const Losses shared = shared_losses(ranks);
-  const Seconds largest = std::max({shared.input, shared.quiet, shared.idle, shared.communication});
+  const Seconds largest =
+      std::max({shared.input, shared.quiet, shared.idle, shared.communication, shared.copies_in});
   // Waiting that is less than what steps differ by anyway blames nobody.
   const Seconds varies = std::max_element(ranks.begin(), ranks.end(), [](auto& a, auto& b) {
                            return a.varies < b.varies;
@@ -199,7 +227,8 @@ BottleneckVerdict judge_ranks(const std::vector<RankSummary>& ranks, Reach reach
   if (largest < kLossMatters * losses.step && largest < losses.computing) return blame_nothing(losses);
   if (largest == shared.communication) return blame_communication(losses, hidden, reach);
   if (largest == shared.input || largest == shared.quiet) return blame_input(losses, largest == shared.input);
-  return blame_launch(losses);
+  if (largest == shared.copies_in) return blame_copies(losses);
+  return blame_launch(losses, ranks);
 }
 
 }  // namespace gradwire

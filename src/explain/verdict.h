@@ -1,7 +1,7 @@
 // What holds a run up, in one word, one sentence and the three numbers that carry it. Pure functions.
 //
-// The parts of a step that are not computing are losses: input, idle, communication nobody hides, each as far
-// as all ranks have it, and waiting for the last rank. The largest is the verdict if it takes a fifth of the
+// The parts of a step that are not computing are losses: input, copies to the GPU, idle, communication nobody hides,
+// each as far as all ranks have it, and waiting for the last rank. The largest is the verdict if it takes a fifth of the
 // step (waiting: a tenth) or more than computing does; else the step is bound by computing.
 #pragma once
 
@@ -36,6 +36,7 @@ struct RankSummary {
   Seconds varies = 0;     // between the quarters of its steps' lengths
   double last_share = 0;  // of the matched collectives, weighted by what others waited: it came last
   bool on_gpu = false;
+  bool names_input = false, gpu_unseen = false;  // see RankSteps
 };
 
 enum class Reach { unknown, one_node, several_nodes };

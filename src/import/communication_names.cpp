@@ -50,14 +50,29 @@ bool is_communication_kernel(std::string_view name) {
   if (begins_like(name, "nccl") || begins_like(name, "rccl") || begins_like(name, "mscclpp") ||
       begins_like(name, "msccl"))
     return true;
-  constexpr std::string_view kParts[] = {"multimem_all_reduce", "multimem_one_shot",   "one_shot_all_reduce",
-                                         "two_shot_all_reduce", "cross_device_reduce", "allReduceKernel",
-                                         "oneShotAllReduce",    "twoShotAllReduce",    "deep_ep::",
-                                         "internode::dispatch", "internode::combine",  "intranode::dispatch",
-                                         "intranode::combine",  "symm_mem::",          "oneccl_"};
+  if (name.starts_with("triton_")) return false;  // Inductor names kernels after all operators that they fuse
+  constexpr std::string_view kParts[] = {"cross_device_reduce",
+                                         "deep_ep::",
+                                         "internode::dispatch",
+                                         "internode::combine",
+                                         "intranode::dispatch",
+                                         "intranode::combine",
+                                         "symm_mem::",
+                                         "oneccl_",
+                                         "nvshmem"};
   const auto head = name.substr(0, 120);
-  return std::any_of(std::begin(kParts), std::end(kParts),
-                     [&](auto part) { return head.find(part) != std::string_view::npos; });
+  if (std::any_of(std::begin(kParts), std::end(kParts),
+                  [&](auto part) { return head.find(part) != std::string_view::npos; }))
+    return true;
+  // "multimem_all_reduce_kernel", "oneShotAllReduce", "allreduce_prototype_twoshot": by its own name, not by what it
+  // is a template of.
+  const auto own_name = head.substr(0, head.find_first_of("<("));
+  if (own_name.find("ll") == std::string_view::npos && own_name.find("catter") == std::string_view::npos)
+    return false;  // most kernels: this is asked of every event
+  const std::string own = plain_word(own_name);
+  constexpr std::string_view kWords[] = {"allreduce", "allgather", "reducescatter", "alltoall"};
+  return std::any_of(std::begin(kWords), std::end(kWords),
+                     [&](auto word) { return own.find(word) != std::string::npos; });
 }
 
 std::string_view collective_of(std::string_view name) {
@@ -74,6 +89,10 @@ bool is_backend_span(std::string_view name) {
   constexpr std::string_view kBackends[] = {"nccl:", "gloo:", "mpi:", "ucc:", "xccl:", "hccl:"};
   return std::any_of(std::begin(kBackends), std::end(kBackends),
                      [&](auto start) { return name.starts_with(start); });
+}
+
+bool is_host_backend_span(std::string_view name) {
+  return name.starts_with("gloo:") || name.starts_with("mpi:");
 }
 
 int bytes_of_type(std::string_view name) {

@@ -15,6 +15,8 @@ std::string_view collective_of(std::string_view name);
 
 // The span that the operator of a backend covers on the processor: "gloo:all_reduce", "nccl:broadcast".
 bool is_backend_span(std::string_view name);
+// The same of a backend whose work is the processor's also where tensors are on a GPU: the span is the collective.
+bool is_host_backend_span(std::string_view name);
 
 // Bytes of an element of PyTorch's type: "Float", "float", "c10::BFloat16"; 0 if unknown.
 int bytes_of_type(std::string_view name);

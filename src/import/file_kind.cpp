@@ -67,7 +67,13 @@ bool is_binary(std::string_view head) {
 }
 
 bool is_log(std::string_view head) {
-  return has_any(head, {"NCCL INFO", "NCCL WARN", "NCCL version", "NCCL TRACE"});
+  return has_any(head, {"NCCL INFO", "NCCL WARN", "NCCL version", "RCCL version", "NCCL TRACE"});
+}
+
+// What PyTorch prints of a run that died, where nobody asked NCCL to log.
+bool tells_of_a_death(std::string_view head) {
+  return has_any(head, {"WorkNCCL", "ProcessGroupNCCL", "ncclSystemError", "ncclInternalError",
+                        "ncclUnhandledCudaError"});
 }
 
 FileKind kind_of_text(std::string_view head) {
@@ -80,6 +86,7 @@ FileKind kind_of_text(std::string_view head) {
   if (has_any(head, {"LnkSta:", "LnkCap:", "ACSCtl:"})) return FileKind::lspci;
   if (looks_like_matrix(head)) return FileKind::topo_matrix;
   if (is_script(head)) return FileKind::script;
+  if (tells_of_a_death(head)) return FileKind::nccl_log;
   return is_environment(head) ? FileKind::environment : FileKind::unknown;
 }
 
@@ -95,7 +102,9 @@ FileKind kind_of(std::string_view head) {
   if (head.starts_with("GWFLIGHT")) return FileKind::flight_recorder;   // Gradwire's own
   if (head[0] == '\x0a' && is_binary(head)) return FileKind::perfetto;  // field 1 of a Trace, a packet
   if (text[0] == '{' || text[0] == '[')
-    if (const FileKind kind = kind_of_json(text); kind != FileKind::unknown || !is_log(text)) return kind;
+    if (const FileKind kind = kind_of_json(text);
+        kind != FileKind::unknown || !(is_log(text) || tells_of_a_death(text)))
+      return kind;
   if (is_environment(head) && head.find('\0') != std::string_view::npos) return FileKind::environment;
   if (is_binary(head) && !is_log(head)) return FileKind::binary;
   if (text.starts_with("<system") || (text[0] == '<' && has_text(text, "<system"))) return FileKind::nccl_xml;

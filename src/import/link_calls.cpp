@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "import/communication_names.h"
 #include "import/launches.h"
@@ -65,13 +66,17 @@ void adopt_nameless_kernels(Profile& profile) {
         (profile.name_of(activity) == "record_param_comms" || is_backend_span(profile.name_of(activity))))
       calls.push_back(&activity);
   if (calls.empty()) return;
+  std::unordered_set<std::int64_t> ids;
+  for (const Activity* call : calls)
+    if (call->external >= 0) ids.insert(call->external);
   std::stable_sort(calls.begin(), calls.end(), [](auto a, auto b) { return a->lane < b->lane; });
   const Launches launches(profile);
   for (Activity& activity : profile.activities) {
     if (activity.kind != ActivityKind::kernel) continue;
     const Activity* launch = launches.find(activity);
-    if (launch != nullptr && find_around(calls, launch->lane, launch->begin) != nullptr)
-      activity.kind = ActivityKind::communication;
+    const bool inside = launch != nullptr && find_around(calls, launch->lane, launch->begin) != nullptr;
+    const bool named = activity.external != activity.correlation && ids.contains(activity.external);
+    if (inside || (launch == nullptr && named)) activity.kind = ActivityKind::communication;
   }
 }
 

@@ -52,8 +52,8 @@ std::string without_numbers(std::string_view via) {
   std::string means;
   for (const auto part : split(via, '/')) {
     const auto digits = part.find_first_not_of("0123456789");
-    const bool card =
-        !part.empty() && (digits == std::string_view::npos || (digits > 0 && part[digits] == '('));
+    const bool card = !part.empty() && (digits == std::string_view::npos ||
+                                        (digits > 0 && (part[digits] == '(' || part[digits] == '[')));
     if (!card) means += (means.empty() ? "" : "/") + std::string(part);
   }
   return means;
@@ -67,24 +67,23 @@ Transport transport_of(std::string_view via) {
   return Transport::unknown;
 }
 
-// "0[6000] -> 1[b000]": the ranks on both sides.
+// "0[6000] -> 1[b000]", before 2.5 "0 -> 1": the ranks on both sides.
 std::optional<std::pair<int, int>> find_pair(std::string_view text) {
-  const auto arrow = text.find("] -> ");
+  const auto arrow = text.find(" -> ");
   if (arrow == std::string_view::npos) return std::nullopt;
-  const auto open = text.rfind('[', arrow);
-  if (open == std::string_view::npos) return std::nullopt;
-  const auto begin = text.find_last_not_of("0123456789", open == 0 ? 0 : open - 1);
-  const auto from =
-      find_integer<int>(text.substr(begin == std::string_view::npos ? 0 : begin + 1, open - begin - 1));
-  const auto right = text.substr(arrow + 5);
+  auto left = text.substr(0, arrow);
+  if (left.ends_with(']')) left = left.substr(0, left.rfind('['));
+  const auto from = find_integer<int>(left.substr(left.find_last_not_of("0123456789") + 1));
+  const auto right = text.substr(arrow + 4);
   const auto to = find_integer<int>(right.substr(0, right.find_first_not_of("0123456789")));
   if (!from || !to) return std::nullopt;
   return std::pair(*from, *to);
 }
 
 void read_connection(std::string_view message, int line, NcclLog& log) {
-  const auto via = find_after(message, " via ");
+  auto via = find_after(message, " via ");
   if (!via || message.find("->") == std::string_view::npos) return;
+  via = trim(via->substr(0, via->find(" comm 0x")));  // RCCL says which communicator
   const std::string means = without_numbers(shortened(*via));
   const auto same = std::find_if(log.transports.begin(), log.transports.end(),
                                  [&](const auto& one) { return one.via == means; });
@@ -166,7 +165,7 @@ void read_info(std::string_view message, std::string_view host, int line, NcclLo
   read_cards(message, log);
 }
 
-// "host:pid:tid [0] " before the message; anything may stand before that.
+// "host:pid:tid [0] " before the message; anything may stand before that, as "[1,0]<stdout>:" of mpirun.
 std::string_view host_before(std::string_view prefix) {
   prefix = trim(prefix);
   const auto bracket = prefix.rfind('[');
@@ -174,26 +173,42 @@ std::string_view host_before(std::string_view prefix) {
   prefix = trim(prefix.substr(0, bracket));
   const auto blank = prefix.find_last_of(" \t");
   if (blank != std::string_view::npos) prefix = prefix.substr(blank + 1);
-  const auto colon = prefix.find(':');
-  return colon == std::string_view::npos ? std::string_view{} : prefix.substr(0, colon);
+  const auto parts = split(prefix, ':');
+  return parts.size() < 2 ? std::string_view{} : parts[parts.size() < 3 ? 0 : parts.size() - 3];
 }
 
+// "init.cc:902 " of what stands before a warning.
+std::string_view source_before(std::string_view prefix) {
+  prefix = trim(prefix);
+  const auto blank = prefix.find_last_of(" \t/");
+  const auto word = blank == std::string_view::npos ? prefix : prefix.substr(blank + 1);
+  const bool source = word.find(".c") != std::string_view::npos || word.find(".h:") != std::string_view::npos;
+  return source ? word : std::string_view{};
+}
+
+// "NCCL version 2.26.2+cuda12.2", "RCCL version 2.20.5+hip6.2", "RCCL version : 2.22.3-HEAD:271856d".
 void read_version(std::string_view line, NcclLog& log) {
-  const auto version = find_after(line, "NCCL version ");
-  if (!version || !log.version.empty()) return;
-  const auto word = version->substr(0, version->find_first_not_of("0123456789."));
-  log.version = std::string(word.substr(0, 32));
+  auto version = find_after(line, "CCL version ");
+  if (!version) return;
+  log.rccl = log.rccl || line.find("RCCL version ") != std::string_view::npos;
+  if (version->starts_with(':')) version = trim(version->substr(1));
+  if (log.version.empty())
+    log.version = std::string(version->substr(0, version->find_first_not_of("0123456789.")).substr(0, 32));
 }
 
 // What programs around NCCL print when they die of it.
 void read_failure(std::string_view line, int number, NcclLog& log) {
-  constexpr std::array<std::string_view, 8> kSigns = {
-      "Duplicate GPU detected",  "system not yet initialized",
-      "No space left on device", "Watchdog caught collective operation timeout",
-      "ncclSystemError",         "ncclInternalError",
-      "ncclUnhandledCudaError",  "unhandled cuda error"};
-  if (std::any_of(kSigns.begin(), kSigns.end(),
-                  [&](auto sign) { return line.find(sign) != std::string_view::npos; }))
+  constexpr std::array<std::string_view, 10> kSigns = {
+      "Duplicate GPU detected", "system not yet initialized", "Watchdog caught collective operation timeout",
+      "ncclSystemError",        "ncclInternalError",          "ncclUnhandledCudaError",
+      "unhandled cuda error",   "unhandled system error",     "out of shared memory",
+      "ncclRemoteError"};
+  // A full disk says the same; what a loader's worker or NCCL shares has these names.
+  const bool full =
+      line.find("No space left on device") != std::string_view::npos &&
+      (line.find("shm") != std::string_view::npos || line.find("/torch_") != std::string_view::npos);
+  if (full || std::any_of(kSigns.begin(), kSigns.end(),
+                          [&](auto sign) { return line.find(sign) != std::string_view::npos; }))
     say_in(log.failures, trim(line), number);
 }
 
@@ -209,7 +224,10 @@ void read_log_line(std::string_view line, int number, NcclLog& log) {
   if (info != std::string_view::npos)
     read_info(trim(line.substr(info + kInfo.size())), host, number, log);
   else
-    say_in(log.warnings, trim(line.substr(warn + kWarn.size())), number);
+    say_in(log.warnings,
+           trim(fmt::format("{} {}", source_before(line.substr(0, warn)),
+                            trim(line.substr(warn + kWarn.size())))),
+           number);
 }
 
 }  // namespace

@@ -49,19 +49,20 @@ struct LoggedRank {
 struct NcclLog {
   std::string file;
   std::string version;  // "2.26.2"; empty: not said
+  bool rccl = false;    // AMD's: it prints the same lines
   int lines = 0, nccl_lines = 0;
   std::optional<int> ranks, nodes, gpus_per_node;  // of the largest communicator
   std::vector<LoggedTransport> transports;
-  std::map<std::string, SaidInLog> variables;      // NCCL_P2P_LEVEL: what it was set to
-  std::vector<SaidInLog> warnings;                 // NCCL WARN, without prefix
-  std::vector<SaidInLog> failures;                 // lines of others that say why a run died
-  std::optional<SaidInLog> blocked_p2p;            // "P2P is disabled between connected GPUs ..."
-  std::optional<int> p2p_chunk;                    // "P2P Chunksize set to ..."
-  std::set<std::string> path_types;                // of NCCL's graphs: "NVL/PIX"
-  std::optional<bool> nvls;                        // multicast: NVLink SHARP
-  SaidInLog network;                               // "Socket", "IB", "AWS Libfabric"
-  std::set<std::string> cards;                     // "mlx5_0", "hfi1_2"
-  std::vector<LoggedRank> places;                  // ranks whose place is known, first said first
+  std::map<std::string, SaidInLog> variables;  // NCCL_P2P_LEVEL: what it was set to
+  std::vector<SaidInLog> warnings;       // NCCL WARN, after the source that warns: "init.cc:902 Duplicate.."
+  std::vector<SaidInLog> failures;       // lines of others that say why a run died
+  std::optional<SaidInLog> blocked_p2p;  // "P2P is disabled between connected GPUs ..."
+  std::optional<int> p2p_chunk;          // "P2P Chunksize set to ..."
+  std::set<std::string> path_types;      // of NCCL's graphs: "NVL/PIX"
+  std::optional<bool> nvls;              // multicast: NVLink SHARP
+  SaidInLog network;                     // "Socket", "IB", "AWS Libfabric"
+  std::set<std::string> cards;           // "mlx5_0", "hfi1_2"
+  std::vector<LoggedRank> places;        // ranks whose place is known, first said first
   std::vector<std::pair<int, int>> network_pairs;  // ranks connected by the network
   std::set<std::string> hosts;
   bool cut_lines = false;  // some line was too long and was read in part

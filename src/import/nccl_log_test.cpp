@@ -60,6 +60,42 @@ TEST(NcclLog, tells_places_variables_and_what_it_warned_of) {
   EXPECT_EQ(log.places[0].bus, "6000");
 }
 
+TEST(NcclLog, tells_ranks_of_the_oldest_and_hosts_behind_a_launchers_prefix) {
+  const NcclLog log = log_of(
+      "n0:1:2 [0] NCCL INFO Ring 00 : 3 -> 4 [send] via NET/Socket/0\n"
+      "[1,0]<stdout>:box:10:11 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1000 - Init COMPLETE\n"
+      "[2] n2:22:23 [0] NCCL INFO comm 0x2 rank 1 nranks 2 cudaDev 0 busId 2000 - Init COMPLETE\n");
+  EXPECT_EQ(log.network_pairs, (std::vector{std::pair(3, 4)}));
+  ASSERT_EQ(log.places.size(), 2u);
+  EXPECT_EQ(log.places[0].host, "box");
+  EXPECT_EQ(log.places[1].host, "n2");
+}
+
+TEST(NcclLog, takes_rccls_lines_for_the_same_means_whichever_communicator_they_name) {
+  const NcclLog log = log_of(
+      "RCCL version : 2.22.3-HEAD:271856d\n"
+      "g0:1:2 [0] NCCL INFO Channel 00/0 : 0[c1000] -> 2[c9000] via P2P/IPC comm 0x10a5 nRanks 08\n"
+      "g0:1:3 [1] NCCL INFO Channel 00/0 : 1[c6000] -> 3[ce000] via P2P/IPC comm 0x9e4d nRanks 08\n"
+      "g0:1:3 [1] NCCL INFO Channel 02/0 : 1[c6000] -> 4[c1000] [send] via NET/Socket/1 comm 0x9e4d nRanks "
+      "08\n");
+  EXPECT_TRUE(log.rccl);
+  EXPECT_EQ(log.version, "2.22.3");
+  ASSERT_EQ(log.transports.size(), 2u);
+  EXPECT_EQ(log.transports[0].via, "P2P/IPC");
+  EXPECT_EQ(log.transports[0].times, 2);
+  EXPECT_EQ(log.transports[1].via, "NET/Socket");
+}
+
+TEST(NcclLog, keeps_the_source_that_warns_and_leaves_full_disks_alone) {
+  const NcclLog log = log_of(
+      "[2025-05-10 23:09:41] n:1:2 [2] transport/nvls.cc:254 NCCL WARN Cuda failure 1 'invalid argument'\n"
+      "OSError: [Errno 28] No space left on device: '/data/model.pt'\n"
+      "RuntimeError: unable to write to file </torch_77>: No space left on device\n");
+  EXPECT_EQ(log.warnings.at(0).text, "nvls.cc:254 Cuda failure 1 'invalid argument'");
+  ASSERT_EQ(log.failures.size(), 1u);
+  EXPECT_EQ(log.failures[0].line, 3);
+}
+
 TEST(NcclLog, survives_garbage_and_refuses_another_programs_log) {
   EXPECT_THROW(log_of("hello\nworld\n"), ConfigError);
   EXPECT_THROW(log_of(""), ConfigError);

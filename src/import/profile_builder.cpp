@@ -24,7 +24,7 @@ bool is_any_of(std::string_view category, std::initializer_list<std::string_view
 bool encloses(std::string_view name) {
   return name.starts_with("ProfilerStep") || name.starts_with("Optimizer.") ||
          name.starts_with("enumerate(DataLoader)") || name.starts_with("DistributedDataParallel.forward") ||
-         name.starts_with("## ") || is_backend_span(name);
+         name.starts_with("## ") || name.starts_with("[pl]") || is_backend_span(name);
 }
 
 bool is_copy_name(std::string_view name) {
@@ -65,8 +65,9 @@ std::optional<ActivityKind> activity_kind(const ProfileEvent& event) {
   if (is_any_of(category, {"gpu_memcpy", "gpu_memset", "memcpy", "memset"})) return ActivityKind::copy;
   if (is_any_of(category, {"cpu_op", "operator", "function"})) return host_kind(event.name);
   if (is_any_of(category, {"user_annotation"})) return ActivityKind::annotation;
-  if (is_any_of(category, {"cuda_runtime", "cuda_driver", "runtime", "hip_runtime", "hip_driver", "driver",
-                           "xpu_runtime", "xpu_driver"}))
+  if (is_any_of(category,
+                {"cuda_runtime", "cuda_driver", "runtime", "hip_runtime", "hip_driver", "driver",
+                 "xpu_runtime", "xpu_driver", "mtia_runtime", "privateuse1_runtime", "privateuse1_driver"}))
     return ActivityKind::runtime;
   if (is_any_of(category, {"concurrent_kernel", "gpu_op", "async"}))
     return is_copy_name(event.name) ? ActivityKind::copy : gpu_kind(event.name);
@@ -104,6 +105,23 @@ std::int32_t ProfileBuilder::add_call(const ProfileEvent& event) {
   return static_cast<std::int32_t>(profile_.calls.size() - 1);
 }
 
+// The group of all ranks is the first that PyTorch makes: "0", or without a name in old traces.
+void ProfileBuilder::take_group(const ProfileEvent& event) {
+  if (!event.group.empty() && event.group != "0") return;
+  const auto size = static_cast<int>(std::clamp<std::int64_t>(event.group_size, 0, 1 << 24));
+  if (size > largest_group_) rank_in_it_.reset();
+  largest_group_ = std::max(largest_group_, size);
+  if (size == largest_group_ && event.group_rank >= 0 && event.group_rank < size)
+    rank_in_it_ = static_cast<int>(event.group_rank);
+}
+
+// Where the trace does not say it at its top.
+void ProfileBuilder::say_who_it_was() {
+  if (largest_group_ < 2 || profile_.rank.value_or(0) >= largest_group_) return;
+  if (!profile_.world) profile_.world = largest_group_;
+  if (!profile_.rank && profile_.world == largest_group_) profile_.rank = rank_in_it_;
+}
+
 void ProfileBuilder::add(const ProfileEvent& event) {
   if (event.phase != "X" || !event.begin) return;
   const auto kind = activity_kind(event);
@@ -117,11 +135,15 @@ void ProfileBuilder::add(const ProfileEvent& event) {
   activity.name = name_index(event.name);
   const bool gpu = on_gpu(*kind) && event.stream >= 0;
   activity.lane = gpu ? lane_index(event.device, event.stream) : lane_index(event.process, event.thread);
-  if (tells_of_a_call(event)) activity.call = add_call(event);
+  if (tells_of_a_call(event)) {
+    activity.call = add_call(event);
+    take_group(event);
+  }
   profile_.activities.push_back(activity);
 }
 
 Profile ProfileBuilder::finish() {
+  say_who_it_was();
   auto& activities = profile_.activities;
   constexpr Nanoseconds kMostBase = INT64_MAX / 2;
   if (base_ > 0 && base_ < kMostBase)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -30,9 +31,13 @@ class ProfileBuilder {
   std::uint32_t name_index(std::string_view name);
   std::int32_t lane_index(std::int64_t process, std::int64_t thread);
   std::int32_t add_call(const ProfileEvent&);
+  void take_group(const ProfileEvent&);
+  void say_who_it_was();
 
   Profile profile_;
   Nanoseconds base_ = 0;
+  int largest_group_ = 0;
+  std::optional<int> rank_in_it_;
   std::unordered_map<std::string, std::uint32_t, NameHash, std::equal_to<>> names_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::int32_t> lanes_;
 };

@@ -60,7 +60,8 @@ std::string with_quotes_escaped(std::string_view text) {
       if (inside && !ends) fixed += '\\';
       inside = !inside || !ends;
     }
-    fixed += text[i];
+    const auto byte = static_cast<unsigned char>(text[i]);
+    fixed += byte < 32 ? ' ' : byte < 127 ? text[i] : '?';
   }
   return fixed;
 }

@@ -24,7 +24,7 @@ struct ProfileEvent {
 
   // Of collectives.
   std::string_view collective, type, group, group_ranks;
-  std::int64_t in_elements = 0, out_elements = 0, group_size = 0, sequence = -1;
+  std::int64_t in_elements = 0, out_elements = 0, group_size = 0, group_rank = -1, sequence = -1;
   // Of operators recorded with shapes: elements of the first input, and its type.
   std::int64_t input_elements = 0;
   std::string_view input_type;
@@ -48,7 +48,7 @@ std::unique_ptr<EventParser> make_event_parser();
 extern "C" EventParser* gradwire_make_event_parser();
 
 // The text with quotes inside of strings escaped: a quote ends a string only before , : } or ]. What traces
-// before PyTorch 2.14 need where names have quotes.
+// before PyTorch 2.14 need where names have quotes. Bytes that no JSON may have become blanks and question marks.
 std::string with_quotes_escaped(std::string_view text);
 
 }  // namespace gradwire

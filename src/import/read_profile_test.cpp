@@ -119,6 +119,31 @@ TEST(ReadProfile, mends_raw_quotes_in_names_and_leaves_out_what_is_no_json) {
   EXPECT_EQ(profile.notes.size(), 1u);
 }
 
+TEST(ReadProfile, mends_bytes_that_no_json_may_have) {
+  const Profile profile = profile_of(
+      "{\"traceEvents\": [\n"
+      "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"odd \xff\x01 name\", \"ts\": 1, \"dur\": 2, \"pid\": "
+      "0, \"tid\": 7}\n"
+      "]}");
+  ASSERT_EQ(profile.activities.size(), 1u);
+  EXPECT_EQ(profile.broken, 0u);
+  EXPECT_EQ(profile.names.at(0), "odd ?  name");
+}
+
+TEST(ReadProfile, takes_rank_and_world_from_the_collectives_where_the_top_does_not_say) {
+  constexpr std::string_view kCall =
+      R"({{"traceEvents": [{{"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 9, "tid": 9, "ts": 1, "dur": 2,
+      "args": {{"Collective name": "allreduce", "In msg nelems": 8, "dtype": "Float", "Group size": 8, "Rank": 3,
+      "Process Group Name": "{}"}}}}]}})";
+  const Profile all = profile_of(fmt::format(fmt::runtime(kCall), "0"));
+  EXPECT_EQ(all.rank, 3);
+  EXPECT_EQ(all.world, 8);
+  EXPECT_EQ(profile_of(fmt::format(fmt::runtime(kCall), "0"), "rank5.json").rank,
+            5);                                                            // the file's name says it
+  const Profile some = profile_of(fmt::format(fmt::runtime(kCall), "4"));  // a group among others
+  EXPECT_FALSE(some.rank || some.world);
+}
+
 TEST(ReadProfile, gives_what_a_trace_cut_anywhere_still_says) {
   for (std::size_t size = 0; size < kNew.size(); size += 3) {
     const auto cut = kNew.substr(0, size);
@@ -155,7 +180,11 @@ TEST(Nanoseconds, are_read_from_decimals_without_rounding) {
 TEST(CommunicationNames, tell_collectives_of_any_library) {
   EXPECT_TRUE(is_communication_kernel("ncclSymkDevKernel_AllGather_LL(ncclSymkDevWorkArgs4K)"));
   EXPECT_TRUE(is_communication_kernel("void vllm::cross_device_reduce_1stage<float, 2>(RankData*)"));
+  EXPECT_TRUE(is_communication_kernel("void quickreduce::allreduce_prototype_twoshot<T>(half*)"));
+  EXPECT_TRUE(is_communication_kernel("multimem_all_reduce_kernel<float>"));
   EXPECT_FALSE(is_communication_kernel("void at::native::reduce_kernel<512, 1>()"));
+  EXPECT_FALSE(is_communication_kernel("void gemm<tag::AllReduce>(int)"));
+  EXPECT_FALSE(is_communication_kernel("triton_poi_fused_add_all_gather_3"));
   EXPECT_EQ(collective_of("ncclKernel_ReduceScatter_RING_LL_Sum_half(ncclWorkElem)"), "reduce_scatter");
   EXPECT_EQ(collective_of("_allgather_base"), "all_gather");
   EXPECT_EQ(collective_of("ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)"), "");
@@ -168,6 +197,8 @@ TEST(FileKind, is_told_by_content) {
   EXPECT_EQ(kind_of("host:1:2 [0] NCCL INFO Bootstrap : Using eth0"), FileKind::nccl_log);
   EXPECT_EQ(kind_of("\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV4\t0-7\nGPU1\tNV4\t X \t0-7\n"),
             FileKind::topo_matrix);
+  EXPECT_EQ(kind_of("[rank0]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7)"),
+            FileKind::nccl_log);
   EXPECT_EQ(kind_of("<system version=\"1\">"), FileKind::nccl_xml);
   EXPECT_EQ(kind_of("RANK=0\nWORLD_SIZE=2\nNCCL_DEBUG=INFO\n"), FileKind::environment);
   EXPECT_EQ(kind_of("import torch\nmodel = torch.nn.Linear(1, 1)\n"), FileKind::script);

@@ -110,6 +110,8 @@ void read_collective(std::string_view key, Value& value, ProfileEvent& event) {
     event.out_elements = integer_of(value, 0);
   else if (key == "Group size")
     event.group_size = integer_of(value, 0);
+  else if (key == "Rank")
+    event.group_rank = integer_of(value, -1);
   else if (key == "dtype")
     event.type = text_of(value);
   else if (key == "Process Group Name" || key == "Process Group ID")
