@@ -13,7 +13,7 @@
 #include "cli/progress.h"
 #include "net/rendezvous/rendezvous.h"
 #include "report/page/page_file.h"
-#include "report/page/timelines.h"
+#include "report/page/train_page.h"
 #include "report/render.h"
 #include "report/train.h"
 #include "train/job/agreement.h"
@@ -79,24 +79,6 @@ class Display {
   ProgressBar bar_;
 };
 
-// What was printed, and the steps of all ranks.
-void write_run_page(const TrainOptions& options, const TrainResult& result, const Timeline& timeline) {
-  PageData page;
-  page.verb = "train";
-  page.command = options.command;
-  page.title = fmt::format("{} on {} ranks", options.model, result.ranks);
-  page.report = run_report(options, result);
-  Report trained = train_report(options, result);
-  page.report.data = trained.data;
-  page.report.add(Gap{});
-  page.report.append(std::move(trained));
-  auto fitted = drawn_timeline(timeline, "measured", Origin::measured);
-  page.timelines.push_back(std::move(fitted.timeline));
-  if (!fitted.note.empty()) page.report.add(Sentence{fitted.note});
-  write_page(options.html, page);
-  fmt::print(stderr, "wrote {}: open it in a browser\n", printable(options.html));
-}
-
 // Rank 0 alone has written checkpoints for sure, so its disk counts.
 Beginning agree_on_beginning(const World& world, const TrainOptions& options) {
   const int restarts = restarts_so_far();
@@ -133,8 +115,10 @@ int train(const World& world, TrainOptions options) {
   if (world.rank == 0 && !options.trace.empty() && !result.losses.empty())
     write_timeline(options.trace, trainer.timeline());
   display.end(result);
-  if (world.rank == 0 && !options.html.empty() && !result.losses.empty())
-    write_run_page(options, result, trainer.timeline());
+  if (world.rank == 0 && !options.html.empty() && !result.losses.empty()) {
+    write_page(options.html, train_page(options, result, trainer.timeline()));
+    fmt::print(stderr, "wrote {}: open it in a browser\n", printable(options.html));
+  }
   leave(world);
   return result.interrupted_by == 0 ? 0 : 128 + result.interrupted_by;
 }

@@ -1,13 +1,11 @@
 // The page in a browser, as people open it: from a file.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { after, before, describe, test } from 'node:test';
-import { launch, open } from './browser.mjs';
+import { launch, open, pagesOnPaper, violations } from './browser.mjs';
 import { fill, samples } from './samples/make.mjs';
 
 const here = (path) => new URL(path, import.meta.url).pathname;
-const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const template = readFileSync(here('../dist/page.html'), 'utf8');
 const small = { analyze: { ranks: 8, steps: 6, kernels: 100 } };
 let browser;
@@ -23,14 +21,6 @@ async function opened(name, options = {}) {
   if ((await result.page.locator('.timeline').count()) > 0)
     await result.page.waitForFunction(() => performance.getEntriesByName('gradwire-timeline').length > 0);
   return result;
-}
-
-// What axe calls serious or critical. It is run in the page by the debugger, which the page's policy does not bind.
-async function violations(page) {
-  await page.evaluate(axeSource);
-  const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
-  return found.violations.filter((one) => ['serious', 'critical'].includes(one.impact))
-    .map((one) => `${one.id}: ${one.nodes.map((node) => `${node.html} ${node.failureSummary}`).slice(0, 3).join(' | ')}`);
 }
 
 before(async () => {
@@ -61,8 +51,7 @@ describe('every page', () => {
   test('prints on two pages of A4', async () => {
     for (const name of ['compare', 'train', 'analyze', 'doctor', 'bench', 'topo']) {
       const { page, close } = await opened(name);
-      const pdf = (await page.pdf({ preferCSSPageSize: true, printBackground: true })).toString('latin1');
-      assert.ok(pdf.match(/\/Type\s*\/Page\b/g).length <= 2, name);
+      assert.ok((await pagesOnPaper(page)) <= 2, name);
       await close();
     }
   });

@@ -1,6 +1,7 @@
 // What needs no browser: questions in addresses, names of machines, time and bins.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { build } from 'esbuild';
 
 async function load(source) {
@@ -13,6 +14,7 @@ const { toFragment, fromFragment } = await load('whatif/fragment.ts');
 const { takeApart, putTogether, baseParts, baseName } = await load('whatif/machine_name.ts');
 const { within, zoomed, panned } = await load('timeline/view.ts');
 const { levelsOf } = await load('timeline/bins.ts');
+const { unstored } = await load('timeline/decode.ts');
 const { spanAt, tracksOf } = await load('timeline/track.ts');
 const { factsOf } = await load('timeline/describe.ts');
 const { layOut } = await load('topology/layout.ts');
@@ -66,6 +68,15 @@ test('bins of every level hold the same time, and the kind that fills most of ea
     assert.ok(Math.abs(time - busy) / busy < 0.02, `${width}: ${time} of ${busy}`);
     if (width >= 16384) assert.ok(kind.slice(0, 16).every((one) => one === 1)); // 1000 of 1400 ns
   }
+});
+
+test('deflate that only stores is read as zlib reads it, and any other is left to the browser', () => {
+  const bytes = Buffer.from(Array.from({ length: 200_000 }, (_, at) => (at * 7) % 251));
+  const stored = deflateRawSync(bytes, { level: 0 });
+  assert.deepEqual(Buffer.from(unstored(new Uint8Array(stored))), inflateRawSync(stored));
+  assert.equal(unstored(new Uint8Array(deflateRawSync(bytes))), null);
+  assert.equal(unstored(new Uint8Array(stored.subarray(0, 1000))), null);
+  assert.equal(unstored(new Uint8Array(0)), null);
 });
 
 test('the innermost span is found, the nearest where there is none, and nothing far from any', () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { launch, open } from './browser.mjs';
+import { launch, open, pagesOnPaper, violations } from './browser.mjs';
 
 const here = (path) => new URL(path, import.meta.url).pathname;
 const template = readFileSync(here('../dist/page.html'), 'utf8');
@@ -35,7 +35,7 @@ test('every knob changes what is shown, and every change is in the address', { s
   const machine = (at) => panel.locator('.machine-field').nth(at);
   const changes = [
     ['batch', () => training('Batch a GPU').fill('16'), /batch=16/],
-    ['batch doubled', () => panel.getByRole('button', { name: 'Double Batch a GPU' }).click(), /batch=32/],
+    ['batch doubled', () => panel.getByRole('button', { name: 'Batch a GPU ×2' }).click(), /batch=32/],
     ['accumulation', () => training('Accumulation').fill('4'), /accumulate=4/],
     ['precision', () => training('Precision').selectOption('bf16'), /precision=bf16/],
     ['bucket', () => training('Bucket, MB').fill('5'), /bucket_mb=5/],
@@ -57,7 +57,7 @@ test('every knob changes what is shown, and every change is in the address', { s
     assert.equal(await page.locator('.panel .failure').isVisible(), false, `${name}: ${await page.locator('.panel .failure').innerText().catch(() => '')}`);
     const now = await stepsOf(page);
     assert.notEqual(now, last, name);
-    assert.match(decodeURIComponent(await page.evaluate(() => location.hash)), address, name);
+    await page.waitForFunction((wanted) => new RegExp(wanted).test(decodeURIComponent(location.hash)), address.source);
     last = now;
   }
   assert.deepEqual(problems, []);
@@ -69,6 +69,7 @@ test('a model by size and family, as somebody asks: is a bridge worth it for 350
   await page.getByLabel('Model', { exact: true }).selectOption({ label: 'By size and family …' });
   await page.getByLabel('Million parameters').fill('350');
   assert.match(await answerOf(page), /transformer-350M/);
+  await page.waitForFunction(() => location.hash.includes('350'));
   const link = await page.evaluate(() => location.href);
   const there = await open(browser, link.replace(/^file:\/\//, ''));
   await there.page.waitForSelector('.panel');
@@ -122,6 +123,18 @@ test('the command is copied, and so is the link', { skip }, async () => {
   assert.equal(await clipboard('Copy command'), 'gradwire compare gpt2 --on 2x-rtx3090-nvlink --on 2x-rtx3090-pcie');
   assert.match(await clipboard('Copy link'), /#model=gpt2&on=2x-rtx3090-nvlink&on=2x-rtx3090-pcie$/);
   await close();
+});
+
+test('axe finds nothing serious in the panel, it prints on two pages, and a telephone is wide enough', { skip }, async () => {
+  for (const options of [{ dark: true }, { width: 390 }]) {
+    const { page, problems, close } = await opened(question, options);
+    await page.waitForSelector('.curves-section .plot');
+    assert.deepEqual(await violations(page), []);
+    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= (options.width ?? 1280));
+    if (!options.width) assert.ok((await pagesOnPaper(page)) <= 2);
+    assert.deepEqual(problems, []);
+    await close();
+  }
 });
 
 test('curves over batch and over link rate follow the answer', { skip }, async () => {

@@ -8,6 +8,7 @@
 
 #include "report/page/columns.h"
 #include "report/page/timelines.h"
+#include "report/page/train_page.h"
 
 namespace gradwire {
 namespace {
@@ -97,6 +98,23 @@ TEST(Page, a_timeline_that_is_too_long_keeps_whole_steps_and_says_so) {
   EXPECT_EQ(fitted.timeline.spans.size(), 4u);
   EXPECT_THAT(fitted.note, HasSubstr("the first 4 of 8 spans"));
   EXPECT_EQ(drawn_timeline(two_steps(), "run", Origin::measured).note, "");
+}
+
+TEST(Page, a_training_run_shows_what_was_printed_and_its_steps) {
+  TrainOptions options;
+  options.model = "mlp";
+  options.command = "gradwire train mlp -n 2";
+  TrainResult result;
+  result.ranks = 2;
+  result.losses = {2, 1};
+  result.step.forward = 0.25;
+  const auto page = page_json(train_page(options, result, two_steps()));
+  EXPECT_EQ(page["verb"], "train");
+  EXPECT_EQ(page["command"], "gradwire train mlp -n 2");
+  EXPECT_EQ(page["title"], "mlp on 2 ranks");
+  EXPECT_EQ(page["data"]["loss_last"], 1);
+  EXPECT_EQ(page["timelines"][0]["origin"], "measured");
+  EXPECT_EQ(page["timelines"][0]["count"], 8);
 }
 
 TEST(Page, every_kind_of_block_has_its_fields) {

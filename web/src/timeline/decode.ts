@@ -23,9 +23,31 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return result;
 }
 
+// Deflate that only stores, as the predictor writes it: blocks of a byte, a length, its complement and the bytes. Null for
+// any other. Faster than a stream, and without waiting.
+export function unstored(packed: Uint8Array<ArrayBuffer>): ArrayBuffer | null {
+  const parts: Uint8Array[] = [];
+  for (let at = 0; ;) {
+    if (at + 5 > packed.length || (packed[at]! & 6) !== 0) return null;
+    const length = packed[at + 1]! | (packed[at + 2]! << 8), check = packed[at + 3]! | (packed[at + 4]! << 8);
+    if ((length ^ check) !== 0xffff || at + 5 + length > packed.length) return null;
+    parts.push(packed.subarray(at + 5, at + 5 + length));
+    if ((packed[at]! & 1) === 1) break;
+    at += 5 + length;
+  }
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let filled = 0;
+  for (const part of parts) {
+    whole.set(part, filled);
+    filled += part.length;
+  }
+  return whole.buffer;
+}
+
 export async function inflate(packed: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
-  return new Response(stream).arrayBuffer();
+  const stored = unstored(packed);
+  if (stored) return stored;
+  return new Response(new Response(packed).body!.pipeThrough(new DecompressionStream('deflate-raw'))).arrayBuffer();
 }
 
 function summed<Column extends Int32Array | Float64Array>(differences: Column): Column {

@@ -46,7 +46,7 @@ export function amountField(amount: Amount): HTMLElement {
     amount.changed(Number(input.value));
   };
   const buttons = amount.doubling === undefined ? [] : [
-    button('½', scale(0.5), { class: 'small', 'aria-label': `Halve ${amount.label}` }),
-    button('×2', scale(2), { class: 'small', 'aria-label': `Double ${amount.label}` })];
+    button('½', scale(0.5), { class: 'small', 'aria-label': `${amount.label} ½` }),
+    button('×2', scale(2), { class: 'small', 'aria-label': `${amount.label} ×2` })];
   return labelled(amount.label, input, ...buttons);
 }

@@ -28,6 +28,7 @@ export class Panel {
   private readonly presets = freshId('presets');
   private readonly sweeps: Sweeps;
   private command = '';
+  private writing = 0;
 
   constructor(private readonly shell: Shell, private readonly predictor: Predictor, private question: Question) {
     this.sweeps = new Sweeps(shell, predictor);
@@ -73,8 +74,10 @@ export class Panel {
     this.question = { ...this.question, ...part };
     for (const name of ['batch', 'accumulate', 'precision', 'bucket_mb', 'compress', 'step_ms'] as const)
       if (this.question[name] === undefined) delete this.question[name];
-    history.replaceState(null, '', toFragment(this.question));
     this.answer();
+    // The browser takes its time over an address: the answer does not wait for it.
+    clearTimeout(this.writing);
+    this.writing = window.setTimeout(() => history.replaceState(null, '', toFragment(this.question)), 60);
   }
 
   private build(): void {
