@@ -24,7 +24,7 @@ export async function pagesOnPaper(page) {
   return pdf.toString('latin1').match(/\/Type\s*\/Page\b/g).length;
 }
 
-export async function open(browser, file, { width = 1280, height = 900, dark = false, hash = '', context: options = {} } = {}) {
+export async function open(browser, file, { width = 1280, height = 900, dark = false, hash = '', context: options = {}, prepare = async () => {} } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light', ...options });
   context.setDefaultTimeout(15_000);
   const page = await context.newPage();
@@ -32,6 +32,7 @@ export async function open(browser, file, { width = 1280, height = 900, dark = f
   page.on('console', (message) => ['error', 'warning'].includes(message.type()) && problems.push(message.text()));
   page.on('pageerror', (error) => problems.push(String(error)));
   page.on('request', (request) => /^(file|data|blob|about):/.test(request.url()) || problems.push(`asked for ${request.url()}`));
+  await prepare(page);
   await page.goto(`file://${file}${hash}`);
   await page.waitForSelector('.section, .failure');
   return { page, problems, close: () => context.close() };
