@@ -125,8 +125,8 @@ std::string scope_of(const TrainingCase& one) {
 // Beside its wires, what one run differs from another by, and what the step model leaves open: found so that
 // eight of ten lie inside. A ratio of two runs of one machine cancels most of that.
 double own_spread(const TrainingCase& one) {
-  if (one.distribution == Distribution::tf_replicated) return one.wires.through_host ? 0.12 : 0.04;
-  return one.family == Family::other ? 0.07 : one.family == Family::transformer ? 0.055 : 0.035;
+  if (one.distribution == Distribution::tf_replicated) return one.wires.through_host ? 0.10 : 0.035;
+  return one.family == Family::other ? 0.10 : one.family == Family::transformer ? 0.065 : 0.035;
 }
 constexpr double kSpreadOfRatio = 0.03;
 
