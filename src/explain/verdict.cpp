@@ -69,20 +69,20 @@ VerdictFigure share_figure(const char* what, Seconds part, Seconds step) {
 }
 VerdictFigure time_figure(const char* what, Seconds time) { return {what, time * 1e3, "ms"}; }
 
-// `losses.waiting` is what each of the others waits; the one they wait for does not.
-BottleneckVerdict blame_straggler(const std::vector<RankSummary>& ranks, const Losses& losses) {
+// `waited` is what each of the others waits.
+BottleneckVerdict blame_straggler(const std::vector<RankSummary>& ranks, const Losses& losses,
+                                  Seconds waited) {
   const RankSummary& last = usually_last(ranks);
   BottleneckVerdict verdict;
   verdict.bottleneck = Bottleneck::straggler;
-  verdict.figures = {time_figure("others wait for it, of a step", losses.waiting),
-                     time_figure("step", losses.step),
-                     share_figure("of the step", losses.waiting, losses.step)};
+  verdict.figures = {time_figure("others wait for it, of a step", waited), time_figure("step", losses.step),
+                     share_figure("of the step", waited, losses.step)};
   if (last.last_share < kMostlyLast) {
     verdict.reason = fmt::format(
         "ranks wait {:.1f} ms of a {:.1f} ms step for whichever comes last, and that changes from call to "
         "call: the work is not "
         "spread evenly",
-        losses.waiting * 1e3, losses.step * 1e3);
+        waited * 1e3, losses.step * 1e3);
     return verdict;
   }
   verdict.rank = last.rank;
@@ -90,8 +90,8 @@ BottleneckVerdict blame_straggler(const std::vector<RankSummary>& ranks, const L
   verdict.reason = fmt::format(
       "rank {} comes last to {:.0f} % of the collectives and the others wait {:.1f} ms of a {:.1f} ms step "
       "for it",
-      last.rank, last.last_share * 100, losses.waiting * 1e3, losses.step * 1e3);
-  if (slower.more > 0.2 * losses.waiting)
+      last.rank, last.last_share * 100, waited * 1e3, losses.step * 1e3);
+  if (slower.more > 0.2 * waited)
     verdict.reason += fmt::format("; it {} {:.1f} ms longer than they do", slower.words, slower.more * 1e3);
   return verdict;
 }
@@ -218,11 +218,8 @@ BottleneckVerdict judge_ranks(const std::vector<RankSummary>& ranks, Reach reach
   const Losses shared = shared_losses(ranks);
   const Seconds largest =
       std::max({shared.input, shared.quiet, shared.idle, shared.communication, shared.copies_in});
-  if (shared.waiting > largest && shared.waiting >= kStragglerMatters * losses.step) {
-    Losses by_one = losses;
-    by_one.waiting = shared.waiting;
-    return blame_straggler(ranks, by_one);
-  }
+  if (shared.waiting > largest && shared.waiting >= kStragglerMatters * losses.step)
+    return blame_straggler(ranks, losses, shared.waiting);
   if (largest < kLossMatters * losses.step && largest < losses.computing) return blame_nothing(losses);
   if (largest == shared.communication) return blame_communication(losses, hidden, reach);
   if (largest == shared.input || largest == shared.quiet) return blame_input(losses, largest == shared.input);
