@@ -2,12 +2,13 @@
 #pragma once
 
 #include "report/report.h"
+#include "report/topo/endpoints.h"
 #include "topo/machine.h"
 
 namespace gradwire {
 
 Report machine_report(const Machine&);
-nlohmann::json machine_json(const Machine&);
+nlohmann::json machine_json(const Machine&, const Endpoints&, const std::vector<std::vector<Pair>>&);
 nlohmann::json rate_json(const Rate&);
 
 }  // namespace gradwire
