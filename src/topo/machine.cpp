@@ -72,35 +72,49 @@ Machine with_gpus(Machine machine, int gpus) {
   return machine;
 }
 
-std::vector<LinkId> staged_route(const Topology& topology, DeviceId from, DeviceId to) {
-  const std::vector<DeviceId> memories = topology.nearest(to, DeviceKind::memory);
-  if (memories.empty())
-    throw ConfigError(fmt::format("{} reaches no host memory", device_name(topology, to)));
-  std::vector<LinkId> route = topology.route(from, memories.front());
-  const std::vector<LinkId> down = topology.route(memories.front(), to);
-  route.insert(route.end(), down.begin(), down.end());
-  return route;
-}
-
 namespace {
 
 void append(std::vector<LinkId>& route, const std::vector<LinkId>& more) {
   route.insert(route.end(), more.begin(), more.end());
 }
 
+// Ways: a Topology, or the Routes of one.
+template <typename Ways>
+std::vector<LinkId> route_by(Ways& ways, const Topology& topology, DeviceId from, DeviceId to) {
+  auto found = ways.find_route(from, to);
+  return found ? *std::move(found) : topology.route(from, to);  // which says that there is none
+}
+
+template <typename Ways>
+DeviceId memory_next_to(Ways& ways, const Topology& topology, DeviceId device) {
+  const auto& memories = ways.nearest(device, DeviceKind::memory);
+  if (memories.empty())
+    throw ConfigError(fmt::format("{} reaches no host memory", device_name(topology, device)));
+  return memories.front();
+}
+
+template <typename Ways>
+std::vector<LinkId> staged_by(Ways& ways, const Topology& topology, DeviceId from, DeviceId to) {
+  const DeviceId memory = memory_next_to(ways, topology, to);
+  std::vector<LinkId> route = route_by(ways, topology, from, memory);
+  append(route, route_by(ways, topology, memory, to));
+  return route;
+}
+
 // The same network cards, but each GPU's data passes through the memory next to it.
-std::vector<LinkId> staged_network_route(const Topology& topology, const std::vector<LinkId>& direct) {
+template <typename Ways>
+std::vector<LinkId> staged_network_route(Ways& ways, const Topology& topology,
+                                         const std::vector<LinkId>& direct) {
   const auto is_network = [&](LinkId id) { return topology.link(id).kind == LinkKind::network; };
   const auto first = std::find_if(direct.begin(), direct.end(), is_network);
   const auto last = std::find_if(direct.rbegin(), direct.rend(), is_network).base();
   const DeviceId from = topology.link(direct.front()).from, to = topology.link(direct.back()).to;
-  const DeviceId near = topology.nearest(from, DeviceKind::memory).at(0),
-                 far = topology.nearest(to, DeviceKind::memory).at(0);
-  std::vector<LinkId> route = topology.route(from, near);
-  append(route, topology.route(near, topology.link(*first).from));
+  const DeviceId near = memory_next_to(ways, topology, from), far = memory_next_to(ways, topology, to);
+  std::vector<LinkId> route = route_by(ways, topology, from, near);
+  append(route, route_by(ways, topology, near, topology.link(*first).from));
   route.insert(route.end(), first, last);
-  append(route, topology.route(topology.link(*(last - 1)).to, far));
-  append(route, topology.route(far, to));
+  append(route, route_by(ways, topology, topology.link(*(last - 1)).to, far));
+  append(route, route_by(ways, topology, far, to));
   return route;
 }
 
@@ -113,23 +127,42 @@ bool goes_through_host(const Machine& machine, PathClass path) {
   return !machine.p2p && path >= PathClass::pix && path <= PathClass::sys;
 }
 
-}  // namespace
-
-Path find_path(const Machine& machine, DeviceId from, DeviceId to) {
+template <typename Ways>
+Path path_by(Ways& ways, const Machine& machine, DeviceId from, DeviceId to) {
   const Topology& topology = machine.topology;
   Path path;
-  path.path_class = classify(topology, from, to);
+  auto direct = ways.find_route(from, to);
+  path.path_class = direct ? classify(topology, *direct) : PathClass::none;
   if (path.path_class == PathClass::self || path.path_class == PathClass::none) return path;
   path.through_host = are_gpus(topology, from, to) && goes_through_host(machine, path.path_class);
   if (!path.through_host)
-    path.links = topology.route(from, to);
+    path.links = *std::move(direct);
   else if (path.path_class == PathClass::net)
-    path.links = staged_network_route(topology, topology.route(from, to));
+    path.links = staged_network_route(ways, topology, *direct);
   else
-    path.links = staged_route(topology, from, to);
+    path.links = staged_by(ways, topology, from, to);
   path.bytes_per_s = bottleneck(topology, path.links);
   path.latency = latency(topology, path.links);
   return path;
+}
+
+}  // namespace
+
+std::vector<LinkId> staged_route(const Topology& topology, DeviceId from, DeviceId to) {
+  return staged_by(topology, topology, from, to);
+}
+
+Path find_path(const Machine& machine, DeviceId from, DeviceId to) {
+  return path_by(machine.topology, machine, from, to);
+}
+
+Path find_path(const Machine& machine, Routes& routes, DeviceId from, DeviceId to) {
+  return path_by(routes, machine, from, to);
+}
+
+std::string matrix_cell(const Machine& machine, const Path& path) {
+  if (path.path_class != PathClass::nvl) return std::string(to_string(path.path_class));
+  return fmt::format("NV{}", nvlinks_along(machine.topology, path.links));
 }
 
 }  // namespace gradwire

@@ -68,6 +68,8 @@ struct Path {
   Seconds latency = 0;
 };
 Path find_path(const Machine&, DeviceId from, DeviceId to);
+Path find_path(const Machine&, Routes& of_its_topology, DeviceId from, DeviceId to);  // for many pairs
+std::string matrix_cell(const Machine&, const Path&);  // "X", "NV12", "PHB", ...
 
 // Up over PCIe into the memory next to the receiver, and down from there, whether needed or not.
 std::vector<LinkId> staged_route(const Topology&, DeviceId from, DeviceId to);

@@ -19,7 +19,7 @@ struct Passed {
   bool nvlink = false, c2c = false, socket = false, network = false, pcie = false;
 };
 
-Passed passed(const Topology& topology, const std::vector<LinkId>& route) {
+Passed passed(const Topology& topology, std::span<const LinkId> route) {
   Passed result;
   for (const LinkId id : route) {
     const Link& link = topology.link(id);
@@ -48,9 +48,12 @@ PathClass class_of(const Passed& passed) {
 }  // namespace
 
 PathClass classify(const Topology& topology, DeviceId from, DeviceId to) {
-  if (from == to) return PathClass::self;
-  if (!topology.reaches(from, to)) return PathClass::none;
-  return class_of(passed(topology, topology.route(from, to)));
+  const auto route = topology.find_route(from, to);
+  return route ? classify(topology, *route) : PathClass::none;
+}
+
+PathClass classify(const Topology& topology, std::span<const LinkId> route) {
+  return route.empty() ? PathClass::self : class_of(passed(topology, route));
 }
 
 std::string_view to_string(PathClass path) { return kNames.at(static_cast<std::size_t>(path)); }
@@ -66,10 +69,14 @@ std::optional<PathClass> find_path_class(std::string_view text) {
 }
 
 int nvlinks_between(const Topology& topology, DeviceId from, DeviceId to) {
-  if (from == to || topology.device(from).node != topology.device(to).node || !topology.reaches(from, to))
-    return 0;
+  if (topology.device(from).node != topology.device(to).node) return 0;
+  const auto route = topology.find_route(from, to);
+  return route ? nvlinks_along(topology, *route) : 0;
+}
+
+int nvlinks_along(const Topology& topology, std::span<const LinkId> route) {
   int width = 0;
-  for (const LinkId id : topology.route(from, to)) {
+  for (const LinkId id : route) {
     const Link& link = topology.link(id);
     if (link.kind != LinkKind::nvlink) return 0;
     width = width == 0 ? link.width : std::min(width, link.width);

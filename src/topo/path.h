@@ -16,12 +16,14 @@ namespace gradwire {
 enum class PathClass { self, nvl, nvb, c2c, pix, pxb, phb, node, sys, net, none };
 
 PathClass classify(const Topology&, DeviceId, DeviceId);
-std::string_view to_string(PathClass);                       // "NODE"
+PathClass classify(const Topology&, std::span<const LinkId> route);  // self if it is empty
+std::string_view to_string(PathClass);                               // "NODE"
 std::optional<PathClass> find_path_class(std::string_view);  // reads also "NV12", "SOC" and lower case
 
 // NVLinks between two GPUs, as N of "NVN": bonded links if direct, a GPU's links if through NVSwitch; 0 if
 // none.
 int nvlinks_between(const Topology&, DeviceId, DeviceId);
+int nvlinks_along(const Topology&, std::span<const LinkId> route);
 
 // What the matrix shows in that place: "X", "NV12", "PHB", ...
 std::string matrix_cell(const Topology&, DeviceId, DeviceId);

@@ -13,6 +13,8 @@ namespace {
 
 constexpr int kFar = std::numeric_limits<int>::max();
 
+constexpr int kSocketCost = 4096;
+
 int cost(LinkKind kind) {
   switch (kind) {
     case LinkKind::nvlink:
@@ -20,7 +22,7 @@ int cost(LinkKind kind) {
     case LinkKind::c2c:
       return 8;
     case LinkKind::socket:
-      return 4096;
+      return kSocketCost;
     default:
       return 16;
   }
@@ -32,31 +34,35 @@ bool passes_through(DeviceKind kind) {
 
 }  // namespace
 
-// Distances from one device to the devices of its node, and the link each is reached by.
-struct Topology::Search {
-  DeviceId first = 0;  // of the node; the vectors start there
-  std::vector<int> cost;
-  std::vector<LinkId> via;
-  int cost_of(DeviceId id) const { return cost[static_cast<std::size_t>(id - first)]; }
-};
-
-// Stops at `target`; kNoDevice searches the whole node.
+// Stops at `target`; kNoDevice searches the whole node. Links to other sockets wait until the search has come as
+// far as they reach: of many sockets each has one to every other, and most are never taken.
 Topology::Search Topology::search(DeviceId from, DeviceId target) const {
   const int node = device(from).node;
   check(node != kNoNode, "a route inside a node starts at one of its devices");
   const auto [first, last] = node_devices_[static_cast<std::size_t>(node)];
   const auto size = static_cast<std::size_t>(last - first);
   Search search{.first = first, .cost = std::vector<int>(size, kFar), .via = std::vector<LinkId>(size, -1)};
-  using Entry = std::pair<int, DeviceId>;
+  struct Entry {
+    int cost;
+    DeviceId at;
+    bool sockets;  // whether its links to other sockets are due, or the others
+    auto operator<=>(const Entry&) const = default;
+  };
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
   search.cost[static_cast<std::size_t>(from - first)] = 0;
-  queue.emplace(0, from);
-  while (!queue.empty()) {
-    const auto [so_far, at] = queue.top();
+  queue.push({0, from, false});
+  for (std::size_t unseen = size; !queue.empty() && unseen > 0;) {
+    const Entry entry = queue.top();
     queue.pop();
-    if (at == target) break;
-    if (so_far > search.cost_of(at) || (at != from && !passes_through(device(at).kind))) continue;
-    for (const LinkId id : links_from(at)) {
+    const int so_far = search.cost_of(entry.at);
+    if (!entry.sockets) {
+      if (entry.cost > so_far) continue;
+      if (entry.at == target) break;
+      --unseen;
+      if (entry.at != from && !passes_through(device(entry.at).kind)) continue;
+      if (!socket_links(entry.at).empty()) queue.push({so_far + kSocketCost, entry.at, true});
+    }
+    for (const LinkId id : entry.sockets ? socket_links(entry.at) : other_links(entry.at)) {
       const Link& link = links_[static_cast<std::size_t>(id)];
       if (link.to < first || link.to >= last) continue;
       const int next = so_far + gradwire::cost(link.kind);
@@ -64,7 +70,7 @@ Topology::Search Topology::search(DeviceId from, DeviceId target) const {
       if (next >= search.cost[slot]) continue;
       search.cost[slot] = next;
       search.via[slot] = id;
-      queue.emplace(next, link.to);
+      queue.push({next, link.to, false});
     }
   }
   return search;
@@ -186,5 +192,25 @@ std::vector<LinkId> Topology::route(DeviceId from, DeviceId to) const {
 }
 
 bool Topology::reaches(DeviceId from, DeviceId to) const { return find_route(from, to).has_value(); }
+
+const Topology::Search& Routes::search(DeviceId from) {
+  const auto found = searches_.find(from);
+  if (found != searches_.end()) return found->second;
+  return searches_.emplace(from, topology_.search(from, kNoDevice)).first->second;
+}
+
+std::optional<std::vector<LinkId>> Routes::find_route(DeviceId from, DeviceId to) {
+  if (from == to || topology_.device(from).node != topology_.device(to).node)
+    return topology_.find_route(from, to);
+  const Topology::Search& found = search(from);
+  if (found.cost_of(to) == kFar) return std::nullopt;
+  return topology_.walk_back(found, to);
+}
+
+const std::vector<DeviceId>& Routes::nearest(DeviceId id, DeviceKind kind) {
+  const auto found = nearest_.find({id, kind});
+  if (found != nearest_.end()) return found->second;
+  return nearest_.emplace(std::pair(id, kind), topology_.nearest(id, kind, search(id))).first->second;
+}
 
 }  // namespace gradwire

@@ -23,7 +23,9 @@ DeviceId Topology::add_device(Device device) {
 
 LinkId Topology::add_link(Link link) {
   const auto id = static_cast<LinkId>(links_.size());
-  out_[static_cast<std::size_t>(link.from)].push_back(id);
+  auto& out = out_[static_cast<std::size_t>(link.from)];
+  const auto sockets = static_cast<std::ptrdiff_t>(socket_links(link.from).size());
+  out.insert(link.kind == LinkKind::socket ? out.end() : out.end() - sockets, id);
   if (device(link.to).kind == DeviceKind::net_switch)
     uplinks_[static_cast<std::size_t>(link.from)].push_back(id);
   links_.push_back(link);
@@ -52,6 +54,16 @@ const Device& Topology::device(DeviceId id) const { return devices_.at(static_ca
 const Link& Topology::link(LinkId id) const { return links_.at(static_cast<std::size_t>(id)); }
 std::span<const LinkId> Topology::links_from(DeviceId id) const {
   return out_.at(static_cast<std::size_t>(id));
+}
+
+std::span<const LinkId> Topology::other_links(DeviceId id) const {
+  const auto all = links_from(id);
+  const auto sockets = std::partition_point(all.begin(), all.end(),
+                                            [&](LinkId one) { return link(one).kind != LinkKind::socket; });
+  return all.first(static_cast<std::size_t>(sockets - all.begin()));
+}
+std::span<const LinkId> Topology::socket_links(DeviceId id) const {
+  return links_from(id).subspan(other_links(id).size());
 }
 
 std::vector<DeviceId> Topology::find_devices(DeviceKind kind, int node) const {

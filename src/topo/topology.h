@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -90,6 +91,8 @@ class Topology {
   // card. Empty if from == to. Costs about a microsecond inside a node, however many nodes there are. Throws
   // ConfigError if there is no way.
   std::vector<LinkId> route(DeviceId from, DeviceId to) const;
+  std::optional<std::vector<LinkId>> find_route(DeviceId from,
+                                                DeviceId to) const;  // nothing: there is no way
   bool reaches(DeviceId from, DeviceId to) const;
 
   // The devices of a kind nearest to a device in its node, all equally near, in device order; empty if none
@@ -99,11 +102,19 @@ class Topology {
   bool operator==(const Topology&) const = default;
 
  private:
-  struct Search;
+  // Distances from one device to the devices of its node, and the link each is reached by.
+  struct Search {
+    DeviceId first = 0;  // of the node; the vectors start there
+    std::vector<int> cost;
+    std::vector<LinkId> via;
+    int cost_of(DeviceId id) const { return cost[static_cast<std::size_t>(id - first)]; }
+  };
+  friend class Routes;
+  std::span<const LinkId> socket_links(DeviceId) const;  // of links_from(): the last ones
+  std::span<const LinkId> other_links(DeviceId) const;   // the first ones
   Search search(DeviceId from, DeviceId target) const;
   std::vector<LinkId> walk_back(const Search&, DeviceId to) const;
   std::vector<DeviceId> nearest(DeviceId, DeviceKind, const Search&) const;
-  std::optional<std::vector<LinkId>> find_route(DeviceId from, DeviceId to) const;
   std::optional<std::vector<LinkId>> find_route_between_nodes(DeviceId from, DeviceId to) const;
   std::optional<std::vector<LinkId>> find_network_route(DeviceId from, DeviceId to) const;
   DeviceId leaving_nic(DeviceId from, const Search&) const;
@@ -113,9 +124,25 @@ class Topology {
   std::vector<Device> devices_;
   std::vector<Link> links_;
   std::vector<LinkId> twins_;                 // by link: the other direction of a cable, or -1
-  std::vector<std::vector<LinkId>> out_;      // by device
+  std::vector<std::vector<LinkId>> out_;      // by device, those to other sockets last
   std::vector<std::vector<LinkId>> uplinks_;  // by device: those of out_ that lead to a network switch
   std::vector<std::pair<DeviceId, DeviceId>> node_devices_;  // [first, last) of each node
+};
+
+// The same answers with every search inside a node made once, for whoever asks about all its pairs. One thread; the
+// topology outlives it.
+class Routes {
+ public:
+  explicit Routes(const Topology& topology) : topology_(topology) {}
+  std::optional<std::vector<LinkId>> find_route(DeviceId from, DeviceId to);
+  const std::vector<DeviceId>& nearest(DeviceId, DeviceKind);
+
+ private:
+  const Topology::Search& search(DeviceId from);
+
+  const Topology& topology_;
+  std::map<DeviceId, Topology::Search> searches_;
+  std::map<std::pair<DeviceId, DeviceKind>, std::vector<DeviceId>> nearest_;
 };
 
 std::string_view to_string(DeviceKind);

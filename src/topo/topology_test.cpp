@@ -85,6 +85,41 @@ TEST(Topology, no_way_is_an_error_that_names_both_ends) {
   }
 }
 
+// Sockets joined in a row, so that data passes through some of them; a GPU at each.
+TEST(Topology, a_route_passes_sockets_that_have_no_link_to_each_other) {
+  Small small;
+  const DeviceId second = small.add("CPU1", DeviceKind::cpu), third = small.add("CPU2", DeviceKind::cpu);
+  const DeviceId far = small.add("GPU3", DeviceKind::gpu);
+  small.join(LinkKind::socket, small.cpu, second, 20e9);
+  small.join(LinkKind::socket, second, third, 20e9);
+  small.join(LinkKind::pcie, far, third, 12e9);
+  EXPECT_EQ(small.stops(small.gpus[2], far),
+            (std::vector<DeviceId>{small.bridge, small.cpu, second, third, far}));
+  EXPECT_EQ(small.stops(far, small.gpus[2]),
+            (std::vector<DeviceId>{third, second, small.cpu, small.bridge, small.gpus[2]}));
+}
+
+TEST(Routes, are_those_that_the_topology_gives_pair_by_pair) {
+  for (const char* on : {"dgx-1", "8x-rtx4090-pcie-pxb", "8x-a40-nvlink", "gb200-nvl72", "2*dgx-a100@hdr"}) {
+    const Machine machine = find_machine(on);
+    Routes routes(machine.topology);
+    const auto devices = static_cast<DeviceId>(machine.topology.devices().size());
+    for (DeviceId from = 0; from < devices; from += 7) {
+      if (machine.topology.device(from).node == kNoNode) continue;
+      ASSERT_EQ(routes.nearest(from, DeviceKind::memory), machine.topology.nearest(from, DeviceKind::memory));
+      for (DeviceId to = 0; to < devices; to += 5)
+        if (machine.topology.device(to).node != kNoNode) {
+          ASSERT_EQ(routes.find_route(from, to), machine.topology.find_route(from, to)) << on << from << to;
+        }
+    }
+    for (const DeviceId gpu : machine.gpus) {
+      const Path path = find_path(machine, routes, machine.gpus[0], gpu);
+      ASSERT_EQ(path.links, find_path(machine, machine.gpus[0], gpu).links) << on;
+      ASSERT_EQ(matrix_cell(machine, path), matrix_cell(machine.topology, machine.gpus[0], gpu)) << on;
+    }
+  }
+}
+
 TEST(Topology, links_and_devices_are_named_as_people_say_them) {
   const Machine machine = find_machine("2*2x-rtx3090-nvlink@10gbe");
   const auto route = machine.topology.route(machine.gpus[2], machine.gpus[3]);

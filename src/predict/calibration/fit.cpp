@@ -17,20 +17,28 @@ constexpr double kMostMove = 0.5;  // of a logarithm, in one round
 constexpr double kEnough = 0.002;
 constexpr double kRunToRun = 0.03;  // what runs on one machine differ by
 
-std::vector<double> logarithms(const FitSweep& sweep, const NcclPrice& price) {
+std::vector<double> times_of(const FitSweep& sweep, const NcclPrice& price) {
   std::vector<double> times;
-  for (const FitRow& row : sweep.rows) times.push_back(std::log(price.all_reduce(row.choice, row.bytes)));
+  times.reserve(sweep.rows.size());
+  for (const FitRow& row : sweep.rows) times.push_back(price.all_reduce(row.choice, row.bytes));
   return times;
 }
 
-// How each row's logarithm answers to each constant's.
+std::vector<double> logarithms(const FitSweep& sweep, const NcclPrice& price) {
+  std::vector<double> times = times_of(sweep, price);
+  for (double& time : times) time = std::log(time);
+  return times;
+}
+
+// How each row's logarithm answers to each constant's. Most constants matter to few rows.
 std::vector<std::vector<LeastSquares::Term>> slopes(const FitSweep& sweep, const NcclPrice& price,
                                                     const std::vector<double>& here) {
   std::vector<std::vector<LeastSquares::Term>> terms(here.size());
+  const auto times = times_of(sweep, price);
   for (std::size_t i = 0; i < kNcclConstants; ++i) {
-    const auto there = logarithms(sweep, price.with(i, std::exp(kSlope)));
+    const auto there = times_of(sweep, price.with(i, std::exp(kSlope)));
     for (std::size_t row = 0; row < here.size(); ++row)
-      if (there[row] != here[row]) terms[row].push_back({i, (there[row] - here[row]) / kSlope});
+      if (there[row] != times[row]) terms[row].push_back({i, (std::log(there[row]) - here[row]) / kSlope});
   }
   return terms;
 }

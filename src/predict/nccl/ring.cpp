@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <tuple>
 
 #include "predict/nccl/hops.h"
 #include "topo/path.h"
@@ -78,11 +79,17 @@ NodeRings nvlink_rings(const Machine& machine, const std::vector<DeviceId>& gpus
 
 // NCCL's order over PCIe: from each GPU on to the nearest that is left. A bridged pair stays together.
 std::vector<DeviceId> nearest_order(const Machine& machine, std::vector<DeviceId> gpus) {
+  Routes routes(machine.topology);
+  const auto distance = [&](DeviceId from, DeviceId to) {
+    const auto route = routes.find_route(from, to);
+    return route ? classify(machine.topology, *route) : PathClass::none;
+  };
   for (std::size_t i = 1; i < gpus.size(); ++i) {
-    const auto nearest = std::min_element(
-        gpus.begin() + static_cast<std::ptrdiff_t>(i), gpus.end(), [&](DeviceId a, DeviceId b) {
-          return classify(machine.topology, gpus[i - 1], a) < classify(machine.topology, gpus[i - 1], b);
-        });
+    auto nearest = gpus.begin() + static_cast<std::ptrdiff_t>(i);
+    PathClass least = distance(gpus[i - 1], *nearest);
+    for (auto other = nearest + 1; other != gpus.end(); ++other)
+      if (const PathClass far = distance(gpus[i - 1], *other); far < least)
+        std::tie(nearest, least) = std::pair(other, far);
     std::rotate(gpus.begin() + static_cast<std::ptrdiff_t>(i), nearest, nearest + 1);
   }
   return gpus;
@@ -148,10 +155,13 @@ void limit_blocks(NodeRings& rings, const NcclSettings& settings) {
 
 bool has_nvlink_ring(const Machine& machine, const std::vector<DeviceId>& gpus) {
   if (has_nvswitch(machine)) return nvlinks(machine, gpus[0], gpus[1]) > 0;
+  Routes routes(machine.topology);
   std::vector<std::vector<bool>> joined(gpus.size(), std::vector<bool>(gpus.size()));
   for (std::size_t i = 0; i < gpus.size(); ++i)
-    for (std::size_t j = 0; j < gpus.size(); ++j)
-      joined[i][j] = i != j && nvlinks(machine, gpus[i], gpus[j]) > 0;
+    for (std::size_t j = 0; j < gpus.size(); ++j) {
+      const auto route = routes.find_route(gpus[i], gpus[j]);
+      joined[i][j] = route && nvlinks_along(machine.topology, *route) > 0;
+    }
   RingSearch search{joined, std::vector<std::size_t>(gpus.size())};
   std::iota(search.order.begin(), search.order.end(), std::size_t{0});
   return search.close(1);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/error.h"
@@ -160,10 +161,20 @@ ValidationPoint predict_point(const PreparedRecord& one, const Calibration& cali
 
 std::map<std::string, Calibration> calibrations_without(std::span<const PreparedRecord> asked,
                                                         std::span<const PreparedRecord> known, LeaveOut by) {
+  std::set<std::string> seen;
+  for (const PreparedRecord& one : known) seen.insert(left_out(one, by));
   std::map<std::string, Calibration> without;
-  for (const PreparedRecord& one : asked)
-    if (const auto out = left_out(one, by); !without.contains(out))
+  std::optional<Calibration> of_all;  // what every name has that `known` never saw
+  for (const PreparedRecord& one : asked) {
+    const auto out = left_out(one, by);
+    if (without.contains(out)) continue;
+    if (seen.contains(out)) {
       without.emplace(out, fitted_without(known, out, by));
+      continue;
+    }
+    if (!of_all) of_all = fitted_without(known, out, by);
+    without.emplace(out, *of_all);
+  }
   return without;
 }
 
@@ -196,13 +207,19 @@ Calibration with_own_sweep(const Calibration& calibration, const PreparedRecord&
 
 std::vector<ValidationPoint> validate_with_own_sweep(std::span<const PreparedRecord> asked,
                                                      std::span<const PreparedRecord> known) {
+  constexpr std::size_t kMostFits = 32;  // of a sweep; longer ones leave out several rows at once
   std::vector<ValidationPoint> points;
   const auto without = calibrations_without(asked, known, LeaveOut::platform);
   for (const PreparedRecord& one : asked) {
-    const std::size_t rows = one.record.collective->rows.size();
-    for (std::size_t i = 0; i < rows && rows > 1; ++i) {
-      const auto others = [i](const PreparedRecord&, std::size_t row) { return row != i; };
-      points.push_back(predict_point(one, with_own_sweep(without.at(one.record.platform), one, others), i));
+    const std::size_t rows = one.record.collective->rows.size(), fits = std::min(rows, kMostFits);
+    if (rows < 2) continue;
+    const std::size_t first = points.size();
+    points.resize(first + rows);
+    for (std::size_t left = 0; left < fits; ++left) {
+      const auto others = [&](const PreparedRecord&, std::size_t row) { return row % fits != left; };
+      const NcclPredictor predictor(one.fabric, with_own_sweep(without.at(one.record.platform), one, others));
+      for (std::size_t row = left; row < rows; row += fits)
+        points[first + row] = point_of(one, predictor, row);
     }
   }
   return points;

@@ -66,6 +66,21 @@ TEST(AllReduceAccuracy, WithAPlatformsOwnSweepGivenIsWithinEightPercent) {
   EXPECT_LT(of_size(points, false).mean_abs_error, 0.10);
 }
 
+TEST(AllReduceAccuracy, ARowOfALongSweepIsPredictedWithoutIt) {
+  PreparedRecord one = known().front();
+  one.record.platform = one.record.group = "of the user";
+  auto& rows = one.record.collective->rows;
+  rows.clear();
+  for (int i = 0; i < 70; ++i) rows.push_back({Bytes{1000000} * (i + 1), 1e-4 * (i + 1), false});
+  const auto before = validate_with_own_sweep({&one, 1}, known());
+  ASSERT_EQ(before.size(), 70u);
+  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_EQ(before[i].bytes, rows[i].bytes);
+  rows[40].time *= 3;
+  const auto after = validate_with_own_sweep({&one, 1}, known());
+  EXPECT_EQ(after[40].predicted, before[40].predicted);
+  EXPECT_NE(after[41].predicted, before[41].predicted);
+}
+
 TEST(AllReduceAccuracy, ThePredictionOfAPlatformDoesNotDependOnItsOwnTimes) {
   auto changed = known();
   for (PreparedRecord& one : changed)

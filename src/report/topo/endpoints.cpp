@@ -13,13 +13,19 @@ Endpoints endpoints_of(const Machine& machine) {
   return result;
 }
 
-Cells matrix_cells(const Machine& machine, const Endpoints& endpoints) {
-  Cells cells;
+std::vector<std::vector<Pair>> pairs_of(const Machine& machine, const Endpoints& endpoints) {
+  Routes routes(machine.topology);
+  std::vector<std::vector<Pair>> pairs;
   for (const DeviceId from : endpoints.ids) {
-    cells.emplace_back();
-    for (const DeviceId to : endpoints.ids) cells.back().push_back(matrix_cell(machine.topology, from, to));
+    pairs.emplace_back();
+    for (const DeviceId to : endpoints.ids) {
+      Path path = find_path(machine, routes, from, to);
+      std::string cell = matrix_cell(machine, path);
+      path.links = {};
+      pairs.back().push_back({std::move(cell), std::move(path)});
+    }
   }
-  return cells;
+  return pairs;
 }
 
 }  // namespace gradwire

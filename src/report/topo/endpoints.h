@@ -16,7 +16,12 @@ struct Endpoints {
   std::size_t gpus = 0;  // the first ones
 };
 
+struct Pair {
+  std::string cell;  // "X", "NV12", "PHB"
+  Path path;         // without its links
+};
+
 Endpoints endpoints_of(const Machine&);
-Cells matrix_cells(const Machine&, const Endpoints&);  // "X", "NV12", "PHB"
+std::vector<std::vector<Pair>> pairs_of(const Machine&, const Endpoints&);  // row by row
 
 }  // namespace gradwire

@@ -1,3 +1,6 @@
+#include <map>
+#include <tuple>
+
 #include "report/topo/endpoints.h"
 #include "report/topo/topo.h"
 #include "topo/network.h"
@@ -28,20 +31,48 @@ nlohmann::json links_json(const Topology& topology) {
   return list;
 }
 
-nlohmann::json paths_json(const Machine& machine, const Endpoints& endpoints) {
+constexpr std::size_t kMostListed = 256;  // GPUs and cards of which every pair is listed
+
+nlohmann::json path_json(const Endpoints& endpoints, std::size_t from, std::size_t to, const Pair& pair) {
+  return {{"from", endpoints.names[from]},
+          {"to", endpoints.names[to]},
+          {"path", pair.cell},
+          {"gb_per_s", pair.path.bytes_per_s / 1e9},
+          {"latency_us", pair.path.latency * 1e6},
+          {"through_host", pair.path.through_host}};
+}
+
+// Every pair; of very many only the first of each kind, with the number of `pairs` like it.
+nlohmann::json paths_json(const Endpoints& endpoints, const std::vector<std::vector<Pair>>& pairs) {
   auto list = nlohmann::json::array();
-  for (const DeviceId from : endpoints.ids)
-    for (const DeviceId to : endpoints.ids) {
+  std::map<std::tuple<std::string, double, Seconds, bool>, std::size_t> kinds;  // where in the list
+  for (std::size_t from = 0; from < pairs.size(); ++from)
+    for (std::size_t to = 0; to < pairs.size(); ++to) {
       if (from == to) continue;
-      const Path path = find_path(machine, from, to);
-      list.push_back({{"from", machine.topology.device(from).name},
-                      {"to", machine.topology.device(to).name},
-                      {"path", matrix_cell(machine.topology, from, to)},
-                      {"gb_per_s", path.bytes_per_s / 1e9},
-                      {"latency_us", path.latency * 1e6},
-                      {"through_host", path.through_host}});
+      const auto& [cell, path] = pairs[from][to];
+      if (pairs.size() > kMostListed) {
+        const auto [kind, is_new] =
+            kinds.try_emplace({cell, path.bytes_per_s, path.latency, path.through_host}, list.size());
+        if (!is_new) {
+          auto& count = list[kind->second]["pairs"];
+          count = count.get<int>() + 1;
+          continue;
+        }
+      }
+      list.push_back(path_json(endpoints, from, to, pairs[from][to]));
+      if (pairs.size() > kMostListed) list.back()["pairs"] = 1;
     }
   return list;
+}
+
+nlohmann::json matrix_json(const Endpoints& endpoints, const std::vector<std::vector<Pair>>& pairs) {
+  auto rows = nlohmann::json::array();
+  for (const auto& row : pairs) {
+    auto cells = nlohmann::json::array();
+    for (const Pair& pair : row) cells.push_back(pair.cell);
+    rows.push_back(std::move(cells));
+  }
+  return {{"names", endpoints.names}, {"cells", std::move(rows)}};
 }
 
 nlohmann::json network_json(const NetworkSpec& network) {
@@ -64,14 +95,14 @@ nlohmann::json rate_json(const Rate& rate) {
           {"latency_us", rate.latency * 1e6}};
 }
 
-nlohmann::json machine_json(const Machine& machine) {
-  const Endpoints endpoints = endpoints_of(machine);
+nlohmann::json machine_json(const Machine& machine, const Endpoints& endpoints,
+                            const std::vector<std::vector<Pair>>& pairs) {
   nlohmann::json json = {{"name", machine.name},         {"source", machine.source}, {"nodes", machine.nodes},
                          {"gpus", machine.gpus.size()},  {"gpu", machine.gpu.id},    {"p2p", machine.p2p},
                          {"cpu", machine.node.cpu_model}};
   json["network"] = machine.network ? network_json(*machine.network) : nlohmann::json();
-  json["matrix"] = {{"names", endpoints.names}, {"cells", matrix_cells(machine, endpoints)}};
-  json["paths"] = paths_json(machine, endpoints);
+  json["matrix"] = matrix_json(endpoints, pairs);
+  json["paths"] = paths_json(endpoints, pairs);
   json["devices"] = devices_json(machine.topology);
   json["links"] = links_json(machine.topology);
   json["facts"] = machine.facts;

@@ -31,12 +31,13 @@ bool has_host_path(const Cells& rates) {
   });
 }
 
-Cells rate_cells(const Machine& machine, const Endpoints& endpoints) {
-  Cells cells;
-  for (const DeviceId from : endpoints.ids) {
-    cells.emplace_back();
-    for (const DeviceId to : endpoints.ids) cells.back().push_back(rate_cell(find_path(machine, from, to)));
-  }
+// What add_cells() shows of them: of too many for a table, the GPUs.
+template <typename Cell>
+Cells shown(const Endpoints& endpoints, const std::vector<std::vector<Pair>>& pairs, Cell cell) {
+  const std::size_t size = endpoints.gpus <= kMostGpus ? pairs.size() : endpoints.gpus;
+  Cells cells(size);
+  for (std::size_t row = 0; row < size; ++row)
+    for (std::size_t column = 0; column < size; ++column) cells[row].push_back(cell(pairs[row][column]));
   return cells;
 }
 
@@ -88,14 +89,6 @@ void add_cells(Report& report, const std::string& title, const Endpoints& endpoi
     add_tables(report, endpoints, cells);
   else
     add_counted_pairs(report, endpoints, cells);
-}
-
-// What add_cells() shows of them.
-Cells shown(const Endpoints& endpoints, Cells cells) {
-  if (endpoints.gpus <= kMostGpus) return cells;
-  cells.resize(endpoints.gpus);
-  for (auto& row : cells) row.resize(endpoints.gpus);
-  return cells;
 }
 
 std::string joined_by(const Machine& machine) {
@@ -194,10 +187,11 @@ void add_notes(Report& report, const Machine& machine) {
 
 Report machine_report(const Machine& machine, const NcclSettings& settings) {
   const Endpoints endpoints = endpoints_of(machine);
-  const Cells paths = shown(endpoints, matrix_cells(machine, endpoints));
-  const Cells rates = shown(endpoints, rate_cells(machine, endpoints));
+  const auto pairs = pairs_of(machine, endpoints);
+  const Cells paths = shown(endpoints, pairs, [](const Pair& pair) { return pair.cell; });
+  const Cells rates = shown(endpoints, pairs, [](const Pair& pair) { return rate_cell(pair.path); });
   Report report;
-  report.data = machine_json(machine);
+  report.data = machine_json(machine, endpoints, pairs);
   add_heading(report, machine);
   if (endpoints.ids.size() > 1) {
     add_cells(report, "Paths, as nvidia-smi topo -m shows them", endpoints, paths);

@@ -3,13 +3,14 @@
 
 #include "predict/nccl/settings.h"
 #include "report/report.h"
+#include "report/topo/endpoints.h"
 #include "topo/machine.h"
 
 namespace gradwire {
 
 // `settings`: what the user's environment tells NCCL.
 Report machine_report(const Machine&, const NcclSettings& = {});
-nlohmann::json machine_json(const Machine&);
+nlohmann::json machine_json(const Machine&, const Endpoints&, const std::vector<std::vector<Pair>>&);
 nlohmann::json rate_json(const Rate&);
 
 }  // namespace gradwire

@@ -97,7 +97,7 @@ TEST(TopoText, says_that_a_name_describes_a_machine) {
 }
 
 TEST(TopoJson, paths_and_rates_are_there_for_every_pair) {
-  const auto json = machine_json(find_machine("2*2x-rtx3090-nvlink@10gbe"));
+  const auto json = machine_report(find_machine("2*2x-rtx3090-nvlink@10gbe")).data;
   EXPECT_EQ(json["nodes"], 2);
   EXPECT_EQ(json["gpus"], 4);
   EXPECT_EQ(json["matrix"]["cells"][0][1], "NV4");
@@ -110,6 +110,18 @@ TEST(Lists, name_their_sources) {
   for (const Report& list : {gpus_report(), links_report(), networks_report(), machines_report()})
     for (const auto& entry : list.data.front())
       EXPECT_FALSE(entry["source"].get<std::string>().empty()) << entry.dump();
+}
+
+TEST(TopoJson, of_very_many_gpus_each_kind_of_path_is_listed_once_and_counted) {
+  NodeSpec node;
+  node.name = "many", node.gpu = "a100-sxm-80", node.gpus = 300, node.intra = Intra::pcie;
+  const Report report = machine_report(build_machine(node));
+  std::size_t pairs = 0;
+  for (const auto& path : report.data["paths"]) pairs += path["pairs"].get<std::size_t>();
+  EXPECT_EQ(pairs, 300 * 299);
+  EXPECT_LT(report.data["paths"].size(), 10);
+  EXPECT_EQ(report.data["matrix"]["cells"].size(), 300);
+  EXPECT_THAT(to_text(report), HasSubstr("between 44400 pairs of GPUs"));
 }
 
 }  // namespace
