@@ -211,7 +211,8 @@ void check_broadcasts(const CaseFile& given, std::vector<Finding>& findings) {
 }
 
 // Tensors on a GPU that gloo carries go down to the processor, over its sockets, and up again.
-void check_backend(const RunAnalysis& analysis, const Profile& profile, std::vector<Finding>& findings) {
+void check_gloo_under_gpus(const RunAnalysis& analysis, const Profile& profile,
+                           std::vector<Finding>& findings) {
   const auto gloo = std::find_if(profile.names.begin(), profile.names.end(),
                                  [](const auto& name) { return name.starts_with("gloo:all_reduce"); });
   const bool nccl = std::any_of(profile.activities.begin(), profile.activities.end(),
@@ -259,7 +260,7 @@ void add_trace_findings(const CaseFile& given, Diagnosis& diagnosis) {
     habits = loop_habits(given.files.profiles[0]);
     check_synchronising(given, habits, diagnosis.findings);
     check_search(given, habits, diagnosis.findings);
-    check_backend(analysis, given.files.profiles[0], diagnosis.findings);
+    check_gloo_under_gpus(analysis, given.files.profiles[0], diagnosis.findings);
   }
   check_buckets(given, habits, diagnosis.findings);
   check_broadcasts(given, diagnosis.findings);
