@@ -8,7 +8,7 @@
 namespace gradwire {
 
 Report machine_report(const Machine&);
-nlohmann::json machine_json(const Machine&, const Endpoints&, const std::vector<std::vector<Pair>>&);
+nlohmann::json machine_json(const Machine&, const Endpoints&, const std::vector<std::vector<EndpointPair>>&);
 nlohmann::json rate_json(const Rate&);
 
 }  // namespace gradwire
