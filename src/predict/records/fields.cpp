@@ -2,15 +2,27 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace gradwire {
 namespace {
 
 constexpr std::size_t kShown = 60;
+constexpr int kShownLevels = 8;  // writing a value takes stack for every level of it
+
+bool is_deeper(const nlohmann::json& value, int levels) {
+  if (!value.is_structured()) return false;
+  return levels == 0 || std::any_of(value.begin(), value.end(), [&](const nlohmann::json& inner) {
+           return is_deeper(inner, levels - 1);
+         });
+}
 
 std::string shown(const nlohmann::json* value) {
   if (value == nullptr) return "absent";
+  if (is_deeper(*value, kShownLevels))
+    return fmt::format("{} nested more than {} levels deep", value->is_array() ? "a list" : "an object",
+                       kShownLevels);
   std::string text = value->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return text.size() > kShown ? text.substr(0, kShown) + "..." : text;
 }

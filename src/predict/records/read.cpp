@@ -234,6 +234,8 @@ nlohmann::json parse_json(std::string_view line, const std::string& place) {
   } catch (const nlohmann::json::parse_error& error) {
     throw ConfigError(
         fmt::format("{}: not JSON (at byte {}): one whole record a line is expected", place, error.byte));
+  } catch (const nlohmann::json::out_of_range&) {
+    throw ConfigError(place + ": a number in it is too large");
   }
 }
 

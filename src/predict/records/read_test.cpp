@@ -106,6 +106,17 @@ TEST(Records, RefuseWhatIsNotARecordInOneLine) {
   }
 }
 
+TEST(Records, RefuseWhatIsNestedVeryDeepInOneLine) {
+  const std::string deep = std::string(100000, '[') + std::string(100000, ']');
+  EXPECT_EQ(error_of(deep), "f.jsonl line 1: a list nested more than 8 levels deep is not an object");
+  EXPECT_EQ(error_of("{\"kind\":" + deep + "}"),
+            "f.jsonl line 1: `kind` is a list nested more than 8 levels deep; it must be a string or null");
+}
+
+TEST(Records, RefuseANumberThatNoDoubleHolds) {
+  EXPECT_EQ(error_of(with(kCollective, "10.5", "1e999")), "f.jsonl line 1: a number in it is too large");
+}
+
 TEST(Records, RefuseAFileCutInHalf) {
   for (std::size_t length = 1; length < kCollective.size(); length += 37)
     EXPECT_EQ(error_of(kCollective.substr(0, length)).find("f.jsonl line 1"), 0u) << length;

@@ -13,9 +13,9 @@ Endpoints endpoints_of(const Machine& machine) {
   return result;
 }
 
-std::vector<std::vector<Pair>> pairs_of(const Machine& machine, const Endpoints& endpoints) {
+std::vector<std::vector<EndpointPair>> pairs_of(const Machine& machine, const Endpoints& endpoints) {
   Routes routes(machine.topology);
-  std::vector<std::vector<Pair>> pairs;
+  std::vector<std::vector<EndpointPair>> pairs;
   for (const DeviceId from : endpoints.ids) {
     pairs.emplace_back();
     for (const DeviceId to : endpoints.ids) {

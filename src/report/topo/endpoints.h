@@ -16,12 +16,12 @@ struct Endpoints {
   std::size_t gpus = 0;  // the first ones
 };
 
-struct Pair {
+struct EndpointPair {
   std::string cell;  // "X", "NV12", "PHB"
   Path path;         // without its links
 };
 
 Endpoints endpoints_of(const Machine&);
-std::vector<std::vector<Pair>> pairs_of(const Machine&, const Endpoints&);  // row by row
+std::vector<std::vector<EndpointPair>> pairs_of(const Machine&, const Endpoints&);  // row by row
 
 }  // namespace gradwire

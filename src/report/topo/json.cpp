@@ -33,7 +33,8 @@ nlohmann::json links_json(const Topology& topology) {
 
 constexpr std::size_t kMostListed = 256;  // GPUs and cards of which every pair is listed
 
-nlohmann::json path_json(const Endpoints& endpoints, std::size_t from, std::size_t to, const Pair& pair) {
+nlohmann::json path_json(const Endpoints& endpoints, std::size_t from, std::size_t to,
+                         const EndpointPair& pair) {
   return {{"from", endpoints.names[from]},
           {"to", endpoints.names[to]},
           {"path", pair.cell},
@@ -43,7 +44,7 @@ nlohmann::json path_json(const Endpoints& endpoints, std::size_t from, std::size
 }
 
 // Every pair; of very many only the first of each kind, with the number of `pairs` like it.
-nlohmann::json paths_json(const Endpoints& endpoints, const std::vector<std::vector<Pair>>& pairs) {
+nlohmann::json paths_json(const Endpoints& endpoints, const std::vector<std::vector<EndpointPair>>& pairs) {
   auto list = nlohmann::json::array();
   std::map<std::tuple<std::string, double, Seconds, bool>, std::size_t> kinds;  // where in the list
   for (std::size_t from = 0; from < pairs.size(); ++from)
@@ -65,11 +66,11 @@ nlohmann::json paths_json(const Endpoints& endpoints, const std::vector<std::vec
   return list;
 }
 
-nlohmann::json matrix_json(const Endpoints& endpoints, const std::vector<std::vector<Pair>>& pairs) {
+nlohmann::json matrix_json(const Endpoints& endpoints, const std::vector<std::vector<EndpointPair>>& pairs) {
   auto rows = nlohmann::json::array();
   for (const auto& row : pairs) {
     auto cells = nlohmann::json::array();
-    for (const Pair& pair : row) cells.push_back(pair.cell);
+    for (const EndpointPair& pair : row) cells.push_back(pair.cell);
     rows.push_back(std::move(cells));
   }
   return {{"names", endpoints.names}, {"cells", std::move(rows)}};
@@ -96,7 +97,7 @@ nlohmann::json rate_json(const Rate& rate) {
 }
 
 nlohmann::json machine_json(const Machine& machine, const Endpoints& endpoints,
-                            const std::vector<std::vector<Pair>>& pairs) {
+                            const std::vector<std::vector<EndpointPair>>& pairs) {
   nlohmann::json json = {{"name", machine.name},         {"source", machine.source}, {"nodes", machine.nodes},
                          {"gpus", machine.gpus.size()},  {"gpu", machine.gpu.id},    {"p2p", machine.p2p},
                          {"cpu", machine.node.cpu_model}};

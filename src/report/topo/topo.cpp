@@ -33,7 +33,7 @@ bool has_host_path(const Cells& rates) {
 
 // What add_cells() shows of them: of too many for a table, the GPUs.
 template <typename Cell>
-Cells shown(const Endpoints& endpoints, const std::vector<std::vector<Pair>>& pairs, Cell cell) {
+Cells shown(const Endpoints& endpoints, const std::vector<std::vector<EndpointPair>>& pairs, Cell cell) {
   const std::size_t size = endpoints.gpus <= kMostGpus ? pairs.size() : endpoints.gpus;
   Cells cells(size);
   for (std::size_t row = 0; row < size; ++row)
@@ -188,8 +188,8 @@ void add_notes(Report& report, const Machine& machine) {
 Report machine_report(const Machine& machine, const NcclSettings& settings) {
   const Endpoints endpoints = endpoints_of(machine);
   const auto pairs = pairs_of(machine, endpoints);
-  const Cells paths = shown(endpoints, pairs, [](const Pair& pair) { return pair.cell; });
-  const Cells rates = shown(endpoints, pairs, [](const Pair& pair) { return rate_cell(pair.path); });
+  const Cells paths = shown(endpoints, pairs, [](const EndpointPair& pair) { return pair.cell; });
+  const Cells rates = shown(endpoints, pairs, [](const EndpointPair& pair) { return rate_cell(pair.path); });
   Report report;
   report.data = machine_json(machine, endpoints, pairs);
   add_heading(report, machine);

@@ -10,7 +10,7 @@ namespace gradwire {
 
 // `settings`: what the user's environment tells NCCL.
 Report machine_report(const Machine&, const NcclSettings& = {});
-nlohmann::json machine_json(const Machine&, const Endpoints&, const std::vector<std::vector<Pair>>&);
+nlohmann::json machine_json(const Machine&, const Endpoints&, const std::vector<std::vector<EndpointPair>>&);
 nlohmann::json rate_json(const Rate&);
 
 }  // namespace gradwire
