@@ -18,6 +18,8 @@ constexpr std::size_t kLongestName = 120, kMostNames = 2000;
 constexpr Nanoseconds kOtherClock =
     10'000'000;  // ranks that collectives put further apart have clocks of their own
 
+constexpr Nanoseconds kWidestGap = 1'000'000;  // between kernels that are drawn as one
+
 enum class PieceKind { data, forward, backward, optimizer, other, communication, copies };
 constexpr const char* kPieceKinds[] = {"data",  "forward",       "backward", "optimizer",
                                        "other", "communication", "copies"};
@@ -230,14 +232,12 @@ class RunPicture {
     if (pieces_.size() <= most) return;
     const std::size_t all = pieces_.size();
     const int several = names_.add("several kernels");
-    std::vector<Piece> fewer;
     Nanoseconds gap = 1000;
-    for (; gap <= 1'000'000; gap *= 10)
-      if (fewer = joined(pieces_, gap, several); fewer.size() <= most) break;
+    auto fewer = joined(pieces_, gap, several);
+    while (fewer.size() > most && gap < kWidestGap) fewer = joined(pieces_, gap *= 2, several);
     pieces_ = std::move(fewer);
-    notes_.push_back(
-        fmt::format("The timeline draws kernels less than {} apart as one: there are {} spans.",
-                    format_seconds(static_cast<double>(std::min<Nanoseconds>(gap, 1'000'000)) * 1e-9), all));
+    notes_.push_back(fmt::format("The timeline draws kernels less than {} apart as one: there are {} spans.",
+                                 format_seconds(static_cast<double>(gap) * 1e-9), all));
     if (pieces_.size() <= most) return;
     const int steps = last_step();
     leave_out_steps(pieces_, most);
