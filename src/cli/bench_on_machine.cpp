@@ -48,12 +48,12 @@ AllReduceEstimate ask(const NcclModel& model, Collective collective, Bytes bytes
 class HostBackend {
  public:
   HostBackend(const PriceOptions& options, const std::string& name) : name_(name) {
-    const auto measured = options.costs.empty() ? std::string() : read_file(options.costs);
+    const bool given = !options.costs.empty();
+    const auto measured = given ? read_file(options.costs) : std::string();
     if (is_own_backend(name))
-      own_ = measured.empty() ? default_own_costs() : own_costs_from_bench(measured, options.costs);
+      own_ = given ? own_costs_from_bench(measured, options.costs) : default_own_costs();
     else
-      cost_ =
-          measured.empty() ? find_backend_cost(name) : backend_cost_from_bench(measured, name, options.costs);
+      cost_ = given ? backend_cost_from_bench(measured, name, options.costs) : find_backend_cost(name);
   }
 
   AllReduceEstimate all_reduce(const Machine& machine, Bytes bytes) const {

@@ -11,6 +11,8 @@
 namespace gradwire {
 namespace {
 
+constexpr int kMostRanks = 4096;  // of a node: more are a slip of the finger, and each is a process
+
 // Several nodes can't agree on a secret that one of them makes up.
 std::string secret_of(const LaunchFlags& flags, const Environment& environment) {
   if (!flags.secret_file.empty()) {
@@ -22,15 +24,15 @@ std::string secret_of(const LaunchFlags& flags, const Environment& environment) 
   if (!secret.empty()) check_secret(secret, "GRADWIRE_SECRET");
   if (flags.nodes > 1 && secret.empty())
     throw ConfigError(
-        fmt::format("several nodes need a secret they share: write on each of them\n  export "
-                    "GRADWIRE_SECRET={}\nor put it "
-                    "into a file and name that with --secret-file",
+        fmt::format("several nodes need a secret they share: on each of them write `export "
+                    "GRADWIRE_SECRET={}`, or put one into a file and name that with --secret-file",
                     make_secret()));
   return secret;
 }
 
 void check_numbers(const LaunchFlags& flags) {
-  if (flags.ranks < 1) throw ConfigError(fmt::format("-n {}: write 1 or more ranks", flags.ranks));
+  if (flags.ranks < 1 || flags.ranks > kMostRanks)
+    throw ConfigError(fmt::format("-n {}: write 1 to {} ranks", flags.ranks, kMostRanks));
   if (flags.nodes < 1) throw ConfigError(fmt::format("--nnodes {}: write 1 or more", flags.nodes));
   if (flags.node < 0 || flags.node >= flags.nodes)
     throw ConfigError(fmt::format("--node-rank {} contradicts --nnodes {}: write 0 to {}", flags.node,

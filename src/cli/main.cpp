@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <string>
 
 #include "base/error.h"
@@ -83,6 +84,8 @@ int main(int argc, char** argv) {
     return finish(argc < 2 ? 0 : run(app, gradwire::asked({argv + 1, argv + argc}), who, exit_code));
   } catch (const gradwire::ConfigError& error) {
     return complain(who, error.what(), 2);
+  } catch (const std::bad_alloc&) {
+    return complain(who, "there is not enough memory for this", 1);
   } catch (const std::exception& error) {
     return complain(who, error.what(), 1);
   }

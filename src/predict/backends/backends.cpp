@@ -37,6 +37,8 @@ nlohmann::json parsed(std::string_view text, std::string_view where) {
   } catch (const nlohmann::json::parse_error& error) {
     throw ConfigError(fmt::format("{}: not JSON (at byte {}): give the output of gradwire bench --json",
                                   where, error.byte));
+  } catch (const nlohmann::json::out_of_range&) {
+    throw ConfigError(fmt::format("{}: a number in it is too large", where));
   }
 }
 

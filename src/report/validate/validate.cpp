@@ -46,14 +46,14 @@ Table summaries(const Validation& validation) {
     };
     add("  from 1 MB", validation.points, true);
     add("  below 1 MB", validation.points, false);
-    add("  from 1 MB, leaving out groups", validation.by_group, true);
-    add("  from 1 MB, rest of sweep given", validation.own_sweep, true);
-    add("  below 1 MB, rest of sweep given", validation.own_sweep, false);
+    add("  from 1 MB, by group", validation.by_group, true);
+    add("  from 1 MB, own sweep", validation.own_sweep, true);
+    add("  below 1 MB, own sweep", validation.own_sweep, false);
   }
   return table;
 }
 
-constexpr std::size_t kNameWidth = 48;
+constexpr std::size_t kNameWidth = 44;
 
 // The record and the point; where that is too long the record loses its middle.
 std::string name_of_point(const ValidationPoint& point) {
@@ -154,7 +154,8 @@ Report validation_report(const Validation& validation, int most_points) {
     report.add(
         Sentence{
             "Each point is predicted by a model that never saw its platform. Collectives in us, training in "
-            "samples/s. inside: in their 80 % range. plain: what bytes / link rate alone would say."},
+            "samples/s. inside: in their 80 % range. plain: what bytes / link rate alone would say. "
+            "by group: whole experiments left out. own sweep: the other rows of the sweep given."},
         Gap{});
     add_points(report, validation, most_points);
   }
