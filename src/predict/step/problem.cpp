@@ -115,10 +115,11 @@ void add_costs(StepProblem& problem, const Workload& workload, const Gpu& gpu, c
 
 // Of presets/gpus.yaml, by how much it computes for each byte of its memory's rate.
 Gpu middle_gpu() {
+  const auto intensity = [](const Gpu& gpu) { return gpu.fp32_flops / gpu.memory_bytes_per_s; };
   auto all = all_gpus();
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-  std::ranges::nth_element(all, middle, {},
-                           [](const Gpu& gpu) { return gpu.fp32_flops / gpu.memory_bytes_per_s; });
+  std::nth_element(all.begin(), middle, all.end(),
+                   [&](const Gpu& a, const Gpu& b) { return intensity(a) < intensity(b); });
   return *middle;
 }
 
