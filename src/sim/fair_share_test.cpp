@@ -14,9 +14,9 @@ namespace gradwire {
 namespace {
 
 using testing::ElementsAre;
-using Routes = std::vector<std::vector<PipeId>>;
+using PipeRoutes = std::vector<std::vector<PipeId>>;
 
-std::vector<double> share(const std::vector<double>& pipes, const Routes& routes) {
+std::vector<double> share(const std::vector<double>& pipes, const PipeRoutes& routes) {
   return fair_share(pipes, routes);
 }
 
@@ -71,7 +71,7 @@ TEST(FairShare, RefusesAPipeWithoutARate) {
 
 struct Crossing {
   std::vector<double> pipes;
-  Routes routes;
+  PipeRoutes routes;
 };
 
 Crossing random_crossing(std::mt19937& random) {
@@ -129,7 +129,7 @@ TEST(Sharing, IsTheSameAfterFlowsCameAndWentAsFromTheStart) {
       there[way].flip();
       if (random() % 3 == 0) continue;  // several changes may be settled at once
       sharing.settle();
-      Routes present;
+      PipeRoutes present;
       std::vector<double> rates;
       for (std::size_t f = 0; f < there.size(); ++f)
         if (there[f]) present.push_back(made.routes[f]), rates.push_back(sharing.rate(static_cast<WayId>(f)));
