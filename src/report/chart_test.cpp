@@ -5,9 +5,16 @@
 namespace gradwire {
 namespace {
 
+Curves curves_of(std::vector<Series> series, std::string title = "") {
+  Curves curves;
+  curves.title = std::move(title);
+  curves.series = std::move(series);
+  return curves;
+}
+
 TEST(Chart, draws_a_straight_line_in_logarithmic_axes) {
   const Series line{"line", {{1, 1}, {10, 10}, {100, 100}}};
-  EXPECT_EQ(draw_curves({.title = "t", .series = {line}}, 17, 7),
+  EXPECT_EQ(draw_curves(curves_of({line}, "t"), 17, 7),
             "t\n"
             "       100 |    *\n"
             "        10 |  *  \n"
@@ -18,13 +25,13 @@ TEST(Chart, draws_a_straight_line_in_logarithmic_axes) {
 }
 
 TEST(Chart, puts_the_first_series_on_top_where_two_meet) {
-  const auto text = draw_curves({.title = "", .series = {{"a", {{1, 1}}}, {"b", {{1, 1}}}}}, 17, 5);
+  const auto text = draw_curves(curves_of({{"a", {{1, 1}}}, {"b", {{1, 1}}}}), 17, 5);
   EXPECT_NE(text.find("*"), std::string::npos);
   EXPECT_EQ(text.find("o", 0), text.find("o b"));
 }
 
 TEST(Chart, draws_nothing_when_no_point_has_a_logarithm) {
-  EXPECT_EQ(draw_curves({.title = "", .series = {{"zero", {{0, 1}, {1, 0}}}}}), "");
+  EXPECT_EQ(draw_curves(curves_of({{"zero", {{0, 1}, {1, 0}}}})), "");
   EXPECT_EQ(draw_curves({}), "");
 }
 
