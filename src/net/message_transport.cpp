@@ -117,6 +117,9 @@ void MessageTransport::check_patience(Deadline deadline) {
   if (cancelled_.load(std::memory_order_relaxed))
     throw Cancelled(fmt::format("rank {} was told to stop waiting for {}", names_.me(), describe_waits()));
   fault_ = wire_->find_fault();
+  // Whoever lost patience first may have waited for one that waits itself, and that one knows for whom.
+  if (fault_ && fault_->kind == Fault::Kind::timeout && fault_->origin != names_.me())
+    fault_->text += fmt::format("; rank {} waited for {}", names_.me(), describe_waits());
   if (fault_) fault_->raise(names_.me());
   if (deadline.passed())
     throw Timeout(fmt::format("rank {} waited too long for {}", names_.me(), describe_waits()));

@@ -57,6 +57,26 @@ TEST_P(TransportConformance, names_whom_it_waited_for_and_tells_the_others_that_
     expect_threw(outcome, "Timeout", "rank 0 waited too long for rank 1 to send 12 bytes (call 7");
 }
 
+TEST_P(TransportConformance, says_whom_a_rank_waits_for_that_another_lost_patience_with) {
+  const auto outcomes = run(3, [](Transport& transport, const World& world) {
+    if (world.rank == 2) {
+      world.store->get("both gave up", soon());
+      return;
+    }
+    Buffer bytes(1);
+    transport.recv(world.rank == 0 ? 2 : 0, call(1), bytes, 1);
+    try {
+      transport.wait_any(world.rank == 0 ? soon() : Deadline::after(0.05));
+    } catch (const Timeout&) {
+      if (world.rank == 0) world.store->set("both gave up", "");
+      throw;
+    }
+  });
+  expect_threw(outcomes[0], "Timeout", "rank 1 waited too long for rank 0");
+  expect_threw(outcomes[0], "Timeout", "rank 0 waited for rank 2");
+  expect_threw(outcomes[1], "Timeout", "waited too long for rank 0");
+}
+
 TEST_P(TransportConformance, stays_broken_after_an_error) {
   expect_all_ok(run(2, [](Transport& transport, const World&) {
     Buffer bytes(1);
