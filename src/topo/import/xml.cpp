@@ -14,6 +14,14 @@ constexpr std::size_t kDeepestTag = 100, kLongestXml = 1 << 30;
 
 using Parser = std::unique_ptr<std::remove_pointer_t<XML_Parser>, decltype(&XML_ParserFree)>;
 
+int current_line(XML_Parser parser) {
+#if XML_MAJOR_VERSION > 2 || XML_MINOR_VERSION >= 9
+  return static_cast<int>(XML_GetCurrentLineNumber64(parser));
+#else
+  return static_cast<int>(XML_GetCurrentLineNumber(parser));
+#endif
+}
+
 // The tree as expat tells of it, tag by tag. `open` leads from the outermost element to the one being read.
 struct XmlTree {
   XML_Parser parser;
@@ -32,7 +40,7 @@ void on_begin(void* data, const char* name, const char** attributes) {
   if (tree.open.size() == kDeepestTag) return tree.refuse("tags are nested too deeply");
   XmlElement* element = tree.open.empty() ? &tree.root : &tree.open.back()->children.emplace_back();
   element->name = name;
-  element->line = static_cast<int>(XML_GetCurrentLineNumber(tree.parser));
+  element->line = current_line(tree.parser);
   for (; *attributes != nullptr; attributes += 2)
     element->attributes.emplace_back(attributes[0], attributes[1]);
   tree.open.push_back(element);
@@ -89,8 +97,8 @@ XmlElement parse_xml(std::string_view text, const std::string& where) {
   XML_SetElementHandler(parser.get(), on_begin, on_end);
   XML_SetEntityDeclHandler(parser.get(), on_entity);
   if (XML_Parse(parser.get(), text.data(), static_cast<int>(text.size()), XML_TRUE) != XML_STATUS_OK)
-    throw ConfigError(fmt::format("{} line {}: this is not whole XML: {}", where,
-                                  XML_GetCurrentLineNumber(parser.get()), what_is_wrong(tree)));
+    throw ConfigError(fmt::format("{} line {}: this is not whole XML: {}", where, current_line(parser.get()),
+                                  what_is_wrong(tree)));
   return std::move(tree.root);
 }
 
