@@ -84,7 +84,7 @@ TEST(RankSteps, give_the_optimizer_only_what_follows_the_closure_it_runs) {
   // As one_step, but the optimizer's span holds all of forward and backward, as Lightning's does.
   SampleTrace trace = one_step();
   trace.host("user_annotation", "Optimizer.step#Adam.step", 900, 8300);
-  const StepShares& shares = rank_steps(trace.profile()).steps.at(0).shares;
+  const StepShares shares = rank_steps(trace.profile()).steps.at(0).shares;
   EXPECT_NEAR(shares.parts.forward, 2e-3, 1e-9);
   EXPECT_NEAR(shares.parts.backward, 4e-3, 1e-9);
   EXPECT_NEAR(shares.parts.optimizer, 0.5e-3, 1e-9);
@@ -97,7 +97,7 @@ TEST(RankSteps, know_backward_by_the_names_it_had_before_the_engine_wrote_its_ow
   trace.gpu("Kernel", "dgrad", 3000, 4000, 7, "", 5, 2);
   trace.host("Operator", "torch::autograd::AccumulateGrad", 6990, 50, 2);
   trace.gpu("Kernel", "add", 7000, 500, 7, "", 5, 2);
-  const StepShares& shares = rank_steps(trace.profile()).steps.at(0).shares;
+  const StepShares shares = rank_steps(trace.profile()).steps.at(0).shares;
   EXPECT_NEAR(shares.parts.forward, 2e-3, 1e-9);
   EXPECT_NEAR(shares.parts.backward, 4.5e-3, 1e-9);
 }
