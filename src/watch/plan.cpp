@@ -69,11 +69,12 @@ std::string telling_variables(const Environment& users) {
   constexpr std::string_view kStarts[] = {"NCCL_", "TORCH_NCCL_", "TORCH_DISTRIBUTED_", "GLOO_", "CUDA_",
                                           "OMP_",  "MKL_NUM",     "OPENBLAS_NUM"};
   std::string lines;
+  const auto tells = [&](const std::string& name) {
+    return std::any_of(std::begin(kStarts), std::end(kStarts),
+                       [&](auto start) { return name.starts_with(start); });
+  };
   for (const auto& [name, value] : users)
-    if (std::any_of(std::begin(kStarts), std::end(kStarts),
-                    [&](auto start) { return name.starts_with(start); }) &&
-        value.find('\n') == std::string::npos)
-      lines += fmt::format("{}={}\n", name, value);
+    if (tells(name) && value.find('\n') == std::string::npos) lines += fmt::format("{}={}\n", name, value);
   return lines;
 }
 
