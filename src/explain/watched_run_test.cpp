@@ -1,6 +1,8 @@
 // What the notes of a watched run add to its trace.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "explain/case_file.h"
 #include "explain/trace_fixture.h"
 #include "explain/what_if.h"

@@ -51,7 +51,7 @@ void expect_agreement(const Machine& machine, const Workload& workload, const St
   const auto estimate = benched.all_reduce(bytes);
   EXPECT_DOUBLE_EQ(estimate.time, compared.wires.all_reduce(bytes));
   EXPECT_DOUBLE_EQ(estimate.bus_gbps, shown.at("busbw_gbps").get<double>());
-  EXPECT_EQ(estimate.narrowest_link, shown.at("narrowest_link"));
+  EXPECT_EQ(estimate.narrowest_link, shown.at("narrowest_link").get<std::string>());
   EXPECT_EQ(estimate.narrowest_link, compared.wires.narrowest_link);
   EXPECT_EQ(estimate.path, compared.wires.path);
 }
