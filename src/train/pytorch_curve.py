@@ -29,6 +29,7 @@ class Net(nn.Module):
 def main():
     torch.set_num_threads(1)
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    os.environ.setdefault("USE_LIBUV", "0")  # Debian's PyTorch has none, and asks for it
     dist.init_process_group("gloo")
     rank, world = dist.get_rank(), dist.get_world_size()
     values = torch.frombuffer(bytearray(open(sys.argv[1], "rb").read()), dtype=torch.float32)
