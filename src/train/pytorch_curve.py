@@ -3,7 +3,7 @@
 
   pytorch_curve.py FILE STEPS      FILE holds float32: the parameters in order, then every step's inputs and targets
 
-Prints this rank's loss of every step. Rank and world come from the environment.
+Prints this rank's loss of every step as a line of its own: libraries print too. Rank and world come from the environment.
 """
 import os
 import sys
@@ -55,7 +55,7 @@ def main():
         loss = nn.functional.mse_loss(parallel(inputs), target)
         loss.backward()
         optimizer.step()
-        print("%.9g" % loss.item())
+        print("\nloss %.9g" % loss.item(), flush=True)
 
 
 if __name__ == "__main__":
