@@ -71,7 +71,8 @@ int run_compare(const CompareFlags& flags) {
   if (flags.html.empty()) return 0;
   asked.verbose = true;
   PageData page = comparison_page(for_people(asked, flags, compare_as_asked(asked)));
-  page.question = page_question(flags.model, question, flags.step, on);
+  // The panel knows nothing of measured files: it would answer another question.
+  if (flags.measured.empty()) page.question = page_question(flags.model, question, flags.step, on);
   write_html(flags.html, std::move(page));
   return 0;
 }

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/version.h"
 #include "cli/help.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
@@ -72,7 +73,7 @@ int run(CLI::App& app, const gradwire::Words& words, std::string& who, int& exit
 int main(int argc, char** argv) {
   CLI::App app("gradwire: does a faster link make my DistributedDataParallel training faster?");
   app.name("gradwire");
-  app.set_version_flag("--version", GRADWIRE_VERSION);
+  app.set_version_flag("--version", std::string(gradwire::version()));
   app.require_subcommand(1);
   app.formatter(std::make_shared<gradwire::HelpFormatter>());
   app.footer(kExamples);

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/files.h"
+#include "base/version.h"
 #include "cli/describe/completions.h"
 #include "cli/describe/man_page.h"
 #include "cli/verbs.h"
@@ -15,9 +16,10 @@ void write_description(const std::filesystem::path& folder, const ProgramWords& 
   write_file(folder / "gradwire.bash", bash_completion(program));
   write_file(folder / "_gradwire", zsh_completion(program));
   write_file(folder / "gradwire.fish", fish_completion(program));
-  write_file(folder / "man/gradwire.1", man_page(program, GRADWIRE_VERSION));
+  write_file(folder / "man/gradwire.1", man_page(program, std::string(version())));
   for (const VerbWords& verb : program.verbs)
-    write_file(folder / "man" / ("gradwire-" + verb.name + ".1"), man_page(verb, program, GRADWIRE_VERSION));
+    write_file(folder / "man" / ("gradwire-" + verb.name + ".1"),
+               man_page(verb, program, std::string(version())));
 }
 
 }  // namespace
