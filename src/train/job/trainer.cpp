@@ -13,24 +13,7 @@
 namespace gradwire {
 namespace {
 
-torch::ScalarType type_named(const std::string& name) {
-  return name == "fp64" ? torch::kFloat64 : name == "bf16" ? torch::kBFloat16 : torch::kFloat32;
-}
-
-std::shared_ptr<CommHook> make_hook(const std::string& compress) {
-  if (compress == "fp16") return make_fp16_hook();
-  if (compress == "bf16") return make_bf16_hook();
-  return compress == "powersgd" ? make_power_sgd_hook() : nullptr;
-}
-
-Overlap overlap_named(const std::string& name) {
-  if (name == "during") return Overlap::during_backward;
-  return name == "after" ? Overlap::after_backward : Overlap::automatic;
-}
-
 constexpr int kTestBatch = 16;
-
-Bytes mib(double count) { return static_cast<Bytes>(count * (1 << 20)); }
 
 // GPUs where there is one for every rank of this host and nobody asked for something else.
 bool takes_gpus(const World& world, const std::string& backend) {
@@ -39,23 +22,12 @@ bool takes_gpus(const World& world, const std::string& backend) {
          static_cast<int>(torch::cuda::device_count()) >= world.local_size;
 }
 
-DdpOptions ddp_options(const TrainOptions& options, torch::Device device) {
-  DdpOptions made;
-  made.first_bucket_bytes = mib(std::min(options.first_bucket_mb, options.bucket_mb));
-  made.bucket_bytes = mib(options.bucket_mb);
-  made.device = device;
-  made.overlap = overlap_named(options.overlap);
-  made.hook = make_hook(options.compress);
-  return made;
-}
-
 }  // namespace
 
 Trainer::Trainer(const World& world, const TrainOptions& options)
     : world_(world),
       options_(options),
       entry_(find_trainable(options.model)),
-      type_(type_named(options.precision)),
       data_(make_data(entry_, {.real = options.data == "real",
                                .text = options.text,
                                .sequence = options.sequence,
@@ -64,14 +36,12 @@ Trainer::Trainer(const World& world, const TrainOptions& options)
   make_communicators();
   seed_all(options.seed);
   auto model = make_model(entry_, options.sync_batch_norm ? communicator_.get() : nullptr);
-  model->to(device_, type_);
-  ddp_.emplace(std::move(model), *communicator_, ddp_options(options, device_));
-  make_optimizer();
+  type_ = compute_type(options, device_);
+  model_ = make_trained_model(std::move(model), *communicator_, options, device_);
   if (!options.resume.empty())
-    first_step_ =
-        static_cast<int>(load_checkpoint(options.resume, state(), *host_,
-                                         options.resume_unchecked ? Unchecked::accept : Unchecked::refuse)
-                             .step);
+    first_step_ = static_cast<int>(
+        model_->load(options.resume, *host_, options.resume_unchecked ? Unchecked::accept : Unchecked::refuse)
+            .step);
   make_recorder();
 }
 
@@ -89,37 +59,29 @@ void Trainer::make_communicators() {
   host_ = host_communicator_ ? host_communicator_.get() : communicator_.get();
 }
 
-void Trainer::make_optimizer() {
-  if (options_.optimizer == "adamw")
-    optimizer_ = std::make_unique<torch::optim::AdamW>(ddp_->parameters(),
-                                                       torch::optim::AdamWOptions(options_.learning_rate));
-  else
-    optimizer_ = std::make_unique<torch::optim::SGD>(
-        ddp_->parameters(), torch::optim::SGDOptions(options_.learning_rate).momentum(0.9));
-}
-
 // Room for every span of the run up to 131072, which is 9 MB: of longer runs the first steps are recorded.
-// Buckets may become a few more when they are rebuilt.
 void Trainer::make_recorder() {
-  const std::size_t a_step =
-      8 + 4 * static_cast<std::size_t>(options_.accumulate) + 2 * ddp_->buckets().size();
   recorder_ = std::make_unique<Recorder>(
-      std::min<std::size_t>(1 << 17, a_step * static_cast<std::size_t>(options_.steps)));
-  ddp_->set_trace(recorder_.get());
+      std::min<std::size_t>(1 << 17, spans_a_step() * static_cast<std::size_t>(options_.steps)));
+  model_->set_trace(recorder_.get());
   clock_ = align_clocks(*host_);
 }
 
-TrainingState Trainer::state() { return {tensors_of_model(*ddp_->module()), optimizer_.get()}; }
+// Buckets may become a few more when they are rebuilt; a unit of sharded parameters is gathered twice in every
+// micro-batch, reduced once, and waited for each time.
+std::size_t Trainer::spans_a_step() const {
+  TrainResult made;
+  model_->describe(made);
+  const auto parts = static_cast<std::size_t>(made.buckets),
+             micro = static_cast<std::size_t>(options_.accumulate);
+  return 8 + 4 * micro + (options_.shard > 0 ? 8 * micro : 2) * parts;
+}
 
 TrainResult Trainer::describe() const {
   TrainResult result;
-  for (const auto& parameter : ddp_->parameters()) {
-    result.parameters += parameter.numel();
-    result.gradient_bytes += parameter.nbytes();
-  }
+  model_->describe(result);
   result.ranks = world_.size;
   result.threads = torch::get_num_threads();
-  result.buckets = static_cast<int>(ddp_->buckets().size());
   result.backend = options_.backend == "none" ? "none" : communicator_->name();
   result.data = data_.what;
   result.first_step = first_step_;
@@ -151,11 +113,12 @@ double Trainer::train_micro_batch(int step, int micro) {
   }
   {
     const Timed timed(recorder_.get(), SpanKind::forward);
-    loss = loss_of(ddp_->forward(batch.input), batch.target) / options_.accumulate;
+    const bool last = micro + 1 == options_.accumulate;
+    loss = loss_of(model_->forward(batch.input, last), batch.target) / options_.accumulate;
   }
   {
     const Timed timed(recorder_.get(), SpanKind::backward);
-    loss.backward();
+    model_->backward(loss);
   }
   return loss.item<double>();
 }
@@ -165,16 +128,10 @@ Trainer::News Trainer::train_step(int step, int signal) {
   recorder_->set_step(step);
   seed_rank(options_.seed ^ static_cast<std::uint64_t>(step) << 32, world_.rank);
   double loss = 0;
-  if (options_.accumulate > 1) {
-    const auto quiet = ddp_->no_sync();
-    for (int micro = 0; micro + 1 < options_.accumulate; ++micro) loss += train_micro_batch(step, micro);
-  }
-  loss += train_micro_batch(step, options_.accumulate - 1);
+  for (int micro = 0; micro < options_.accumulate; ++micro) loss += train_micro_batch(step, micro);
   const News news = share_news(loss, signal);
   const Timed timed(recorder_.get(), SpanKind::optimizer);
-  if (options_.clip > 0) ddp_->clip_grad_norm(options_.clip);
-  optimizer_->step();
-  ddp_->zero_grad();
+  model_->step(options_.clip);
   return news;
 }
 
@@ -195,8 +152,8 @@ Trainer::News Trainer::share_news(double loss, int signal) {
 
 void Trainer::save(int step) {
   const Timed timed(recorder_.get(), SpanKind::other, "checkpoint");
-  save_checkpoint(options_.checkpoint, state(), {.step = step, .epoch = epoch_}, *host_,
-                  {.sharded = options_.sharded});
+  save_checkpoint(options_.checkpoint, model_->state(), {.step = step, .epoch = epoch_}, *host_,
+                  {.sharded = options_.sharded || options_.shard > 0});
 }
 
 Batch Trainer::place(Batch batch) const {
@@ -206,8 +163,10 @@ Batch Trainer::place(Batch batch) const {
 }
 
 double Trainer::test(const std::vector<std::int64_t>& samples, Metrics& metrics) {
-  const auto batch = place(data_.test->get(samples));
-  const auto logits = ddp_->module()->forward(batch.input), asked = batch.target.ne(-100);
+  const bool idle = samples.empty();  // where units are gathered, all ranks take part
+  const auto batch = place(data_.test->get(idle ? std::vector<std::int64_t>{0} : samples));
+  const auto logits = model_->predict(batch.input), asked = batch.target.ne(-100);
+  if (idle) return 0;
   const auto right = logits.argmax(-1).eq(batch.target).logical_and(asked);
   const double count = asked.sum().item<double>();
   metrics.add("loss", count > 0 ? loss_of(logits, batch.target).item<double>() : 0, count);
@@ -221,18 +180,16 @@ void Trainer::evaluate(TrainResult& result) {
                      size = std::min(most, data_.test ? data_.test->size() : 0);
   if (size == 0) return;
   const torch::NoGradGuard no_grad;
-  ddp_->module()->eval();
   Metrics metrics;
   metrics.add("loss", 0, 0), metrics.add("accuracy", 0, 0);  // for ranks without a sample
   std::array<double, 1> count{};
-  std::vector<std::int64_t> samples;
-  for (std::int64_t i = world_.rank; i < size; i += world_.size) {
-    samples.push_back(i);
-    if (static_cast<int>(samples.size()) < kTestBatch && i + world_.size < size) continue;
+  for (std::int64_t first = 0; first < size; first += kTestBatch * world_.size) {
+    std::vector<std::int64_t> samples;
+    for (std::int64_t i = first + world_.rank; i < std::min(size, first + kTestBatch * world_.size);
+         i += world_.size)
+      samples.push_back(i);
     count[0] += test(samples, metrics);
-    samples.clear();
   }
-  ddp_->module()->train();
   host_->run(all_reduce(bytes_of(count), DType::f64));
   const auto means = metrics.reduce(*host_);
   result.test_loss = means.at("loss");
@@ -270,14 +227,17 @@ TrainResult Trainer::train(const TrainHooks& hooks) {
     return result;
   }
   train_steps(result, hooks);
-  ddp_->set_trace(nullptr);
+  model_->set_trace(nullptr);
   average_losses(result);
   timeline_ = gather_timeline(*host_, *recorder_, clock_,
                               fmt::format("gradwire train {}, {}", options_.model, result.backend));
   timeline_.samples = options_.batch * options_.accumulate;
   result.step = breakdown(timeline_);
   result.dropped_spans = recorder_->dropped();
-  result.buckets = static_cast<int>(ddp_->buckets().size());
+  const TrainResult now = describe();
+  result.buckets = now.buckets;
+  result.held = now.held;
+  result.skipped_steps = now.skipped_steps;
   if (result.interrupted_by == 0) evaluate(result);
   // Last, so that a run that fails before this has something left to do when it is started again.
   if (!options_.checkpoint.empty()) save(first_step_ + static_cast<int>(result.losses.size()));

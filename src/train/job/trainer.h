@@ -11,13 +11,12 @@
 
 #include "net/world.h"
 #include "train/data/dataset.h"
-#include "train/ddp.h"
 #include "train/job/options.h"
 #include "train/job/result.h"
+#include "train/job/trained_model.h"
 #include "train/loop/checkpoint.h"
 #include "train/loop/clocks.h"
 #include "train/loop/metrics.h"
-#include "train/models/net.h"
 
 namespace gradwire {
 
@@ -40,7 +39,6 @@ class Trainer {
 
  private:
   void make_communicators();
-  void make_optimizer();
   void make_recorder();
   Batch next_batch(std::int64_t number);
   // What ranks tell each other in every step.
@@ -53,11 +51,11 @@ class Trainer {
   void train_steps(TrainResult& result, const TrainHooks& hooks);
   void average_losses(TrainResult& result);
   double train_micro_batch(int step, int micro);
+  std::size_t spans_a_step() const;
   void save(int step);
   void evaluate(TrainResult& result);
   double test(const std::vector<std::int64_t>& samples, Metrics& metrics);  // how many answers it asked for
   Batch place(Batch batch) const;
-  TrainingState state();
 
   const World world_;
   const TrainOptions options_;
@@ -68,8 +66,7 @@ class Trainer {
   std::unique_ptr<Communicator> communicator_,
       host_communicator_;         // the second where the first does not join all ranks in host memory
   Communicator* host_ = nullptr;  // whichever moves host memory
-  std::optional<DistributedDataParallel<Net>> ddp_;
-  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  std::unique_ptr<TrainedModel> model_;
   std::unique_ptr<Recorder> recorder_;
   ClockOffset clock_;
   int first_step_ = 0;
