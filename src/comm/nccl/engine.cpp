@@ -19,10 +19,19 @@ constexpr Seconds kAskStoreEvery = 0.25;
 
 bool is_error(ncclResult_t result) { return result != ncclSuccess && result != ncclInProgress; }
 
+struct CallMarks {
+  std::optional<TimedMark> begin, end;  // where calls are timed
+};
+
+std::chrono::steady_clock::time_point on_host_clock(Seconds time) {
+  using Clock = std::chrono::steady_clock;
+  return Clock::time_point(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<Seconds>(time)));
+}
+
 class EventWork final : public NcclWork {
  public:
-  EventWork(std::shared_ptr<NcclEngine> engine, const Signature& call, CudaEvent end)
-      : engine_(std::move(engine)), call_(call), end_(std::move(end)) {}
+  EventWork(std::shared_ptr<NcclEngine> engine, const Signature& call, CudaEvent end, CallMarks marks)
+      : engine_(std::move(engine)), call_(call), end_(std::move(end)), marks_(std::move(marks)) {}
 
   bool done() override { return ended_ || end_.reached() || engine_->in_trouble(); }
 
@@ -32,8 +41,12 @@ class EventWork final : public NcclWork {
     ended_ = true;
   }
 
-  // Its events carry no clock: measuring would slow the stream down, and a profiler does it better.
-  std::optional<WorkTimes> times() const override { return std::nullopt; }
+  std::optional<WorkTimes> times() const override {
+    if (!marks_.begin || !marks_.end) return std::nullopt;
+    const auto end = marks_.end->find(), begin = end ? marks_.begin->find() : std::nullopt;
+    if (!begin) return std::nullopt;
+    return WorkTimes{on_host_clock(*begin), on_host_clock(*end)};
+  }
 
   void wait_on(void* stream) override {
     engine_->throw_if_broken();
@@ -45,6 +58,7 @@ class EventWork final : public NcclWork {
   const std::shared_ptr<NcclEngine> engine_;
   const Signature call_;
   const CudaEvent end_;
+  const CallMarks marks_;
   bool ended_ = false;  // seen by wait(): what happens later changes nothing for this call
 };
 
@@ -89,8 +103,15 @@ std::unique_ptr<NcclWork> NcclEngine::start(const Call& call) {
   }
 }
 
+void NcclEngine::set_clock(std::shared_ptr<CudaClock> clock) {
+  const Lock lock(order_);
+  clock_ = std::move(clock);
+}
+
 // The end is recorded when NCCL has put the call on the stream, not before: see settle().
 std::unique_ptr<NcclWork> NcclEngine::launch(const Call& call, const Signature& signature) {
+  CallMarks marks;
+  if (clock_) marks.begin.emplace(clock_->mark(stream_.get()));
   Call real = call;
   if (call.kind == Collective::barrier) real = all_reduce(scratch_.bytes(), DType::i32);
   if (!real.in.empty() || !real.out.empty())
@@ -99,7 +120,8 @@ std::unique_ptr<NcclWork> NcclEngine::launch(const Call& call, const Signature& 
     }));
   CudaEvent end;
   end.record(stream_.get());
-  return std::make_unique<EventWork>(shared_from_this(), signature, std::move(end));
+  if (clock_) marks.end.emplace(clock_->mark(stream_.get()));
+  return std::make_unique<EventWork>(shared_from_this(), signature, std::move(end), std::move(marks));
 }
 
 // Notes where the caller's stream is, on the way: only a stream of this GPU lets it.

@@ -25,6 +25,7 @@ class Nccl final : public NcclCommunicator {
   Memory allocate(std::size_t bytes) override {
     return allocate_on(engine_->device(), bytes, Deadline::after(engine_->world().timeout));
   }
+  void set_clock(std::shared_ptr<CudaClock> clock) override { engine_->set_clock(std::move(clock)); }
   void finish() override { engine_->finish(); }
 
  private:
