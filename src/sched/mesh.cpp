@@ -35,7 +35,8 @@ int Mesh::stride(MeshDimension dimension) const {
 
 std::string to_string(const Mesh& mesh) {
   std::string text;
-  for (const auto& [name, size] : {std::pair{"dp", mesh.dp}, {"cp", mesh.cp}, {"tp", mesh.tp}, {"pp", mesh.pp}})
+  for (const auto& [name, size] :
+       {std::pair{"dp", mesh.dp}, {"cp", mesh.cp}, {"tp", mesh.tp}, {"pp", mesh.pp}})
     if (size > 1) text += fmt::format("{}{} {}", text.empty() ? "" : " x ", name, size);
   return text.empty() ? "one rank" : text;
 }
@@ -46,7 +47,8 @@ void check_mesh(const Mesh& mesh) {
        {std::pair{"dp", mesh.dp}, {"tp", mesh.tp}, {"pp", mesh.pp}, {"cp", mesh.cp}}) {
     if (size < 1) throw ConfigError(fmt::format("{} {}: write 1 or more", name, size));
     ranks *= size;
-    if (ranks > kMostRanks) throw ConfigError(fmt::format("{}: more than {} ranks", to_string(mesh), kMostRanks));
+    if (ranks > kMostRanks)
+      throw ConfigError(fmt::format("{}: more than {} ranks", to_string(mesh), kMostRanks));
   }
 }
 
@@ -68,9 +70,9 @@ MeshPlace place_of(const Mesh& mesh, Rank rank) {
 
 Rank rank_at(const Mesh& mesh, const MeshPlace& place) {
   check_mesh(mesh);
-  const bool inside = place.data >= 0 && place.data < mesh.dp && place.tensor >= 0 && place.tensor < mesh.tp &&
-                      place.pipeline >= 0 && place.pipeline < mesh.pp && place.context >= 0 &&
-                      place.context < mesh.cp;
+  const bool inside = place.data >= 0 && place.data < mesh.dp && place.tensor >= 0 &&
+                      place.tensor < mesh.tp && place.pipeline >= 0 && place.pipeline < mesh.pp &&
+                      place.context >= 0 && place.context < mesh.cp;
   if (!inside)
     throw ConfigError(fmt::format("no place dp {} tp {} pp {} cp {} in {}", place.data, place.tensor,
                                   place.pipeline, place.context, to_string(mesh)));
@@ -91,7 +93,8 @@ std::vector<std::vector<Rank>> groups_of(const Mesh& mesh, MeshDimension dimensi
   check_mesh(mesh);
   std::vector<std::vector<Rank>> groups;
   for (Rank rank = 0; rank < mesh.ranks(); ++rank)
-    if (auto group = group_of(mesh, dimension, rank); group.front() == rank) groups.push_back(std::move(group));
+    if (auto group = group_of(mesh, dimension, rank); group.front() == rank)
+      groups.push_back(std::move(group));
   return groups;
 }
 

@@ -41,15 +41,17 @@ PipelineSchedule parse_pipeline_schedule(std::string_view text) {
 
 void check_pipeline(const PipelineShape& shape) {
   if (shape.stages < 1 || shape.micro_batches < 1 || shape.virtual_stages < 1)
-    throw ConfigError(fmt::format("a pipeline of {} stages with {} chunks each and {} micro-batches: write 1 or more",
-                                  shape.stages, shape.virtual_stages, shape.micro_batches));
+    throw ConfigError(
+        fmt::format("a pipeline of {} stages with {} chunks each and {} micro-batches: write 1 or more",
+                    shape.stages, shape.virtual_stages, shape.micro_batches));
   const bool interleaved = shape.schedule == PipelineSchedule::interleaved;
   if (shape.virtual_stages > 1 && !interleaved)
-    throw ConfigError(fmt::format("{} chunks a stage need the schedule interleaved, not {}", shape.virtual_stages,
-                                  name_of(shape.schedule)));
+    throw ConfigError(fmt::format("{} chunks a stage need the schedule interleaved, not {}",
+                                  shape.virtual_stages, name_of(shape.schedule)));
   if (interleaved && shape.micro_batches % shape.stages != 0)
-    throw ConfigError(fmt::format("interleaved takes micro-batches in groups of its {} stages, and {} are no multiple",
-                                  shape.stages, shape.micro_batches));
+    throw ConfigError(
+        fmt::format("interleaved takes micro-batches in groups of its {} stages, and {} are no multiple",
+                    shape.stages, shape.micro_batches));
 }
 
 std::vector<StageWork> stage_order(const PipelineShape& shape, int stage) {
@@ -60,7 +62,8 @@ std::vector<StageWork> stage_order(const PipelineShape& shape, int stage) {
   std::vector<StageWork> order;
   order.reserve(static_cast<std::size_t>(2 * total));
   const auto add = [&](bool forward, int k) {
-    order.push_back(shape.virtual_stages == 1 ? StageWork{forward, stage, k} : piece(shape, stage, forward, k));
+    order.push_back(shape.virtual_stages == 1 ? StageWork{forward, stage, k}
+                                              : piece(shape, stage, forward, k));
   };
   for (int k = 0; k < first; ++k) add(true, k);
   for (int k = first; k < total; ++k) {

@@ -55,7 +55,8 @@ class RankWriter {
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       // What the next piece needs is on its way while this one computes, and not earlier: two sets of buffers.
       std::vector<int> next;
-      if (i + 1 < pieces.size()) next = before(pieces[i + 1], i > 0 ? std::vector{ends[i - 1]} : std::vector<int>{});
+      if (i + 1 < pieces.size())
+        next = before(pieces[i + 1], i > 0 ? std::vector{ends[i - 1]} : std::vector<int>{});
       ends.push_back(compute(pieces[i], ready));
       after(pieces[i], ends.back());
       ready = std::move(next);
@@ -76,7 +77,11 @@ class RankWriter {
     for (const auto& work : order) {
       const int count = plan_.by_unit ? units(work.chunk) : 1;
       for (int i = 0; i < count; ++i)
-        pieces.push_back({work, !plan_.by_unit ? -1 : work.forward ? i : count - 1 - i, i == 0, i == count - 1});
+        pieces.push_back({work,
+                          !plan_.by_unit ? -1
+                          : work.forward ? i
+                                         : count - 1 - i,
+                          i == 0, i == count - 1});
     }
     return pieces;
   }
@@ -107,15 +112,16 @@ class RankWriter {
 
   int join(const Piece& piece, int unit, Collective collective, std::vector<int> after) {
     const bool gather = collective == Collective::all_gather;
-    return add({.kind = TaskKind::collective,
-                .data = gather ? TaskData::parameters : TaskData::gradient,
-                .chunk = piece.work.chunk,
-                .micro_batch = piece.work.micro_batch,
-                .unit = unit,
-                .group = groups_.of(MeshDimension::replica, rank_),
-                .collective = collective,
-                .bytes = cut_[static_cast<std::size_t>(piece.work.chunk)].units[static_cast<std::size_t>(unit)],
-                .after = std::move(after)});
+    return add(
+        {.kind = TaskKind::collective,
+         .data = gather ? TaskData::parameters : TaskData::gradient,
+         .chunk = piece.work.chunk,
+         .micro_batch = piece.work.micro_batch,
+         .unit = unit,
+         .group = groups_.of(MeshDimension::replica, rank_),
+         .collective = collective,
+         .bytes = cut_[static_cast<std::size_t>(piece.work.chunk)].units[static_cast<std::size_t>(unit)],
+         .after = std::move(after)});
   }
 
   // `chunk` is the one whose output, or the gradient of whose output, travels.
@@ -142,7 +148,8 @@ class RankWriter {
     const bool comes = piece.first && source >= 0 && source < last_chunk() && plan_.mesh.pp > 1;
     if (comes) needed.push_back(message(piece, false, source, free));
     if (plan_.shard == 3 && replicated())
-      for (const int unit : units_of(piece)) needed.push_back(join(piece, unit, Collective::all_gather, free));
+      for (const int unit : units_of(piece))
+        needed.push_back(join(piece, unit, Collective::all_gather, free));
     return needed;
   }
 
@@ -153,15 +160,16 @@ class RankWriter {
       after.push_back(made->second);
     const bool meets = plan_.mesh.tp > 1 && cut.meetings > 0 && piece.last;
     const int repeats = !work.forward && plan_.recompute ? 2 : 1;
-    const int done = add({.kind = work.forward ? TaskKind::forward : TaskKind::backward,
-                          .chunk = work.chunk,
-                          .micro_batch = work.micro_batch,
-                          .unit = piece.unit,
-                          .group = meets ? groups_.of(MeshDimension::tensor, rank_) : -1,
-                          .meetings = meets ? cut.meetings * repeats : 0,
-                          .collective = plan_.sequence_parallel ? Collective::all_gather : Collective::all_reduce,
-                          .bytes = meets ? cut.meeting_bytes : 0,
-                          .after = std::move(after)});
+    const int done =
+        add({.kind = work.forward ? TaskKind::forward : TaskKind::backward,
+             .chunk = work.chunk,
+             .micro_batch = work.micro_batch,
+             .unit = piece.unit,
+             .group = meets ? groups_.of(MeshDimension::tensor, rank_) : -1,
+             .meetings = meets ? cut.meetings * repeats : 0,
+             .collective = plan_.sequence_parallel ? Collective::all_gather : Collective::all_reduce,
+             .bytes = meets ? cut.meeting_bytes : 0,
+             .after = std::move(after)});
     if (work.forward) forward_end_[{work.chunk, work.micro_batch}] = done;
     return done;
   }
@@ -207,8 +215,9 @@ void check_plan(const StepPlan& plan, const std::vector<ChunkCut>& cut) {
   check_mesh(plan.mesh);
   if (plan.mesh.cp > 1) throw ConfigError("a step graph of context parallelism: it is priced, not executed");
   if (plan.shard < 0 || plan.shard > 3)
-    throw ConfigError(fmt::format("shard {}: write 0 (nothing), 1 (optimizer state), 2 (gradients too) or 3 (parameters too)",
-                                  plan.shard));
+    throw ConfigError(fmt::format(
+        "shard {}: write 0 (nothing), 1 (optimizer state), 2 (gradients too) or 3 (parameters too)",
+        plan.shard));
   const auto chunks = static_cast<std::size_t>(plan.mesh.pp * plan.virtual_stages);
   if (cut.size() != chunks)
     throw ConfigError(fmt::format("a model cut into {} chunks for {} stages of {}", cut.size(), plan.mesh.pp,

@@ -41,13 +41,14 @@ struct Task {
   int chunk = 0;         // piece of the model, in forward order
   int micro_batch = -1;  // -1: of the step as a whole
   int unit = -1;         // bucket or sharded unit of the chunk, in forward order; -1: the whole chunk
-  int group = -1;        // of communication: index in StepGraph::groups. Of forward and backward: the ranks that share
-                         // the layer (tensor parallelism), which meet inside; -1: computed alone
-  int meetings = 0;      // of forward and backward: collectives of `group` inside, `bytes` each
+  int group =
+      -1;  // of communication: index in StepGraph::groups. Of forward and backward: the ranks that share
+           // the layer (tensor parallelism), which meet inside; -1: computed alone
+  int meetings = 0;  // of forward and backward: collectives of `group` inside, `bytes` each
   Collective collective = Collective::all_reduce;
-  Rank peer = -1;           // of send and recv
-  Bytes bytes = 0;          // of communication: the buffer of all ranks, as NcclModel takes it
-  std::vector<int> after;   // tasks of the same rank that must have ended
+  Rank peer = -1;          // of send and recv
+  Bytes bytes = 0;         // of communication: the buffer of all ranks, as NcclModel takes it
+  std::vector<int> after;  // tasks of the same rank that must have ended
   bool operator==(const Task&) const = default;
 };
 std::string describe(const Task&);  // "backward of chunk 2, micro-batch 5"
@@ -68,16 +69,17 @@ struct StepPlan {
   int shard = 0;
   bool sequence_parallel = false;  // tensor-parallel ranks gather and reduce-scatter instead of all-reducing
   bool recompute = false;          // forward is repeated at the begin of backward
-  bool by_unit = true;             // forward and backward are a task for each unit, so that its collective can leave under
-                                   // the next one's; false: for the whole chunk
+  bool by_unit =
+      true;  // forward and backward are a task for each unit, so that its collective can leave under
+             // the next one's; false: for the whole chunk
 };
 
 // What a rank holds of one chunk (its share where tensor parallelism cuts it).
 struct ChunkCut {
   std::vector<Bytes> units = {};  // parameters of each, as they travel; in forward order. At least one
-  Bytes output = 0;               // activations of a micro-batch that go to the next chunk, and as many gradients back
-  int meetings = 0;               // tensor-parallel collectives in a forward of a micro-batch; as many in a backward
-  Bytes meeting_bytes = 0;        // each
+  Bytes output = 0;  // activations of a micro-batch that go to the next chunk, and as many gradients back
+  int meetings = 0;  // tensor-parallel collectives in a forward of a micro-batch; as many in a backward
+  Bytes meeting_bytes = 0;  // each
 };
 
 // As many chunks as there are stages times virtual stages. Throws ConfigError for what can't be: another number

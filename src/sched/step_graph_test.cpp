@@ -23,7 +23,9 @@ std::vector<ChunkCut> three_units(int chunks) {
                                {.units = {100, 200, 300}, .output = 64, .meetings = 2, .meeting_bytes = 32});
 }
 
-StepGraph graph_of(const StepPlan& plan) { return make_step_graph(plan, three_units(plan.mesh.pp * plan.virtual_stages)); }
+StepGraph graph_of(const StepPlan& plan) {
+  return make_step_graph(plan, three_units(plan.mesh.pp * plan.virtual_stages));
+}
 
 StepPlan pipeline_plan(PipelineSchedule schedule, int stages, int micro_batches, int virtual_stages = 1) {
   StepPlan plan;
@@ -38,9 +40,13 @@ StepPlan pipeline_plan(PipelineSchedule schedule, int stages, int micro_batches,
 // A chunk takes 1 / v forward and 2 / v backward, messages nothing.
 Seconds step_of(const StepGraph& graph) {
   const double piece = 1.0 / graph.pipeline.virtual_stages;
-  return run_step(graph, [&](Rank, const Task& task) {
-           return task.kind == TaskKind::forward ? piece : task.kind == TaskKind::backward ? 2 * piece : 0.0;
-         }).end;
+  return run_step(graph,
+                  [&](Rank, const Task& task) {
+                    return task.kind == TaskKind::forward    ? piece
+                           : task.kind == TaskKind::backward ? 2 * piece
+                                                             : 0.0;
+                  })
+      .end;
 }
 
 std::string fault_in(const StepGraph& graph) {
@@ -91,8 +97,10 @@ TEST(StageOrder, makes_a_backward_after_each_forward_when_the_pipeline_is_full) 
   // Stage 0 of 3 makes 2 forwards ahead, the last none.
   const PipelineShape shape{PipelineSchedule::one_f_one_b, 3, 3};
   std::string first, last;
-  for (const auto& work : stage_order(shape, 0)) first += (work.forward ? 'F' : 'B') + std::to_string(work.micro_batch);
-  for (const auto& work : stage_order(shape, 2)) last += (work.forward ? 'F' : 'B') + std::to_string(work.micro_batch);
+  for (const auto& work : stage_order(shape, 0))
+    first += (work.forward ? 'F' : 'B') + std::to_string(work.micro_batch);
+  for (const auto& work : stage_order(shape, 2))
+    last += (work.forward ? 'F' : 'B') + std::to_string(work.micro_batch);
   EXPECT_EQ(first, "F0F1F2B0B1B2");
   EXPECT_EQ(last, "F0B0F1B1F2B2");
 }
@@ -122,8 +130,9 @@ TEST(StepGraphs, of_a_pipeline_have_that_bubble_for_any_number_of_stages_and_mic
     for (int rounds = 1; rounds <= 3; ++rounds)
       for (int chunks = 1; chunks <= 3; ++chunks) {
         const int micro_batches = stages * rounds;
-        const auto plan = chunks == 1 ? pipeline_plan(PipelineSchedule::one_f_one_b, stages, micro_batches)
-                                      : pipeline_plan(PipelineSchedule::interleaved, stages, micro_batches, chunks);
+        const auto plan = chunks == 1
+                              ? pipeline_plan(PipelineSchedule::one_f_one_b, stages, micro_batches)
+                              : pipeline_plan(PipelineSchedule::interleaved, stages, micro_batches, chunks);
         const auto graph = graph_of(plan);
         EXPECT_EQ(fault_in(graph), "none");
         EXPECT_NEAR(step_of(graph), 3.0 * micro_batches + 3.0 * (stages - 1) / chunks, 1e-9)
@@ -151,9 +160,11 @@ TEST(StepGraphs, of_ddp_send_a_bucket_under_the_backward_of_the_next) {
   // Three buckets of 1 s backward each and 1 s on the wire, forward 3 s: the last bucket alone shows.
   const auto graph = ddp_step_graph(4, {10, 20, 30}, 1);
   EXPECT_EQ(fault_in(graph), "none");
-  const auto run = run_step(graph, [](Rank, const Task& task) { return task.kind == TaskKind::update ? 0.0 : 1.0; });
+  const auto run =
+      run_step(graph, [](Rank, const Task& task) { return task.kind == TaskKind::update ? 0.0 : 1.0; });
   EXPECT_DOUBLE_EQ(run.end, 3 + 3 + 1);
-  EXPECT_EQ(graph.ranks[0][static_cast<std::size_t>(find_task(graph.ranks[0], TaskKind::collective))].bytes, 30u);
+  EXPECT_EQ(graph.ranks[0][static_cast<std::size_t>(find_task(graph.ranks[0], TaskKind::collective))].bytes,
+            30u);
 }
 
 TEST(StepGraphs, join_gradients_once_a_step_unless_they_are_sharded) {
@@ -179,7 +190,8 @@ TEST(StepGraphs, join_gradients_once_a_step_unless_they_are_sharded) {
 TEST(StepGraphs, that_are_broken_are_refused_by_the_name_of_the_fault) {
   const auto ddp = ddp_step_graph(2, {10, 20}, 2);
   auto early = ddp;  // the bucket leaves before its gradient is made
-  for (auto& tasks : early.ranks) tasks[static_cast<std::size_t>(find_task(tasks, TaskKind::collective))].after = {0};
+  for (auto& tasks : early.ranks)
+    tasks[static_cast<std::size_t>(find_task(tasks, TaskKind::collective))].after = {0};
   EXPECT_THAT(fault_in(early), StartsWith("incomplete gradient: "));
   auto unjoined = ddp;  // nobody waits for the last bucket
   for (auto& tasks : unjoined.ranks) tasks.back().after = {find_task(tasks, TaskKind::collective)};
@@ -233,7 +245,8 @@ TEST(StepGraphs, that_lose_a_message_or_a_gather_are_refused) {
   plan.mesh.dp = 2;
   plan.shard = 3;
   auto sharded = graph_of(plan);
-  for (auto& tasks : sharded.ranks) tasks[static_cast<std::size_t>(find_task(tasks, TaskKind::forward, 1))].after.clear();
+  for (auto& tasks : sharded.ranks)
+    tasks[static_cast<std::size_t>(find_task(tasks, TaskKind::forward, 1))].after.clear();
   EXPECT_THAT(fault_in(sharded), StartsWith("missing parameters: "));
 }
 

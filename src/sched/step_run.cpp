@@ -16,7 +16,7 @@ struct TaskId {
 };
 
 // One task of one rank, or those of several that are made together.
-struct Node {
+struct StepNode {
   std::vector<TaskId> tasks;
   std::vector<int> next;
   int waits = 0;
@@ -73,7 +73,8 @@ class StepWalk {
   void check_task(const TaskId& id) const {
     const auto& it = task(id);
     for (const int before : it.after)
-      if (before < 0 || before >= id.index) fail("malformed", id, fmt::format("it waits for task {}", before));
+      if (before < 0 || before >= id.index)
+        fail("malformed", id, fmt::format("it waits for task {}", before));
     if (!computes(it) && it.group < 0) fail("malformed", id, "it has no group");
     if (it.group < 0) return;
     if (it.group >= static_cast<int>(graph_.groups.size())) fail("malformed", id, "its group does not exist");
@@ -112,12 +113,13 @@ class StepWalk {
       const auto& it = task({rank, i});
       for (const int before : it.after) edge(node_of(rank, before), node_of(rank, i));
       const int lane = lane_of(it, lanes);
-      if (const auto found = last.find(lane); found != last.end()) edge(node_of(rank, found->second), node_of(rank, i));
+      if (const auto found = last.find(lane); found != last.end())
+        edge(node_of(rank, found->second), node_of(rank, i));
       last[lane] = i;
     }
   }
 
-  void check_node(const Node& node) const {
+  void check_node(const StepNode& node) const {
     const auto& first = task(node.tasks.front());
     if (first.group < 0) return;
     const auto& members = graph_.groups[static_cast<std::size_t>(first.group)];
@@ -136,7 +138,7 @@ class StepWalk {
       fail("mismatch", node.tasks.front(), fmt::format("{} of its two ranks send", sends));
   }
 
-  [[noreturn]] void fail_absent(const Node& node, const std::vector<Rank>& members) const {
+  [[noreturn]] void fail_absent(const StepNode& node, const std::vector<Rank>& members) const {
     for (const Rank member : members) {
       const auto is = [&](const TaskId& id) { return id.rank == member; };
       if (std::none_of(node.tasks.begin(), node.tasks.end(), is))
@@ -145,7 +147,7 @@ class StepWalk {
     fail("malformed", node.tasks.front(), "a rank is in its group twice");
   }
 
-  void pass(Node& node, const TaskDuration& duration, StepRun& result, std::vector<int>& ready) {
+  void pass(StepNode& node, const TaskDuration& duration, StepRun& result, std::vector<int>& ready) {
     Seconds longest = 0;
     for (const auto& id : node.tasks) longest = std::max(longest, duration(id.rank, task(id)));
     const Seconds end = node.ready + longest;
@@ -166,7 +168,7 @@ class StepWalk {
   }
 
   const StepGraph& graph_;
-  std::vector<Node> nodes_;
+  std::vector<StepNode> nodes_;
   std::vector<std::vector<int>> node_of_;  // by rank and task
   std::map<std::pair<std::pair<int, bool>, int>, int> meetings_;
 };

@@ -28,7 +28,8 @@ class Ancestors {
     }
   }
   bool before(int earlier, int later) const {
-    return bits_[static_cast<std::size_t>(later)][static_cast<std::size_t>(earlier) / 64] >> (earlier % 64) & 1;
+    return bits_[static_cast<std::size_t>(later)][static_cast<std::size_t>(earlier) / 64] >> (earlier % 64) &
+           1;
   }
 
  private:
@@ -62,7 +63,8 @@ class RankProof {
       if (kind == TaskKind::forward || kind == TaskKind::backward) prove_inputs(i);
       if (kind == TaskKind::send) prove_sent(i);
     }
-    for (int chunk = stage_; chunk < graph_.pipeline.chunks(); chunk += graph_.pipeline.stages) prove_update(chunk);
+    for (int chunk = stage_; chunk < graph_.pipeline.chunks(); chunk += graph_.pipeline.stages)
+      prove_update(chunk);
   }
 
  private:
@@ -145,12 +147,14 @@ class RankProof {
   }
 
   void prove_update(int chunk) const {
-    const int update = find_before(-1, [&](const Task& task) { return task.kind == TaskKind::update && task.chunk == chunk; });
+    const int update = find_before(
+        -1, [&](const Task& task) { return task.kind == TaskKind::update && task.chunk == chunk; });
     if (update < 0) fail("incomplete gradient", fmt::format("chunk {} is never updated", chunk));
     for (int micro_batch = 0; micro_batch < graph_.pipeline.micro_batches; ++micro_batch) {
       if (!all_before(TaskKind::backward, chunk, micro_batch, update))
         fail("incomplete gradient",
-             fmt::format("the update of chunk {} does not wait for the backward of micro-batch {}", chunk, micro_batch));
+             fmt::format("the update of chunk {} does not wait for the backward of micro-batch {}", chunk,
+                         micro_batch));
       if (replicas_.size() > 1) prove_joined(chunk, micro_batch, update);
     }
     if (replicas_.size() > 1 && scatters_ && !gathers_) prove_spread(chunk, update);
@@ -167,17 +171,20 @@ class RankProof {
         times += joins(i, chunk, unit, micro_batch) && ancestors_.before(i, update);
       if (times != 1)
         fail("incomplete gradient",
-             fmt::format("the update of chunk {} waits for {} joins of unit {}, micro-batch {}", chunk, times, unit, micro_batch));
+             fmt::format("the update of chunk {} waits for {} joins of unit {}, micro-batch {}", chunk, times,
+                         unit, micro_batch));
     }
   }
 
   bool joins(int i, int chunk, int unit, int micro_batch) const {
     const auto& task = at(i);
-    if (task.kind != TaskKind::collective || task.data != TaskData::gradient || task.chunk != chunk || task.unit != unit)
+    if (task.kind != TaskKind::collective || task.data != TaskData::gradient || task.chunk != chunk ||
+        task.unit != unit)
       return false;
     if (task.micro_batch >= 0 && task.micro_batch != micro_batch) return false;
     if (graph_.groups[static_cast<std::size_t>(task.group)] != replicas_)
-      fail("incomplete gradient", fmt::format("{} is not over all {} ranks that hold it", describe(task), replicas_.size()));
+      fail("incomplete gradient",
+           fmt::format("{} is not over all {} ranks that hold it", describe(task), replicas_.size()));
     const auto made = [&](int j) {
       const auto& other = at(j);
       return other.kind == TaskKind::backward && other.chunk == chunk && other.micro_batch == micro_batch &&
@@ -185,7 +192,8 @@ class RankProof {
     };
     for (int j = 0; j < static_cast<int>(tasks_.size()); ++j)
       if (made(j) && !ancestors_.before(j, i))
-        fail("incomplete gradient", fmt::format("{} does not wait for the {}", describe(task), describe(at(j))));
+        fail("incomplete gradient",
+             fmt::format("{} does not wait for the {}", describe(task), describe(at(j))));
     return true;
   }
 
@@ -197,7 +205,8 @@ class RankProof {
       };
       const int gathered = find_before(-1, spreads);
       if (gathered < 0 || !ancestors_.before(update, gathered))
-        fail("missing parameters", fmt::format("unit {} of chunk {} is not gathered after its update", unit, chunk));
+        fail("missing parameters",
+             fmt::format("unit {} of chunk {} is not gathered after its update", unit, chunk));
     }
   }
 
