@@ -11,6 +11,7 @@
 #include "import/flight_recorder.h"
 #include "import/machine_reports.h"
 #include "import/nccl_log.h"
+#include "import/nccl_records.h"
 #include "import/nccl_tests.h"
 #include "import/profile.h"
 #include "import/script.h"
@@ -49,6 +50,7 @@ struct Gathered {
   std::vector<ScriptFile> scripts;
   std::vector<FlightDump> dumps;
   std::vector<WatchNotes> notes;
+  std::vector<NcclCalls> nccl_calls;
   std::vector<std::string> machines;  // files that describe one: nvidia-smi topo -m, NCCL's XML
 };
 

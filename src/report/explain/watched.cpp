@@ -85,6 +85,12 @@ Report watch_report(const WatchedRun& run, const CaseFile& given, const Diagnosi
     report.append(analysis_report(*given.analysis));
     report.add(Gap{});
   }
+  if (given.nccl_calls) {
+    Report recorded = recorded_report(*given.nccl_calls);
+    report.data["nccl_calls"] = recorded.data;
+    report.append(std::move(recorded));
+    report.add(Gap{});
+  }
   report.append(std::move(found));
   if (!what_else.blocks.empty()) report.add(Gap{});
   report.append(std::move(what_else));
