@@ -24,6 +24,7 @@ class Recorder final : public Collectives {
     std::vector<std::thread::id> threads;
     std::latch entered{1};
     std::atomic<bool> open = false, cancelled = false;
+    std::string told;
   };
 
   explicit Recorder(Log& log) : log_(log) {}
@@ -31,6 +32,10 @@ class Recorder final : public Collectives {
   int size() const override { return 1; }
   std::string name() const override { return "recorder"; }
   Memory allocate(std::size_t bytes) override { return allocate_private(bytes); }
+  void give_up(const std::exception& why) noexcept override { log_.told = why.what(); }
+  void exchange(std::span<const Message> messages, const Signature& signature, Seconds) override {
+    run({.tag = messages[0].tag}, signature);
+  }
   void cancel() noexcept override {
     log_.cancelled = true;
     log_.cancelled.notify_all();

@@ -28,6 +28,7 @@ class StreamCommunicator final : public Communicator {
   std::unique_ptr<Work> start(const Call& call) override;
   void run(const Call& call) override { start(call)->wait(); }
   Memory allocate(std::size_t bytes) override { return communicator_.allocate(bytes); }
+  void abort() override { communicator_.abort(); }
 
  private:
   Communicator& communicator_;

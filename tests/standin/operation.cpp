@@ -102,7 +102,7 @@ class Run {
     std::deque<std::span<const std::byte>> to_self;
     for (const Point& point : operation_.points) {
       const std::size_t bytes = point.count * size_of(point.datatype);
-      const Header header{.sequence = header_.sequence,
+      const Header header{.sequence = 0,  // not all ranks have it in their count of operations
                           .count = point.count,
                           .kind = header_.kind,
                           .datatype = point.datatype,

@@ -33,11 +33,12 @@ class NcclEngine : public std::enable_shared_from_this<NcclEngine> {
   std::unique_ptr<NcclWork> start(const Call& call);
   void set_clock(std::shared_ptr<CudaClock> clock);
   void finish();
-  void give_up() noexcept;  // what has not ended fails with Cancelled
+  void give_up(const std::string& why) noexcept;  // what has not ended fails with Cancelled
+  void abort();                                   // gives up and tells the others
 
   // Returns when `ready`. Throws, and breaks the communicator, when a deadline passes, NCCL reports an error
-  // or a rank is gone. `call` is what the wait is part of.
-  void await(const std::optional<Signature>& call, const std::function<bool()>& ready);
+  // or a rank is gone. `call` is what the wait is part of; `timeout` 0: the world's.
+  void await(const std::optional<Signature>& call, const std::function<bool()>& ready, Seconds timeout = 0);
   // Whether a wait for what is not ready would throw soon.
   bool in_trouble();
   void throw_if_broken();

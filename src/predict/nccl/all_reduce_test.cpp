@@ -117,10 +117,8 @@ TEST(NcclModel, VariablesChangeTimesAsWellAsWords) {
   EXPECT_GT(with("dgx-a100", "NCCL_PROTO", "Simple", 1024), 1.2);
 }
 
-TEST(NcclModel, AnAllGatherIsHalfAnAllReduceAndEveryEstimateHasAnErrorBar) {
+TEST(NcclModel, EveryEstimateHasAnErrorBar) {
   const NcclModel model(find_machine("8x-a100-sxm-80-nvswitch"));
-  EXPECT_DOUBLE_EQ(2 * model.all_gather(kLarge).time, model.all_reduce(kLarge).time);
-  EXPECT_DOUBLE_EQ(model.all_gather(kLarge).bus_gbps, model.all_reduce(kLarge).bus_gbps);
   EXPECT_GT(model.all_reduce(kLarge).relative_error, 0.01);
   EXPECT_LT(model.all_reduce(kLarge).relative_error, 0.5);
   EXPECT_LT(model.all_reduce(kLarge).low, model.all_reduce(kLarge).time);

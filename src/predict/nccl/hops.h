@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "predict/nccl/ring.h"
@@ -26,12 +27,15 @@ struct HopSet {
 // near enough for its version and the processor's maker (paths.cc, ncclTopoCheckP2p), else through host memory.
 HopSet hops_of(const Machine&, const std::vector<DeviceId>& order, const NcclSettings&);
 
+// One of them, for a communicator of so many ranks.
+RingHop find_hop(const Machine&, std::pair<DeviceId, DeviceId>, std::size_t ranks, const NcclSettings&);
+
 // What the graph search counts on for these rings together, each with an equal share. Up to 2.18 it saw no limit
 // between sockets of AMD.
 double believed_gbps(const Machine&, const std::vector<const HopSet*>& rings, const NcclSettings&);
 
 // Adds a ring's route to `rings`, and the resources it is the first to cross.
-void add_route(const Machine&, const HopSet&, NodeRings& rings);
+void add_route(const Machine&, std::span<const RingHop>, NodeRings& rings);
 
 bool is_amd(const Machine&);
 
