@@ -1,6 +1,8 @@
 #include "train/sharded/shard_reducer.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function_hook.h>

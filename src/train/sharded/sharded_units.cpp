@@ -1,6 +1,7 @@
 #include "train/sharded/sharded_units.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "train/inline_communicator.h"
