@@ -104,7 +104,7 @@ void* CallLog::begin_call(const ReportedCall& call) {
     std::atomic_ref(head_.dropped).fetch_add(1);
     return nullptr;
   }
-  if (call.rank >= 0 && head_.rank < 0) std::atomic_ref(head_.rank).store(call.rank);
+  if (call.rank >= 0 && std::atomic_ref(head_.rank).load() < 0) std::atomic_ref(head_.rank).store(call.rank);
   if (call.communicator != 0) std::atomic_ref(head_.communicator).store(call.communicator);
   record = {};
   record.sequence = call.sequence;
@@ -123,7 +123,7 @@ void* CallLog::begin_call(const ReportedCall& call) {
 void* CallLog::begin_channel(void* call, std::uint8_t channel, std::uint64_t gpu_time) {
   if (call == nullptr || is_channel(call)) return nullptr;
   NcclRecord& record = *record_of(call);
-  if (gpu_time != 0) record.gpu_clock = 1;
+  if (gpu_time != 0) std::atomic_ref(record.gpu_clock).store(1);
   keep_least(record.begin_ns, gpu_time != 0 ? gpu_time : host_now());
   std::atomic_ref(record.channels_begun).fetch_add(1);
   return reinterpret_cast<char*>(&record) + 1 + channel % kWithin;
@@ -131,7 +131,7 @@ void* CallLog::begin_channel(void* call, std::uint8_t channel, std::uint64_t gpu
 
 void CallLog::set_channel_end(void* handle, std::uint64_t gpu_time) {
   // Where the begin was of the host's clock the two can't be told apart by subtraction.
-  if (handle != nullptr && is_channel(handle) && record_of(handle)->gpu_clock != 0)
+  if (handle != nullptr && is_channel(handle) && std::atomic_ref(record_of(handle)->gpu_clock).load() != 0)
     keep_most(record_of(handle)->end_ns, gpu_time);
 }
 
@@ -142,7 +142,7 @@ void CallLog::end(void* handle) {
     std::atomic_ref(record.enqueue_end_ns).store(static_cast<std::int64_t>(host_now()));
     return;
   }
-  if (record.gpu_clock == 0) keep_most(record.end_ns, host_now());
+  if (std::atomic_ref(record.gpu_clock).load() == 0) keep_most(record.end_ns, host_now());
   std::atomic_ref(record.channels_ended).fetch_add(1);
 }
 
