@@ -11,4 +11,5 @@
 #include "train/loop/metrics.h"
 #include "train/loop/sampler.h"
 #include "train/loop/seed.h"
+#include "train/process_group.h"
 #include "train/sync_batch_norm.h"

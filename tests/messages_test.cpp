@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-
 #include "base/error.h"
 #include "comm/make.h"
 #include "comm/objects.h"
@@ -28,7 +27,8 @@ class Messages : public testing::TestWithParam<std::string> {
  protected:
   // Runs both ranks; what they do is given for rank 0 and for rank 1.
   using Does = std::function<void(Communicator&, std::span<std::byte>)>;
-  std::vector<Outcome> run(std::size_t bytes, const Does& zero, const Does& one, const RunOptions& options = {}) {
+  std::vector<Outcome> run(std::size_t bytes, const Does& zero, const Does& one,
+                           const RunOptions& options = {}) {
     const auto act = [&](const World& world) {
       const auto communicator = connect(world, GetParam());
       const Memory memory = communicator->allocate(bytes);
@@ -70,11 +70,13 @@ TEST_P(Messages, ranks_that_disagree_on_the_size_learn_both_sizes) {
       group.run(send(data, 1));
       group.run(recv(data, 1));
     };
-    const auto shorter = [](Communicator& group, std::span<std::byte> data) { group.run(recv(data.first(8), 0)); };
+    const auto shorter = [](Communicator& group, std::span<std::byte> data) {
+      group.run(recv(data.first(8), 0));
+    };
     for (const Outcome& outcome : run(bytes, longer, shorter)) {
       EXPECT_EQ(outcome.error, "Mismatch") << describe(outcome);
-      EXPECT_THAT(outcome.text,
-                  AllOf(HasSubstr("a message of 8 bytes"), HasSubstr("a message of " + std::to_string(bytes))));
+      EXPECT_THAT(outcome.text, AllOf(HasSubstr("a message of 8 bytes"),
+                                      HasSubstr("a message of " + std::to_string(bytes))));
     }
   }
 }
@@ -130,9 +132,9 @@ TEST_P(Messages, of_a_rank_that_aborts_are_told_to_the_one_that_waits_for_them) 
     EXPECT_THROW(group.run(barrier()), Cancelled);
     ::raise(SIGSTOP);  // it is not its end that tells the other
   };
-  const auto outcomes =
-      run(kShort, [](Communicator& group, std::span<std::byte> data) { group.run(recv(data, 1)); },
-          [&](Communicator& group, std::span<std::byte> data) { abort(group, data); });
+  const auto outcomes = run(
+      kShort, [](Communicator& group, std::span<std::byte> data) { group.run(recv(data, 1)); },
+      [&](Communicator& group, std::span<std::byte> data) { abort(group, data); });
   EXPECT_EQ(outcomes[0].error, "PeerLost") << describe(outcomes[0]);
   EXPECT_EQ(outcomes[0].peer, 1) << describe(outcomes[0]);
   EXPECT_EQ(outcomes[1].kind, Outcome::Kind::stopped) << describe(outcomes[1]);
@@ -160,10 +162,13 @@ INSTANTIATE_TEST_SUITE_P(OfEveryBackend, Messages, testing::Values("shm", "tcp",
 TEST_P(Messages, carry_objects_of_different_lengths) {
   const auto act = [&](const World& world) {
     const auto communicator = connect(world, GetParam());
-    const auto word = [](Rank rank) { return std::string(static_cast<std::size_t>(rank) * 50'000, static_cast<char>('a' + rank)); };
+    const auto word = [](Rank rank) {
+      return std::string(static_cast<std::size_t>(rank) * 50'000, static_cast<char>('a' + rank));
+    };
     const std::vector<std::string> words = {word(0), word(1), word(2)};
     EXPECT_EQ(all_gather_objects(*communicator, words[world.rank]), words);
-    EXPECT_EQ(gather_objects(*communicator, words[world.rank], 1), world.rank == 1 ? words : std::vector<std::string>());
+    EXPECT_EQ(gather_objects(*communicator, words[world.rank], 1),
+              world.rank == 1 ? words : std::vector<std::string>());
     EXPECT_EQ(broadcast_object(*communicator, world.rank == 2 ? words[2] : "", 2), words[2]);
     EXPECT_EQ(scatter_objects(*communicator, world.rank == 0 ? words : std::vector<std::string>(), 0),
               words[world.rank]);

@@ -65,8 +65,8 @@ std::string scatter_objects(Communicator& communicator, const std::vector<std::s
     together += all[rank];
   }
   std::size_t length = 0;
-  communicator.run(
-      scatter(std::as_bytes(std::span(lengths)), std::as_writable_bytes(std::span(&length, 1)), DType::i64, root));
+  communicator.run(scatter(std::as_bytes(std::span(lengths)), std::as_writable_bytes(std::span(&length, 1)),
+                           DType::i64, root));
   std::string mine(length, '\0');
   communicator.run(with_parts(scatter(bytes_in(together), bytes_of(mine), DType::u8, root), {.in = lengths}));
   return mine;
