@@ -13,6 +13,7 @@
 #include "train/loop/seed.h"
 #include "train/precision/grad_scaler.h"
 #include "train/precision/master_weights.h"
+#include "train/process_group.h"
 #include "train/sharded/shard_checkpoint.h"
 #include "train/sharded/sharded.h"
 #include "train/sync_batch_norm.h"

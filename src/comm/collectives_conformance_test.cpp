@@ -186,7 +186,7 @@ TEST(CollectivesConformance, names_the_kind_of_message_that_came_wrong) {
   };
   EXPECT_THAT(spoil_kind(Collective::recv), HasSubstr("rank 2 of 3: a message down the chain"));
   EXPECT_THAT(spoil_kind(Collective::exchange), HasSubstr("a message "));
-  EXPECT_THAT(spoil_kind(Collective::scatter), HasSubstr("a scatter with parts of different sizes"));
+  EXPECT_THAT(spoil_kind(Collective::gather), HasSubstr("a gather with parts of different sizes"));
 }
 
 TEST(CollectivesConformance, notices_sums_whose_bits_differ_from_rank_to_rank) {

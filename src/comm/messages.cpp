@@ -132,9 +132,9 @@ Call spell_out(Call call, Rank me, int world) {
   call.messages.clear();
   if (call.kind == Collective::gather) add_gather(call, me, world);
   if (call.kind == Collective::scatter) add_scatter(call, me, world);
-  if (call.kind == Collective::all_gather) add_all_gather(call, me, world);
+  if (call.kind == Collective::all_gather && is_of_messages(call)) add_all_gather(call, me, world);
   if (call.kind == Collective::all_to_all) add_all_to_all(call, me, world);
-  if (call.kind == Collective::reduce_scatter) add_reduce_scatter(call, me, world);
+  if (call.kind == Collective::reduce_scatter && is_of_messages(call)) add_reduce_scatter(call, me, world);
   for (Message& message : call.messages) message.tag = call.tag;
   return call;
 }

@@ -10,8 +10,8 @@ namespace gradwire {
 // Whether a call is one of these; else the backend does it itself.
 bool is_of_messages(const Call& call);
 
-// The call with its messages, as one rank has to send and receive them. Throws ConfigError where its own buffer has not the
-// size of its part.
+// The call with its messages, as one rank has to send and receive them: of any all_to_all too, for backends that have none.
+// Throws ConfigError where its own buffer has not the size of its part.
 Call spell_out(Call call, Rank me, int world);
 
 // What both sides present with a message of these bytes in a call.

@@ -272,6 +272,17 @@ TEST(Doctor, says_which_rank_a_hanging_run_waits_for) {
       << diagnosis.findings[0].what;
 }
 
+TEST(Doctor, does_not_count_messages_between_two_ranks_when_it_looks_for_who_is_behind) {
+  CaseFile given;
+  for (int rank = 0; rank < 3; ++rank) {
+    FlightDump dump{.file = "dump" + std::to_string(rank), .rank = rank, .calls = {}};
+    dump.calls.push_back({"default_pg", 1, "nccl:all_reduce", "completed", "[[8]]"});
+    if (rank < 2) dump.calls.push_back({"default_pg", 2, "send", "completed", "8 bytes", true});
+    given.files.dumps.push_back(std::move(dump));
+  }
+  EXPECT_TRUE(diagnose(given).findings.empty());
+}
+
 Diagnosis diagnosis_of_script(const char* text) {
   CaseFile given;
   given.files.scripts.push_back(parse_script(text, "train.py"));

@@ -52,7 +52,8 @@ void MpiPost::exchange(std::span<const Message> messages, const MpiCall& call) {
   }
   const Deadline deadline = Deadline::after(call.timeout);
   const auto ended = [&] {
-    std::erase_if(letters_, [&](Letter& letter) { return advance(letter); });
+    std::set<Rank> slow;
+    std::erase_if(letters_, [&](Letter& letter) { return advance(letter, slow); });
     return letters_.empty();
   };
   Backoff(world_.size).wait(ended, [&] { check_patience(call, deadline); });
@@ -86,10 +87,15 @@ void MpiPost::begin_body(Letter& letter) {
   }
 }
 
-// Whether the letter has come or gone. Signatures of one sender come in order, so bodies are asked for in order too.
-bool MpiPost::advance(Letter& letter) {
+// Whether the letter has come or gone. Bodies of one sender are asked for in the order in which they are sent: one whose signature is
+// here waits for those before it, whose senders are in `slow`.
+bool MpiPost::advance(Letter& letter, std::set<Rank>& slow) {
   const bool expects_head = letter.receives && letter.head != MPI_REQUEST_NULL;
-  if (!has_ended(letter.head)) return false;
+  if (expects_head && slow.contains(letter.peer)) return false;
+  if (!has_ended(letter.head)) {
+    if (expects_head) slow.insert(letter.peer);
+    return false;
+  }
   if (expects_head) {
     if (letter.theirs != letter.mine)
       throw Mismatch(describe_mismatch(name(world_.rank), letter.mine, name(letter.peer), letter.theirs));

@@ -6,7 +6,8 @@
 #include <mpi.h>
 
 #include <atomic>
-#include <deque>
+#include <list>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,14 +45,14 @@ class MpiPost {
   };
   void begin(Letter& letter);
   void begin_body(Letter& letter);
-  bool advance(Letter& letter);
+  bool advance(Letter& letter, std::set<Rank>& slow);
   void check_patience(const MpiCall& call, Deadline deadline) const;
   Rank name(Rank rank) const { return world_.global(rank); }
 
   const World& world_;
   const MPI_Comm group_;
   const bool check_;
-  std::deque<Letter> letters_;
+  std::list<Letter> letters_;  // which stay where they are: MPI writes into them
 };
 
 // Sends every other rank a notice of why this one gives up; waits for nobody.

@@ -103,8 +103,7 @@ std::unique_ptr<NcclWork> NcclEngine::start(const Call& call) {
   throw_if_broken();
   if (finished_) throw ConfigError(fmt::format("{} after finish()", name_of(call.kind)));
   const Signature signature = check_call(call, world_.size, sequence_);
-  const bool in_parts = is_of_messages(call) || call.kind == Collective::all_to_all;
-  const Call whole = in_parts ? spell_out(call, world_.rank, world_.size) : call;
+  const Call whole = spell_out(call, world_.rank, world_.size);
   const OnDevice current(device_);
   require_placement(whole, signature);
   const bool everybody = !is_point_to_point(call.kind);
