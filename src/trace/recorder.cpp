@@ -77,7 +77,7 @@ std::vector<Span> Recorder::spans(Rank rank, Seconds offset) const {
               .begin = record.begin + offset,
               .end = record.end + offset};
     if (record.kind == SpanKind::bucket) {
-      span.name = fmt::format("{} {}", record.name, record.bucket);
+      span.name = fmt::format("{} {}", record.name ? record.name : "bucket", record.bucket);
       span.bucket = record.bucket;
       span.bytes = record.bytes;
       span.ready = record.ready + offset;

@@ -167,6 +167,7 @@ TEST_F(CudaOrder, refuses_a_communicator_of_host_memory) {
     std::unique_ptr<Work> start(const Call&) override { return nullptr; }
     void run(const Call&) override {}
     Memory allocate(std::size_t bytes) override { return allocate_private(bytes); }
+    void abort() override {}
   } host;
   EXPECT_THROW(StreamCommunicator(host, [] { return nullptr; }), ConfigError);
 }
