@@ -130,6 +130,8 @@ TEST(GroupModel, RefusesRanksThatAreNotThere) {
   EXPECT_THROW(GroupModel(machine, {{0, 1}, {1, 2}}), ConfigError);
   EXPECT_THROW(GroupModel(machine, RankGroups{}), ConfigError);
   EXPECT_THROW(strided_groups(6, 4), ConfigError);
+  const Machine huge = find_machine("256x-a40-pcie");
+  EXPECT_THROW(GroupModel(huge, all_ranks(huge)).time(Collective::all_to_all, kBig), ConfigError);
   EXPECT_THROW(GroupModel(machine, all_ranks(machine)).time(Collective::barrier, 8), ConfigError);
   EXPECT_EQ(GroupModel(machine, {{2}}).time(Collective::all_reduce, kBig), 0);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "topo/path.h"
 #include "topo/rates.h"
@@ -72,32 +73,14 @@ NcclFabric nccl_fabric(const Machine& machine, const NcclSettings& settings) {
 std::string scope_of(const NcclFabric& fabric) {
   if (fabric.nodes > 1) return fabric.staged_network ? "staged network" : "network";
   if (fabric.nvls) return "nvls";
-  switch (fabric.link()) {
-    case NcclLink::nvswitch:
-      return "nvswitch";
-    case NcclLink::nvlink:
-      return "nvlink direct";
-    case NcclLink::pcie:
-      return "pcie";
-    default:
-      return "host memory";
-  }
+  constexpr std::array kScopes = {"host memory", "nvswitch", "nvlink direct", "pcie", "host memory"};
+  return kScopes.at(static_cast<std::size_t>(fabric.link()));
 }
 
 std::string_view to_string(NcclLink link) {
-  switch (link) {
-    case NcclLink::none:
-      return "none";
-    case NcclLink::nvswitch:
-      return "NVLink through NVSwitch";
-    case NcclLink::nvlink:
-      return "NVLink";
-    case NcclLink::pcie:
-      return "PCIe peer to peer";
-    case NcclLink::host:
-      return "host memory";
-  }
-  return "";
+  constexpr std::array<std::string_view, 5> kNames = {"none", "NVLink through NVSwitch", "NVLink",
+                                                      "PCIe peer to peer", "host memory"};
+  return kNames.at(static_cast<std::size_t>(link));
 }
 
 std::string path_name(const NcclFabric& fabric) {

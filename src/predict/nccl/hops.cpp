@@ -107,23 +107,28 @@ int version_of(const Machine& machine, const NcclSettings& settings) {
   return settings.version.value_or(machine.gpu.sm >= 100 ? 225 : 218);
 }
 
-RingHop find_hop(const Machine& machine, std::pair<DeviceId, DeviceId> ends, std::size_t ranks,
-                 const NcclSettings& settings) {
-  const auto [from, to] = ends;
-  RingHop hop{from, find_path(machine, from, to)};
-  const PathClass distance = hop.path.path_class, level = level_of(machine, ranks, settings);
-  hop.nvlink = distance == PathClass::nvl && !settings.p2p_disabled;
-  hop.host = !hop.nvlink && (hop.path.through_host || settings.p2p_disabled || distance > level);
-  hop.flow = hop.host && settings.shm_disabled;
-  hop.root = !hop.host && maker_of(machine) == CpuMaker::intel && distance >= PathClass::phb;
-  if (hop.host && !hop.path.through_host) hop.path.links = staged_route(machine.topology, from, to);
+HopFinder::HopFinder(const Machine& machine, std::size_t ranks, const NcclSettings& settings)
+    : machine_(machine),
+      settings_(settings),
+      routes_(machine.topology),
+      level_(level_of(machine, ranks, settings)) {}
+
+RingHop HopFinder::find(DeviceId from, DeviceId to) {
+  RingHop hop{from, find_path(machine_, routes_, from, to)};
+  const PathClass distance = hop.path.path_class;
+  hop.nvlink = distance == PathClass::nvl && !settings_.p2p_disabled;
+  hop.host = !hop.nvlink && (hop.path.through_host || settings_.p2p_disabled || distance > level_);
+  hop.flow = hop.host && settings_.shm_disabled;
+  hop.root = !hop.host && maker_of(machine_) == CpuMaker::intel && distance >= PathClass::phb;
+  if (hop.host && !hop.path.through_host) hop.path.links = staged_route(machine_.topology, from, to);
   return hop;
 }
 
 HopSet hops_of(const Machine& machine, const std::vector<DeviceId>& order, const NcclSettings& settings) {
   HopSet set;
+  HopFinder finder(machine, order.size(), settings);
   for (std::size_t i = 0; i < order.size(); ++i) {
-    RingHop hop = find_hop(machine, {order[i], order[(i + 1) % order.size()]}, order.size(), settings);
+    RingHop hop = finder.find(order[i], order[(i + 1) % order.size()]);
     set.any_nvlink |= hop.nvlink;
     set.any_host |= hop.host;
     set.any_sys |= hop.path.path_class == PathClass::sys;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "predict/nccl/ring.h"
@@ -27,8 +26,18 @@ struct HopSet {
 // near enough for its version and the processor's maker (paths.cc, ncclTopoCheckP2p), else through host memory.
 HopSet hops_of(const Machine&, const std::vector<DeviceId>& order, const NcclSettings&);
 
-// One of them, for a communicator of so many ranks.
-RingHop find_hop(const Machine&, std::pair<DeviceId, DeviceId>, std::size_t ranks, const NcclSettings&);
+// One by one, for a communicator of so many ranks. One thread; machine and settings must outlive it.
+class HopFinder {
+ public:
+  HopFinder(const Machine& machine, std::size_t ranks, const NcclSettings&);
+  RingHop find(DeviceId from, DeviceId to);
+
+ private:
+  const Machine& machine_;
+  const NcclSettings& settings_;
+  Routes routes_;
+  PathClass level_;
+};
 
 // What the graph search counts on for these rings together, each with an equal share. Up to 2.18 it saw no limit
 // between sockets of AMD.

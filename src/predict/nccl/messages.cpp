@@ -1,9 +1,11 @@
 #include "predict/nccl/messages.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <span>
 
-#include "predict/nccl/hops.h"
+#include "base/error.h"
 #include "predict/nccl/price.h"
 #include "sim/fair_share.h"
 
@@ -19,15 +21,19 @@ NcclLink link_of(const RingHop& hop) {
 }  // namespace
 
 Messages::Messages(const Machine& machine, std::size_t ranks, const NcclSettings& settings)
-    : machine_(machine), ranks_(ranks), settings_(settings) {}
+    : machine_(machine), hops_(machine, ranks, settings) {}
 
 void Messages::add(DeviceId from, DeviceId to) {
-  const RingHop hop = find_hop(machine_, {from, to}, ranks_, settings_);
+  const RingHop hop = hops_.find(from, to);
   add_route(machine_, std::span(&hop, 1), routes_);
   links_.push_back(link_of(hop));
 }
 
 void Messages::add_all(const std::vector<DeviceId>& gpus) {
+  constexpr std::size_t kMostInANode = 128;  // pairs are counted one by one; the largest nodes sold have 72
+  if (gpus.size() > kMostInANode)
+    throw ConfigError(fmt::format("an all_to_all has no price among {} GPUs of one node, only up to {}",
+                                  gpus.size(), kMostInANode));
   for (const DeviceId from : gpus)
     for (const DeviceId to : gpus)
       if (from != to) add(from, to);

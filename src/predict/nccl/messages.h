@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "predict/nccl/all_reduce.h"
+#include "predict/nccl/hops.h"
 #include "predict/nccl/ring.h"
 
 namespace gradwire {
@@ -15,8 +16,9 @@ class Messages {
   Messages(const Machine&, std::size_t ranks, const NcclSettings&);
 
   void add(DeviceId from, DeviceId to);
-  void add_all(const std::vector<DeviceId>& gpus);  // all ordered pairs, as in an all-to-all
-  void own_so_far();                                // what is added from now on is others'
+  // All ordered pairs, as in an all-to-all. Throws ConfigError for more GPUs than any node has.
+  void add_all(const std::vector<DeviceId>& gpus);
+  void own_so_far();  // what is added from now on is others'
 
   double slowest_of_own(const NcclConstants&) const;  // GB/s; infinite without any
 
@@ -28,8 +30,7 @@ class Messages {
 
  private:
   const Machine& machine_;
-  std::size_t ranks_;
-  const NcclSettings& settings_;
+  HopFinder hops_;
   NodeRings routes_;
   std::vector<NcclLink> links_;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <tuple>
@@ -233,28 +234,20 @@ std::string resource_name(const Topology& topology, const Resource& resource) {
 }
 
 std::string_view to_string(ResourceKind kind) {
-  switch (kind) {
-    case ResourceKind::nvlink:
-    case ResourceKind::nvlink_cable:
-      return "a GPU's NVLinks";
-    case ResourceKind::lane:
-    case ResourceKind::root_lane:
-      return "a PCIe link, one way";
-    case ResourceKind::peer_slot:
-    case ResourceKind::host_slot:
-      return "a GPU's PCIe slot, both ways";
-    case ResourceKind::uplink:
-      return "a switch's uplink, both ways";
-    case ResourceKind::memory:
-      return "the memory of a socket";
-    case ResourceKind::socket:
-      return "the link between sockets";
-    case ResourceKind::socket_flow:
-      return "a TCP flow";
-    case ResourceKind::thread_blocks:
-      return "a GPU's thread blocks";
-  }
-  return "";
+  constexpr std::string_view kNvlinks = "a GPU's NVLinks", kLane = "a PCIe link, one way";
+  constexpr std::string_view kSlot = "a GPU's PCIe slot, both ways";
+  constexpr std::array kNames = {kNvlinks,
+                                 kNvlinks,
+                                 kLane,
+                                 kLane,
+                                 kSlot,
+                                 kSlot,
+                                 std::string_view("a switch's uplink, both ways"),
+                                 std::string_view("the memory of a socket"),
+                                 std::string_view("the link between sockets"),
+                                 std::string_view("a TCP flow"),
+                                 std::string_view("a GPU's thread blocks")};
+  return kNames.at(static_cast<std::size_t>(kind));
 }
 
 }  // namespace gradwire
