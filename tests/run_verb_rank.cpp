@@ -3,6 +3,7 @@
 //   die R       rank R is killed by SIGKILL, the others wait for a word from it
 //   die-late R  rank R is killed when it has left
 //   stop-late R rank R is stopped before it leaves
+//   stop-last R rank R is stopped when it has left
 #include <fmt/format.h>
 
 #include <csignal>
@@ -30,6 +31,7 @@ void run(std::string_view what, gradwire::Rank who) {
   if (what == "stop-late" && world.rank == who) std::raise(SIGSTOP);
   leave(world);
   if (what == "die-late" && world.rank == who) std::raise(SIGKILL);
+  if (what == "stop-last" && world.rank == who) std::raise(SIGSTOP);
 }
 
 }  // namespace

@@ -122,6 +122,11 @@ TEST(RunVerb, ends_also_ranks_that_are_stopped) {
   EXPECT_EQ(run.finish(), 128 + SIGTERM);
 }
 
+TEST(RunVerb, does_not_wait_for_a_rank_that_is_stopped_after_its_work) {
+  auto run = gradwire_run({"-n", "2", "--timeout", "1", "--", kRank, "stop-last", "1"});
+  EXPECT_EQ(run.finish(), 0) << run.text();
+}
+
 TEST(RunVerb, takes_a_rank_that_is_killed_after_its_work_for_one_that_has_ended_well) {
   auto run = gradwire_run({"-n", "2", "--max-restarts", "1", "--", kRank, "die-late", "1"});
   EXPECT_EQ(run.finish(), 0) << run.text();

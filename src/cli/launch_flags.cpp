@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/secret.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "net/address/interface.h"
 #include "net/rendezvous/secret.h"
@@ -12,6 +13,21 @@ namespace gradwire {
 namespace {
 
 constexpr int kMostRanks = 4096;  // of a node: more are a slip of the finger, and each is a process
+constexpr int kMostNodes = 65536;
+
+struct NodeRange {
+  int least = 1, most = 1;
+};
+
+NodeRange read_nodes(const std::string& text) {
+  const auto colon = text.find(':');
+  const auto least = find_integer<int>(text.substr(0, colon));
+  const auto most = colon == std::string::npos ? least : find_integer<int>(text.substr(colon + 1));
+  if (!least || !most || *least < 1 || *most < *least || *most > kMostNodes)
+    throw ConfigError(fmt::format(
+        "--nnodes '{:.40}': write how many nodes there are, as 4, or least and most, as 1:4", text));
+  return {*least, *most};
+}
 
 // Several nodes can't agree on a secret that one of them makes up.
 std::string secret_of(const LaunchFlags& flags, const Environment& environment) {
@@ -22,7 +38,7 @@ std::string secret_of(const LaunchFlags& flags, const Environment& environment) 
   }
   const auto secret = find_variable(environment, "GRADWIRE_SECRET").value_or("");
   if (!secret.empty()) check_secret(secret, "GRADWIRE_SECRET");
-  if (flags.nodes > 1 && secret.empty())
+  if (read_nodes(flags.nodes).most > 1 && secret.empty())
     throw ConfigError(
         fmt::format("several nodes need a secret they share: on each of them write `export "
                     "GRADWIRE_SECRET={}`, or put one into a file and name that with --secret-file",
@@ -33,13 +49,13 @@ std::string secret_of(const LaunchFlags& flags, const Environment& environment) 
 void check_numbers(const LaunchFlags& flags) {
   if (flags.ranks < 1 || flags.ranks > kMostRanks)
     throw ConfigError(fmt::format("-n {}: write 1 to {} ranks", flags.ranks, kMostRanks));
-  if (flags.nodes < 1) throw ConfigError(fmt::format("--nnodes {}: write 1 or more", flags.nodes));
-  if (flags.node < 0 || flags.node >= flags.nodes)
+  const int nodes = read_nodes(flags.nodes).most;
+  if (flags.node < 0 || flags.node >= nodes)
     throw ConfigError(fmt::format("--node-rank {} contradicts --nnodes {}: write 0 to {}", flags.node,
-                                  flags.nodes, flags.nodes - 1));
+                                  flags.nodes, nodes - 1));
   if (flags.max_restarts < 0)
     throw ConfigError(fmt::format("--max-restarts {}: write 0 or more", flags.max_restarts));
-  if (flags.nodes > 1 && flags.master.empty())
+  if (nodes > 1 && flags.master.empty())
     throw ConfigError("--nnodes needs --master HOST:PORT, a place on node 0 that all nodes reach");
 }
 
@@ -47,7 +63,9 @@ void check_numbers(const LaunchFlags& flags) {
 
 void add_launch_flags(CLI::App& verb, LaunchFlags& flags, const std::string& program) {
   verb.add_option("-n,--ranks", flags.ranks, "ranks on this node")->capture_default_str();
-  verb.add_option("--nnodes", flags.nodes, fmt::format("nodes, each with a `{}` of its own", program))
+  verb.add_option(
+          "--nnodes", flags.nodes,
+          fmt::format("nodes, each with a `{}` of its own; 1:4: as many as come, at a restart too", program))
       ->capture_default_str();
   verb.add_option("--node-rank", flags.node, "which of them this is; node 0 hosts the store")
       ->capture_default_str();
@@ -68,7 +86,9 @@ LaunchOptions launch_options(const LaunchFlags& flags) {
   check_numbers(flags);
   LaunchOptions options;
   options.ranks = flags.ranks;
-  options.nodes = flags.nodes;
+  const auto [least, most] = read_nodes(flags.nodes);
+  options.nodes = most;
+  options.least_nodes = least == most ? 0 : least;
   options.node = flags.node;
   options.max_restarts = flags.max_restarts;
   options.interface = flags.interface;

@@ -10,7 +10,8 @@
 namespace gradwire {
 
 struct LaunchFlags {
-  int ranks = 1, nodes = 1, node = 0, max_restarts = 0;
+  int ranks = 1, node = 0, max_restarts = 0;
+  std::string nodes = "1";  // or a range, "1:4"
   std::string master, secret_file, interface, log_dir, timeout, grace;
   bool trust_network = false;
 };

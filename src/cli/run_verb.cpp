@@ -21,6 +21,11 @@ Examples:
   gradwire run -n 4 --log-dir logs --max-restarts 3 -- python3 train.py
   gradwire run -n 8 --nnodes 2 --node-rank 0 --master node1:29500 \
       --secret-file ~/job.secret -- ./train
+  gradwire run -n 8 --nnodes 1:4 --max-restarts 9 --node-rank 2 \
+      --master node1:29500 -- ./train
+
+With --nnodes 1:4 each attempt begins with the nodes that are there, node 0 among
+them; others take part from the next attempt on.
 )";
 
 struct RunFlags {

@@ -1,11 +1,13 @@
 // gradwire-train OPTIONS: a rank of `gradwire train`, started by it with the options as JSON. Exit codes as
 // there.
 #include <fmt/format.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/deadline.h"
 #include "base/error.h"
@@ -20,6 +22,7 @@
 #include "train/job/options.h"
 #include "train/job/restart.h"
 #include "train/job/trainer.h"
+#include "train/loop/checkpoint.h"
 
 namespace gradwire {
 namespace {
@@ -82,11 +85,16 @@ class Display {
 // Rank 0 alone has written checkpoints for sure, so its disk counts.
 Beginning agree_on_beginning(const World& world, const TrainOptions& options) {
   const int restarts = restarts_so_far();
-  if (restarts == 0) return find_beginning(options, 0);
+  if (restarts == 0 && options.resume.empty()) return {};
   const std::string key = "train/beginning";
-  if (world.rank == 0) world.store->set(key, find_beginning(options, restarts).resume);
-  Beginning beginning = find_beginning(options, restarts);
-  beginning.resume = get_from(*world.store, 0, key, Deadline::after(world.timeout));
+  Beginning beginning;
+  if (world.rank == 0) {
+    beginning = find_beginning(options, restarts, find_fault);
+    world.store->set(key, fmt::format("{}\n{}", beginning.what, beginning.resume));
+  }
+  const auto told = get_from(*world.store, 0, key, Deadline::after(world.timeout));
+  beginning.what = told.substr(0, told.find('\n'));
+  beginning.resume = told.substr(told.find('\n') + 1);
   return beginning;
 }
 
@@ -95,6 +103,10 @@ void check_steps_left(const TrainOptions& options, const Beginning& beginning, i
   if (first_step < options.steps || beginning.what == "resuming") return;
   throw ConfigError(fmt::format("--resume {}: it is of step {} already, and --steps is {}", options.resume,
                                 first_step, options.steps));
+}
+
+void complain(const std::string& text) {
+  fmt::print(stderr, "gradwire train: {}\n", printable(text, Lines::keep));
 }
 
 // Returns the exit code.
@@ -115,6 +127,9 @@ int train(const World& world, TrainOptions options) {
   if (world.rank == 0 && !options.trace.empty() && !result.losses.empty())
     write_timeline(options.trace, trainer.timeline());
   display.end(result);
+  if (world.rank == 0 && trainer.left_out() > 0)
+    complain(fmt::format("{} checkpoints were left out: the one before was still being written",
+                         trainer.left_out()));
   if (world.rank == 0 && !options.html.empty() && !result.losses.empty()) {
     write_page(options.html, train_page(options, result, trainer.timeline()));
     fmt::print(stderr, "wrote {}: open it in a browser\n", printable(options.html));
@@ -132,8 +147,10 @@ bool first_to_say(const World& world, const std::string& text) {
   }
 }
 
-void complain(const std::string& text) {
-  fmt::print(stderr, "gradwire train: {}\n", printable(text, Lines::keep));
+// Where our launcher started mpirun, a rank ends with it, as ranks that the launcher starts end with that.
+void end_with_mpirun() {
+  if (std::getenv("OMPI_COMM_WORLD_RANK") != nullptr && std::getenv("GRADWIRE_STORE") != nullptr)
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
 int run_rank(const char* json) {
@@ -164,7 +181,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) gradwire::listen_to(number);
-  std::signal(SIGPIPE, SIG_IGN);
+  for (const int number : {SIGPIPE, SIGXFSZ})
+    std::signal(number, SIG_IGN);  // writing fails instead, and is said
+  gradwire::end_with_mpirun();
   try {
     return gradwire::run_rank(argv[1]);
   } catch (const std::exception& error) {

@@ -7,11 +7,15 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <optional>
 #include <system_error>
+#include <utility>
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/module.h"
 #include "base/text.h"
+#include "launch/guarded_folder.h"
 #include "measure/contestant_mpi.h"
 #include "train/job/restart.h"
 
@@ -46,9 +50,15 @@ void take_share_of_cores(const Environment& environment) {
   throw ConfigError(fmt::format("can't start {}: {}", command[0], std::generic_category().message(errno)));
 }
 
+std::string preloaded(const std::string& library, const Environment& environment) {
+  const auto others = find_variable(environment, "LD_PRELOAD");
+  return fmt::format("LD_PRELOAD={}{}", library, others ? ":" + *others : "");
+}
+
 // mpirun is the one program our launcher starts, and starts the ranks in turn: they hear from it who they
 // are, not from us. It would bind each rank to a core, where ranks have threads for several.
-LaunchOptions by_mpirun(LaunchOptions launch, const std::string& backend) {
+// What it leaves lying about goes into `folder`, and it listens on loopback alone.
+LaunchOptions by_mpirun(LaunchOptions launch, const std::string& backend, const std::string& folder) {
   if (launch.nodes > 1)
     throw ConfigError(
         fmt::format("--backend {} on several nodes: start it with mpirun, as in mpirun -n {} --host "
@@ -56,18 +66,25 @@ LaunchOptions by_mpirun(LaunchOptions launch, const std::string& backend) {
                     backend, launch.ranks * launch.nodes));
   const auto mpi = mpi_launch("mpi", launch.ranks);
   std::vector<std::string> command = {"/usr/bin/env"};
-  for (const char* own : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK",
-                          "GRADWIRE_STORE", "MASTER_ADDR", "MASTER_PORT"})
+  for (const char* own :
+       {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT"})
     command.insert(command.end(), {"-u", own});
+  if (const auto near = find_module("loopback"))
+    command.push_back(preloaded(near->string(), launch.environment));
   command.insert(command.end(), mpi.command.begin(), mpi.command.end());
   command.insert(command.end(), {"--quiet", "--bind-to", "none"});
   command.insert(command.end(), launch.command.begin(), launch.command.end());
   launch.command = std::move(command);
   for (const auto& [name, value] : mpi.environment) launch.environment[name] = value;
+  for (const char* place : {"OMPI_MCA_orte_tmpdir_base", "PRTE_MCA_prte_tmpdir_base",
+                            "OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"})
+    launch.environment[place] = folder;
+  launch.environment.try_emplace("OMPI_MCA_btl",
+                                 "^tcp");  // which listens everywhere, and is of no use on one host
   const auto share = share_of_cores(launch.ranks);
   launch.environment.try_emplace("OMP_NUM_THREADS", share);
   launch.environment.try_emplace("OPENBLAS_NUM_THREADS", share);
-  launch.ranks = 1;
+  launch.ranks_within = std::exchange(launch.ranks, 1);
   launch.sole_program = "mpirun";
   return launch;
 }
@@ -80,7 +97,9 @@ int start_ranks(LaunchOptions launch, const std::string& trainer, const TrainOpt
     take_share_of_cores(launch.environment);
     become(launch.command);
   }
-  if (needs_mpi(train.backend)) launch = by_mpirun(std::move(launch), train.backend);
+  std::optional<GuardedFolder> folder;
+  if (needs_mpi(train.backend))
+    launch = by_mpirun(std::move(launch), train.backend, folder.emplace().path().string());
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) launch.final_codes.push_back(128 + signal);
   const int code = gradwire::launch(launch);
   return code == 0 || is_final(launch, code) ? code : 1;

@@ -28,7 +28,9 @@ Images are digits in the system's fonts, tested on fonts that were not learnt;
 text is the licences every Debian has, byte by byte (or --text FILE); resnets
 take generated images of ImageNet's size. Each rank gets its share of the cores.
 Other nodes join with --nnodes, --node-rank and --master, as under
-`gradwire run`. --max-restarts goes on from the newest checkpoint.
+`gradwire run`. --max-restarts goes on from the newest checkpoint. Checkpoints
+are written beside the training: one that is due while the one before is still
+being written is left out.
 --backend mpi starts mpirun; `mpirun -n 2 gradwire train ...` works too.
 
 Models:
@@ -55,7 +57,7 @@ train apart, and what collectives take there.
 struct TrainFlags {
   LaunchFlags launch;
   TrainOptions train;
-  std::string on;
+  std::string on, interval;
   std::vector<std::string> measured;
   bool ranks_given = false;
 };
@@ -72,6 +74,7 @@ const std::vector<std::string> kRealOnly = {"--nnodes",
                                             "--grace",
                                             "--steps",
                                             "--lr",
+                                            "--scale-lr",
                                             "--clip",
                                             "--seed",
                                             "--data",
@@ -80,6 +83,7 @@ const std::vector<std::string> kRealOnly = {"--nnodes",
                                             "--first-bucket-mb",
                                             "--checkpoint",
                                             "--checkpoint-every",
+                                            "--checkpoint-keep",
                                             "--shard",
                                             "--sharded",
                                             "--resume",
@@ -130,7 +134,9 @@ int simulate(const TrainFlags& flags) {
 
 int run_train(const TrainFlags& flags) {
   if (!flags.on.empty()) return simulate(flags);
-  TrainOptions train = complete(flags.train);
+  TrainOptions train = flags.train;
+  if (!flags.interval.empty()) read_interval(flags.interval, train);
+  train = complete(train);
   if (!train.html.empty()) train.command = typed_command();
   LaunchOptions options = launch_options(flags.launch);
   options.name = "gradwire train";
@@ -158,6 +164,7 @@ void add_training_flags(CLI::App& verb, TrainOptions& train) {
       ->check(within(0, 3));
   verb.add_option("--optimizer", train.optimizer, "sgd (momentum 0.9) or adamw [the model's]");
   verb.add_option("--lr", train.learning_rate, "learning rate [the model's]")->check(within(1e-12, 1e6));
+  verb.add_flag("--scale-lr", train.scale_lr, "multiply it by the number of ranks, also when that changes");
   verb.add_option("--clip", train.clip, "largest norm of all gradients; 0: any")->capture_default_str();
   verb.add_option("--seed", train.seed, "of weights, shuffles and dropout")->capture_default_str();
   verb.add_option("--data", train.data, "real or generated");
@@ -184,12 +191,15 @@ void add_communication_flags(CLI::App& verb, TrainOptions& train) {
       ->capture_default_str();
 }
 
-void add_file_flags(CLI::App& verb, TrainOptions& train) {
+void add_file_flags(CLI::App& verb, TrainFlags& flags) {
+  TrainOptions& train = flags.train;
   verb.add_option("--trace", train.trace, "write the steps of all ranks as a Chrome/Perfetto trace")
       ->envname("GRADWIRE_TRACE");
   add_html_flag(verb, train.html);
   verb.add_option("--checkpoint", train.checkpoint, "write parameters and optimizer at the end");
-  verb.add_option("--checkpoint-every", train.checkpoint_every, "and every so many steps")
+  verb.add_option("--checkpoint-every", flags.interval,
+                  "and beside the training, every so many steps (10) or so often (30s, 5m)");
+  verb.add_option("--checkpoint-keep", train.checkpoint_keep, "so many in all; older ones as FILE.step-N")
       ->capture_default_str();
   verb.add_flag("--sharded", train.sharded, "every rank writes a part of the checkpoint");
   verb.add_option("--resume", train.resume, "go on from a checkpoint, with any number of ranks");
@@ -215,7 +225,7 @@ void add_train_verb(CLI::App& app, int& exit_code) {
   add_launch_flags(*verb, flags->launch, "gradwire train");
   add_training_flags(*verb, flags->train);
   add_communication_flags(*verb, flags->train);
-  add_file_flags(*verb, flags->train);
+  add_file_flags(*verb, *flags);
   verb->footer(kTrainExample + model_list() + kTrainExamples);
   verb->callback([verb, flags, &exit_code] {
     flags->ranks_given = verb->count("--ranks") > 0;

@@ -1,6 +1,12 @@
 #include "launch/council.h"
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <vector>
+
 #include "base/error.h"
+#include "base/secret.h"
 #include "base/text.h"
 #include "net/address/socket.h"
 #include "net/rendezvous/hosting.h"
@@ -15,12 +21,23 @@ std::string key(const char* what, int attempt, int node) {
   return fmt::format("{}/{}/{}", what, attempt, node);
 }
 
+constexpr Seconds kLastCall = 3;  // for more nodes than are needed
+constexpr std::chrono::milliseconds kLookEvery(20);
+
+// As --nnodes is written.
+std::string nodes_text(int least, int most) {
+  return least == most ? std::to_string(most) : fmt::format("{}:{}", least, most);
+}
+
 // A port that was free a moment ago on every address; the programs are quick to take it. Nobody listens there.
 std::uint16_t free_port() { return local_address(bind_to(SocketAddress::any(AF_INET)).get()).port(); }
 
 }  // namespace
 
-Council::Council(const CouncilOptions& options) : options_(options) {
+Council::Council(const CouncilOptions& options)
+    : options_(options),
+      least_(options.least > 0 ? options.least : options.nodes),
+      name_(make_secret().substr(0, 8)) {
   if (options_.master) place_ = *options_.master;
   door_ = place_;
   if (options_.node == 0) {
@@ -34,38 +51,52 @@ Council::Council(const CouncilOptions& options) : options_(options) {
   take_seat();
 }
 
+std::string Council::find(const char* what, int number) const {
+  return store_->find(fmt::format("{}/{}", what, number));
+}
+
 std::shared_ptr<Store> Council::enter(Rank as, const std::string& space) const {
   TcpStore::Options client{door_, options_.secret, {as, space}};
   client.timeout = options_.timeout;
   return std::make_shared<TcpStore>(client, Deadline::after(options_.timeout));
 }
 
+// Who had the seat before may have it again, and so may anybody when its launcher is gone.
 void Council::take_seat() {
-  if (options_.node == 0) store_->set("nodes", std::to_string(options_.nodes));
+  const auto mine = nodes_text(least_, options_.nodes);
+  if (options_.node == 0) store_->set("nodes", mine);
   const auto nodes = store_->get("nodes", Deadline::after(options_.timeout));
-  if (nodes != std::to_string(options_.nodes))
+  if (nodes != mine)
     throw ConfigError(fmt::format(
         "the job at {} is of {} node{}, but this launcher was told of {}: write the same --nnodes on all, or "
         "another --master for another job",
-        place_.text(), nodes, nodes == "1" ? "" : "s", options_.nodes));
-  if (store_->add(fmt::format("seat/{}", options_.node), 1) > 1)
+        place_.text(), nodes, nodes == "1" ? "" : "s", mine));
+  const bool first = store_->add(fmt::format("seat/{}", options_.node), 1) == 1;
+  if (!first && find("holder", options_.node) != name_ && !is_gone(options_.node))
     throw ConfigError(
         fmt::format("node {} of the job at {} has a launcher already: start each node once, with a "
                     "--node-rank of its own",
                     options_.node, place_.text()));
+  store_->set(fmt::format("holder/{}", options_.node), name_);
+  store_->set(fmt::format("lost/{}", options_.node), "");
 }
 
 // The store keeps no time, so what changes is a number.
 void Council::let_hear() { store_->set(fmt::format("alive/{}", options_.node), std::to_string(++beats_)); }
 
 bool Council::is_silent(int node) {
-  const auto now = store_->find(fmt::format("alive/{}", node));
+  const auto now = find("alive", node);
   const auto [found, first] = heard_.try_emplace(node, Heard{now, Deadline::after(options_.timeout)});
   if (found->second.last != now) found->second = {now, Deadline::after(options_.timeout)};
   return !first && found->second.until.passed();
 }
 
-// In these two a store that is gone is not the news.
+bool Council::is_gone(int node) {
+  return !find("lost", node).empty() || !find("left", node).empty() ||
+         (node != options_.node && is_silent(node));
+}
+
+// In these a store that is gone is not the news.
 void Council::report_lost_rank(Rank rank, const std::string& reason) {
   try {
     if (ranks_) report_lost(*ranks_, rank, reason);
@@ -82,23 +113,93 @@ bool Council::has_done_its_work(Rank rank) {
   }
 }
 
-Seating Council::begin(int attempt, int local_ranks) {
-  const auto deadline = Deadline::after(options_.timeout);
-  store_->set(key("ranks", attempt, options_.node), std::to_string(local_ranks));
-  if (options_.node == 0) {
-    store_->set(key("restarts", attempt), std::to_string(options_.max_restarts));
-    store_->set(key("port", attempt), std::to_string(free_port()));
+std::string Council::describe_losses(int ranks) {
+  std::vector<std::string> absent, said;
+  try {
+    for (Rank rank = 0; rank < ranks && ranks_; ++rank)
+      if (ranks_->find(fmt::format("joined/{}", rank)).empty())
+        absent.push_back(fmt::format("rank {}", rank));
+    const auto first = ranks_ && ranks > 0 ? ranks_->find("lost/earliest") : std::string();
+    if (!absent.empty()) said.push_back(fmt::format("{} had not joined", join(absent, ", ")));
+    if (!first.empty()) said.push_back(fmt::format("rank {} is gone", first));
+  } catch (const TransportError&) {
+    // Then there is no more to say.
   }
-  Seating seating;
-  seating.attempt = attempt;
-  seating.local_size = local_ranks;
-  seating.size = 0;
+  return join(said, "; ");
+}
+
+// Those that are there and have said so since the roster before.
+Roster Council::ready_nodes() {
+  Roster ready;
   for (int node = 0; node < options_.nodes; ++node) {
-    if (node == options_.node) seating.first_rank = seating.size;
-    seating.size += find_integer<int>(hear_from(node, key("ranks", attempt, node), deadline)).value_or(0);
+    const auto entry = Roster::parse_ready(node, find("ready", node));
+    const auto* const before = roster_.find(node);
+    if (!entry || (before != nullptr && before->token == entry->token) || is_gone(node)) continue;
+    ready.entries.push_back(*entry);
   }
-  seating.max_restarts = find_integer<int>(hear_from(0, key("restarts", attempt), deadline)).value_or(0);
-  seating.master_port = parse_port(hear_from(0, key("port", attempt), deadline));
+  return ready;
+}
+
+// Launchers that are there but not ready yet are still busy with the end of the attempt before.
+bool Council::all_have_answered(const Roster& ready) {
+  for (int node = 0; node < options_.nodes; ++node)
+    if (ready.find(node) == nullptr && !find("holder", node).empty() && !is_gone(node)) return false;
+  return true;
+}
+
+void Council::give_up(const Roster& ready) {
+  std::vector<std::string> missing;
+  for (int node = 0; node < options_.nodes; ++node)
+    if (ready.find(node) == nullptr) missing.push_back(std::to_string(node));
+  throw Timeout(fmt::format("the launcher{} of node {} did not come within {}: start {} with --node-rank {}",
+                            missing.size() == 1 ? "" : "s", join(missing, ", "),
+                            format_seconds(options_.timeout), missing.size() == 1 ? "it" : "each",
+                            missing.front()));
+}
+
+// With all there is no need to wait; with enough, others have a moment to come.
+void Council::draw_up_roster(int attempt) {
+  const auto deadline = Deadline::after(options_.timeout);
+  Deadline last_call = Deadline::after(kLastCall);
+  Roster ready;
+  for (;;) {
+    let_hear();
+    ready = ready_nodes();
+    const auto count = static_cast<int>(ready.entries.size());
+    if (count == options_.nodes) break;
+    if (count < least_) last_call = Deadline::after(std::min(kLastCall, deadline.remaining()));
+    if (count >= least_ && last_call.passed() && (all_have_answered(ready) || deadline.passed())) break;
+    if (deadline.passed()) give_up(ready);
+    std::this_thread::sleep_for(kLookEvery);
+  }
+  store_->set(key("restarts", attempt), std::to_string(options_.max_restarts));
+  store_->set(key("port", attempt), std::to_string(free_port()));
+  store_->set(key("roster", attempt), ready.text());
+  store_->set("generation", std::to_string(attempt));
+}
+
+std::optional<Seating> Council::find_seating() {
+  const auto attempt = find_integer<int>(store_->find("generation"));
+  if (!attempt || *attempt <= last_attempt_) return std::nullopt;
+  const auto roster = Roster::parse(store_->find(key("roster", *attempt)));
+  const auto* const mine = roster.find(options_.node);
+  if (mine == nullptr || mine->token != fmt::format("{}.{}", name_, times_ready_)) return std::nullopt;
+  return take_place(*attempt, roster, *mine);
+}
+
+Seating Council::take_place(int attempt, const Roster& roster, const Roster::Entry& mine) {
+  Seating seating;
+  seating.attempt = last_attempt_ = attempt;
+  seating.roster = roster_ = roster;
+  seating.local_size = mine.ranks;
+  seating.size = roster.ranks();
+  for (const auto& entry : roster.entries) {
+    if (entry.node == mine.node) break;
+    seating.first_rank += entry.ranks;
+    ++seating.group_rank;
+  }
+  seating.max_restarts = find_integer<int>(store_->find(key("restarts", attempt))).value_or(0);
+  seating.master_port = parse_port(store_->find(key("port", attempt)));
   seating.master_host = place_.host;
   seating.store = fmt::format("{}/{}", place_.text(), attempt);
   ranks_ = enter(-1, std::to_string(attempt));
@@ -106,15 +207,25 @@ Seating Council::begin(int attempt, int local_ranks) {
   return seating;
 }
 
-std::string Council::hear_from(int node, const std::string& key, Deadline deadline) {
-  try {
-    return get_from(*store_, node, key, deadline);
-  } catch (const PeerLost&) {
-    throw PeerLost(node, fmt::format("the launcher of node {} is gone", node));
-  } catch (const Timeout&) {
-    throw Timeout(fmt::format("the launcher of node {} did not come within {}: start it with --node-rank {}",
-                              node, format_seconds(options_.timeout), node));
+Seating Council::begin(int local_ranks) {
+  store_->set(fmt::format("ready/{}", options_.node),
+              fmt::format("{}:{}.{}", local_ranks, name_, ++times_ready_));
+  if (options_.node == 0) draw_up_roster(last_attempt_ + 1);
+  for (;;) {
+    if (const auto seating = find_seating()) return *seating;
+    let_hear();
+    if (options_.node != 0 && is_gone(0))
+      throw TransportError("the launcher of node 0 is gone, or has ended the job without this node");
+    std::this_thread::sleep_for(kLookEvery);
   }
+}
+
+void Council::rejoin() {
+  ranks_.reset();
+  store_.reset();  // a connection that broke stays broken
+  store_ = enter(options_.node, "launchers");
+  heard_.clear();
+  take_seat();
 }
 
 void Council::report_failure(int attempt, const Failure& failure) {
@@ -130,28 +241,31 @@ std::optional<Failure> Council::find_failure(int attempt) {
     return Failure{find_integer<int>(fields[0]).value_or(1),
                    text.substr(fields[0].size() + fields[1].size() + 2), fields[1] == "1"};
   const auto lost = find_lost_launcher();
-  return lost.empty() ? std::nullopt : std::optional(Failure{1, lost, true});
+  return lost.empty() ? std::nullopt : std::optional(Failure{1, lost, false});
 }
 
+// Of the nodes that take part in this attempt.
 std::string Council::find_lost_launcher() {
   if (options_.nodes > 1) let_hear();
-  for (int node = 0; node < options_.nodes; ++node) {
-    if (node == options_.node || !store_->find(fmt::format("left/{}", node)).empty()) continue;
-    if (!store_->find(fmt::format("lost/{}", node)).empty())
-      return fmt::format("the launcher of node {} is gone", node);
+  for (const auto& [node, ranks, token] : roster_.entries) {
+    if (node == options_.node || !find("left", node).empty()) continue;
+    if (!find("lost", node).empty()) return fmt::format("the launcher of node {} is gone", node);
     if (is_silent(node))
       return fmt::format("the launcher of node {} has been silent for {}: it is stopped or cut off", node,
                          format_seconds(options_.timeout));
+    if (const auto now = Roster::parse_ready(node, find("ready", node)); now && now->token != token)
+      return fmt::format("the launcher of node {} has begun anew", node);
   }
   return {};
 }
 
 void Council::report_end(int attempt) { store_->set(key("ended", attempt, options_.node), "ended"); }
 
+// One that has begun anew has let this attempt go.
 bool Council::has_ended(int attempt) {
   bool all = true;
-  for (int node = 0; node < options_.nodes; ++node)
-    all = all && !store_->find(key("ended", attempt, node)).empty();
+  for (const auto& entry : roster_.entries)
+    all = all && !find(key("ended", attempt).c_str(), entry.node).empty();
   return all || !find_lost_launcher().empty();
 }
 
@@ -159,13 +273,9 @@ void Council::leave() {
   store_->set(fmt::format("left/{}", options_.node), "bye");
   if (!server_) return;
   const auto deadline = Deadline::after(options_.timeout);
-  for (int node = 1; node < options_.nodes; ++node) {
-    try {
-      get_from(*store_, node, fmt::format("left/{}", node), deadline);
-    } catch (const TransportError&) {
-      // It is gone or silent, and needs the store no more.
-    }
-  }
+  for (const auto& [node, ranks, token] : roster_.entries)
+    while (node != 0 && !is_gone(node) && !deadline.passed())
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
 }  // namespace gradwire

@@ -1,6 +1,10 @@
 // The launchers of a job, one on each node, agreeing on its course through a store that the first of them
-// hosts: who has which ranks, whether an attempt failed, when it is over everywhere. A job on one node is a
+// hosts: who takes part, who has which ranks, whether an attempt failed, when it is over everywhere. A job on one node is a
 // council of one. The ranks meet in the same store, in a space of their own for each attempt.
+//
+// Each attempt is a generation with a roster that node 0 draws up: of the launchers that are there and ready, at
+// least `least` of `nodes`. So nodes may leave and come between generations. One that was cut off comes back with
+// rejoin(); a new launcher may take the seat of one that is gone.
 //
 // A launcher that does not belong is refused by name and changes nothing for the others: one that was told of
 // another number of nodes, or a second one for a node that has one. Every wait has a deadline: launchers let
@@ -13,8 +17,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/deadline.h"
+#include "launch/roster.h"
 #include "net/address/address.h"
 #include "net/store/server.h"
 #include "net/store/store.h"
@@ -23,6 +29,7 @@ namespace gradwire {
 
 struct CouncilOptions {
   int nodes = 1, node = 0;
+  int least = 0;                   // nodes to begin with; 0: all
   std::optional<HostPort> master;  // where node 0 hosts the store; none: on a free port of loopback
   std::string secret;
   int max_restarts = 0;   // node 0's counts
@@ -35,6 +42,8 @@ struct Seating {
   int max_restarts = 0;
   Rank first_rank = 0;  // on this node
   int local_size = 1, size = 1;
+  Roster roster = {};             // the nodes that take part, in the order of their ranks
+  int group_rank = 0;             // this node's place among them
   std::string store = {};         // for GRADWIRE_STORE
   std::string master_host = {};   // these two free for the programs' own use: MASTER_ADDR
   std::uint16_t master_port = 0;  // and MASTER_PORT
@@ -50,8 +59,11 @@ class Council {
  public:
   explicit Council(const CouncilOptions& options);  // throws Timeout, ConfigError
 
-  // All launchers take part, each with the number of its ranks. Waits for them.
-  Seating begin(int attempt, int local_ranks);
+  // Says that this node is ready with so many ranks, and waits for a generation that it is in: an attempt later
+  // than any it was in before.
+  Seating begin(int local_ranks);
+  // After the store was out of reach: takes part again from the next generation on. Not for node 0.
+  void rejoin();
 
   void report_failure(int attempt, const Failure& failure);  // the first that is reported anywhere counts
   std::optional<Failure> find_failure(int attempt);          // also when a launcher is gone
@@ -62,6 +74,8 @@ class Council {
   // Of the ranks of the attempt that was begun last. A loss is told to the ranks that still wait for it.
   void report_lost_rank(Rank rank, const std::string& reason);
   bool has_done_its_work(Rank rank);
+  // Of so many ranks that another program starts: who was lost first, who never came. Empty where all is well.
+  std::string describe_losses(int ranks);
 
  private:
   struct Heard {
@@ -69,20 +83,31 @@ class Council {
     Deadline until;  // when it counts as gone
   };
 
+  std::string find(const char* what, int number) const;
   std::shared_ptr<Store> enter(Rank as, const std::string& space) const;
   void take_seat();
   void let_hear();
   bool is_silent(int node);
+  bool is_gone(int node);
   std::string find_lost_launcher();
-  std::string hear_from(int node, const std::string& key, Deadline deadline);
+  void draw_up_roster(int attempt);
+  Roster ready_nodes();
+  bool all_have_answered(const Roster& ready);
+  Seating take_place(int attempt, const Roster& roster, const Roster::Entry& mine);
+  std::optional<Seating> find_seating();
+  [[noreturn]] void give_up(const Roster& ready);
 
   const CouncilOptions options_;
+  const int least_;
+  const std::string name_;               // of this launcher, among all that may ever have its seat
   HostPort place_;                       // of the store
   std::unique_ptr<StoreServer> server_;  // on node 0
   HostPort door_;                        // by which this launcher itself goes in
   std::shared_ptr<Store> store_;
   std::shared_ptr<Store> ranks_;  // the space of the ranks of an attempt
   std::uint64_t beats_ = 0;
+  int times_ready_ = 0, last_attempt_ = -1;
+  Roster roster_;               // of the attempt that was begun last
   std::map<int, Heard> heard_;  // of the other nodes
 };
 

@@ -27,11 +27,20 @@ CouncilOptions node(int number, int nodes, std::uint16_t port) {
 
 std::uint16_t free_port() { return local_address(listen_at(SocketAddress::loopback()).get()).port(); }
 
+// Each waits for the other.
+std::pair<Seating, Seating> begin_both(Council& first, Council& second) {
+  Seating of_second;
+  std::thread other([&] { of_second = second.begin(2); });
+  const Seating of_first = first.begin(1);
+  other.join();
+  return {of_first, of_second};
+}
+
 TEST(Council, of_one_needs_nobody) {
   CouncilOptions options;
   options.secret = "secret";
   Council council(options);
-  const auto seating = council.begin(0, 4);
+  const auto seating = council.begin(4);
   EXPECT_EQ(seating.first_rank, 0);
   EXPECT_EQ(seating.size, 4);
   EXPECT_FALSE(council.find_failure(0));
@@ -47,7 +56,7 @@ TEST(Council, seats_the_ranks_of_all_nodes_in_their_order) {
   for (int number = 0; number < 3; ++number)
     nodes.emplace_back([&, number] {
       Council council(node(number, 3, port));
-      seatings[number] = council.begin(0, number + 1);
+      seatings[number] = council.begin(number + 1);
       council.leave();
     });
   for (auto& thread : nodes) thread.join();
@@ -65,6 +74,7 @@ TEST(Council, seats_the_ranks_of_all_nodes_in_their_order) {
 TEST(Council, agrees_on_the_first_failure) {
   const auto port = free_port();
   Council first(node(0, 2, port)), second(node(1, 2, port));
+  begin_both(first, second);
   second.report_failure(0, {7, "rank 3 exited with code 7"});
   first.report_failure(0, {1, "rank 0 lost it"});
   for (auto* council : {&first, &second}) {
@@ -82,21 +92,67 @@ TEST(Council, agrees_on_the_first_failure) {
 TEST(Council, notices_a_launcher_that_is_gone) {
   const auto port = free_port();
   Council first(node(0, 2, port));
-  { const Council second(node(1, 2, port)); }
+  {
+    Council second(node(1, 2, port));
+    begin_both(first, second);
+  }
   const auto deadline = Deadline::after(60);
   std::optional<Failure> failure;
   while (!failure && !deadline.passed()) failure = first.find_failure(0);
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->text, "the launcher of node 1 is gone");
-  EXPECT_TRUE(failure->final);
+  EXPECT_FALSE(failure->final) << "it may come back";
   EXPECT_TRUE(first.has_ended(0));
+}
+
+TEST(Council, goes_on_without_a_node_and_takes_it_back) {
+  const auto port = free_port();
+  auto zero = node(0, 2, port), one = node(1, 2, port);
+  zero.least = one.least = 1;
+  Council first(zero);
+  {
+    Council second(one);
+    EXPECT_EQ(begin_both(first, second).second.first_rank, 1);
+  }
+  const Seating alone = first.begin(1);
+  EXPECT_EQ(alone.attempt, 1);
+  EXPECT_EQ(describe(alone.roster), "node 0 (1 rank)");
+  Council again(one);
+  const auto [of_first, of_again] = begin_both(first, again);
+  EXPECT_EQ(of_again.attempt, 2) << "the generation it joins, not the first of its own";
+  EXPECT_EQ(of_again.size, 3);
+  EXPECT_EQ(of_first.roster.entries, of_again.roster.entries);
+}
+
+TEST(Council, lets_a_launcher_that_was_cut_off_take_part_again) {
+  const auto port = free_port();
+  Council first(node(0, 2, port)), second(node(1, 2, port));
+  begin_both(first, second);
+  std::thread other([&] {
+    second.rejoin();
+    second.begin(2);
+  });
+  const auto deadline = Deadline::after(60);
+  while (!first.find_failure(0) && !deadline.passed()) std::this_thread::yield();
+  EXPECT_EQ(first.find_failure(0)->text, "the launcher of node 1 has begun anew");
+  EXPECT_TRUE(first.has_ended(0)) << "nobody waits for the end of what it let go";
+  EXPECT_EQ(first.begin(1).attempt, 1);
+  other.join();
+  EXPECT_FALSE(first.find_failure(1));
+}
+
+TEST(Council, refuses_a_second_launcher_for_a_node_that_has_one) {
+  const auto port = free_port();
+  const Council first(node(0, 2, port)), second(node(1, 2, port));
+  EXPECT_THAT([&] { const Council third(node(1, 2, port)); },
+              ThrowsMessage<ConfigError>(HasSubstr("node 1 of the job")));
 }
 
 TEST(Council, names_the_node_that_did_not_come) {
   auto options = node(0, 2, free_port());
   options.timeout = 1;  // in which it reaches its own store, on busy cores too
   Council council(options);
-  EXPECT_THAT([&] { council.begin(0, 1); }, ThrowsMessage<Timeout>(HasSubstr("--node-rank 1")));
+  EXPECT_THAT([&] { council.begin(1); }, ThrowsMessage<Timeout>(HasSubstr("--node-rank 1")));
 }
 
 }  // namespace

@@ -15,8 +15,7 @@
 namespace gradwire {
 namespace {
 
-// How soon a failure on another node is noticed; alone there is nothing to look for.
-Seconds look_around_every(const LaunchOptions& options) { return options.nodes > 1 ? 0.5 : 3600; }
+constexpr Seconds kLookAroundEvery = 0.5;  // how soon is noticed what no signal tells of
 
 void say(const LaunchOptions& options, const std::string& text) {
   fmt::print(stderr, "{}: {}\n", options.name, printable(text, Lines::keep));
@@ -33,9 +32,10 @@ class Attempt {
         group_(members(options, seating), group_options(seating)) {}
 
   std::optional<Failure> run() {
-    while (!group_.wait(Deadline::after(look_around_every(options_)), signals_.descriptor(), !told_)) {
+    while (!group_.wait(Deadline::after(kLookAroundEvery), signals_.descriptor(), !told_)) {
       pass_signals_on();
       look_around();
+      end_idlers();
     }
     look_around();
     council_.report_end(number_);
@@ -60,10 +60,13 @@ class Attempt {
   }
 
   // One that is killed when its work is done has not failed: nothing of the job is missing.
+  // What became of ranks within another program is known only from how that ended: by a code that means something, or not.
   bool is_excused(const Outcome& outcome) {
-    if (outcome.kind != Outcome::Kind::killed || interrupted_ || !council_.has_done_its_work(outcome.rank))
+    const bool inner = !options_.sole_program.empty();
+    if (inner && is_final(options_, exit_code_of(outcome))) return false;
+    if ((outcome.kind != Outcome::Kind::killed && !inner) || interrupted_ || !has_done_its_work(outcome.rank))
       return false;
-    say(options_, fmt::format("{} after its work was done", describe(outcome)));
+    say(options_, fmt::format("{} after {} work was done", called(outcome), inner ? "all" : "its"));
     return true;
   }
 
@@ -104,10 +107,35 @@ class Attempt {
     if (options_.nodes > 1 && council_.find_failure(number_)) group_.end();
   }
 
+  // Of this rank, or of all where a program has ranks within it.
+  bool has_done_its_work(Rank rank) {
+    if (options_.sole_program.empty()) return council_.has_done_its_work(rank);
+    for (Rank inner = 0; inner < options_.ranks_within; ++inner)
+      if (!council_.has_done_its_work(inner)) return false;
+    return true;
+  }
+
+  // Where all that run have done their work nothing is left to wait for: one that does not end by itself is
+  // stopped, or hangs on its way out. The ranks wait for each other as long as the timeout, and end by themselves
+  // then; hence a little more.
+  void end_idlers() {
+    constexpr Seconds kMore = 1;
+    const auto running = group_.running();
+    const bool idle =
+        std::all_of(running.begin(), running.end(), [this](Rank rank) { return has_done_its_work(rank); });
+    if (!idle) return idle_until_.reset();
+    if (!idle_until_) idle_until_ = Deadline::after(options_.timeout + kMore);
+    if (idle_until_->passed()) group_.end();
+  }
+
+  std::string called(const Outcome& outcome) const {
+    return options_.sole_program.empty() ? describe(outcome)
+                                         : fmt::format("{} {}", options_.sole_program, describe_end(outcome));
+  }
+
   std::string explain(const Outcome& outcome) const {
-    std::string said = describe(outcome);
-    if (!options_.sole_program.empty())
-      said.replace(0, fmt::format("rank {}", outcome.rank).size(), options_.sole_program);
+    std::string said = called(outcome);
+    if (const auto lost = council_.describe_losses(options_.ranks_within); !lost.empty()) said += ": " + lost;
     if (options_.group.output != GroupOptions::Output::files) return said;
     const auto log = options_.group.log_dir / fmt::format("rank-{}.log", outcome.rank);
     return fmt::format("{}; its output is in {}", said, log.string());
@@ -115,7 +143,7 @@ class Attempt {
 
   void wait_for_other_nodes() {
     while (!council_.has_ended(number_)) {
-      wait_until_ready(signals_.descriptor(), POLLIN, Deadline::after(look_around_every(options_)));
+      wait_until_ready(signals_.descriptor(), POLLIN, Deadline::after(kLookAroundEvery));
       const auto number = signals_.next();
       if (!number || *number == SIGUSR1 || *number == SIGUSR2) continue;
       council_.report_failure(number_, {128 + *number, "interrupted by " + describe_signal(*number), true});
@@ -130,6 +158,7 @@ class Attempt {
   RankGroup group_;
   std::optional<Deadline> interrupted_;  // and until when a further signal is the same interruption
   int interrupted_by_ = 0;
+  std::optional<Deadline> idle_until_;  // when ranks that have nothing left to do are ended
   bool told_ = false;
 };
 
@@ -147,7 +176,8 @@ std::optional<Failure> run_attempt(const LaunchOptions& options, Council& counci
 }
 
 CouncilOptions council_options(const LaunchOptions& options) {
-  return {options.nodes, options.node, options.master, options.secret, options.max_restarts, options.timeout};
+  return {options.nodes,  options.node,         options.least_nodes, options.master,
+          options.secret, options.max_restarts, options.timeout};
 }
 
 }  // namespace
@@ -158,7 +188,7 @@ Environment rank_environment(const LaunchOptions& options, const Seating& seatin
   environment["WORLD_SIZE"] = std::to_string(seating.size);
   environment["LOCAL_RANK"] = std::to_string(local_rank);
   environment["LOCAL_WORLD_SIZE"] = std::to_string(seating.local_size);
-  environment["GROUP_RANK"] = std::to_string(options.node);
+  environment["GROUP_RANK"] = std::to_string(seating.group_rank);
   environment["MASTER_ADDR"] = seating.master_host;
   environment["MASTER_PORT"] = std::to_string(seating.master_port);
   environment["GRADWIRE_STORE"] = seating.store;
@@ -178,21 +208,46 @@ bool is_final(const LaunchOptions& options, int exit_code) {
          options.final_codes.end();
 }
 
+namespace {
+
+// Who is in a generation is worth a line where it may change.
+void announce(const LaunchOptions& options, const Seating& seating) {
+  if (options.nodes == 1 || (options.least_nodes == 0 && seating.attempt == 0)) return;
+  say(options, fmt::format("generation {}: {}, {} ranks in all", seating.attempt, describe(seating.roster),
+                           seating.size));
+}
+
+// One attempt and what became of it: nothing when there is to be another, else the exit code.
+std::optional<int> see_through(const LaunchOptions& options, Council& council, const Seating& seating) {
+  announce(options, seating);
+  const auto failure = run_attempt(options, council, seating);
+  const bool in_vain = failure && (failure->final || is_final(options, failure->exit_code));
+  if (failure) say(options, failure->text);
+  if (failure && !in_vain && seating.attempt < seating.max_restarts) {
+    say(options, fmt::format("restart {} of {}", seating.attempt + 1, seating.max_restarts));
+    return std::nullopt;
+  }
+  council.leave();
+  return failure ? failure->exit_code : 0;
+}
+
+}  // namespace
+
 int launch(const LaunchOptions& given) {
   LaunchOptions options = given;
   if (options.secret.empty()) options.secret = make_secret();
   Council council(council_options(options));
-  for (int attempt = 0;; ++attempt) {
-    const auto seating = council.begin(attempt, options.ranks);
-    const auto failure = run_attempt(options, council, seating);
-    const bool in_vain = failure && (failure->final || is_final(options, failure->exit_code));
-    const bool again = failure && !in_vain && attempt < seating.max_restarts;
-    if (failure) say(options, failure->text);
-    if (!again) {
-      council.leave();
-      return failure ? failure->exit_code : 0;
+  Seating seating;
+  for (;;) {
+    try {
+      seating = council.begin(options.ranks);
+      if (const auto code = see_through(options, council, seating)) return *code;
+    } catch (const TransportError& error) {  // a node that is cut off may come back
+      if (options.node == 0 || seating.attempt >= seating.max_restarts) throw;
+      say(options,
+          fmt::format("{}; trying for {} to take part again", error.what(), format_seconds(options.timeout)));
+      council.rejoin();
     }
-    say(options, fmt::format("restart {} of {}", attempt + 1, seating.max_restarts));
   }
 }
 

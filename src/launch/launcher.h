@@ -17,6 +17,7 @@ struct LaunchOptions {
   std::vector<std::string> command;
   int ranks = 1;  // on this node
   int nodes = 1, node = 0;
+  int least_nodes = 0;                  // an attempt begins with so many; 0: with all
   std::optional<HostPort> master = {};  // where node 0 listens; needed with several nodes
   std::string secret = {};              // the same on all nodes; made up when empty
   std::string interface = {};           // where the ranks listen
@@ -25,14 +26,17 @@ struct LaunchOptions {
   Seconds timeout = 300;              // of the ranks' waits, and for the other nodes to come
   GroupOptions group = {};
   std::string name = "gradwire run";  // who speaks on stderr
-  std::string sole_program = {};  // what to call the only program where it starts the ranks itself: "mpirun"
+  // The only program where it starts the ranks itself: what to call it ("mpirun"), and how many it starts.
+  std::string sole_program = {};
+  int ranks_within = 0;
   Environment environment = process_environment();  // what the ranks' environments are made of
 };
 
 // Returns 0, or the exit code of the rank that failed first anywhere, 128 and the number for a signal; says
 // on stderr which rank failed how. SIGINT, SIGTERM and SIGHUP are passed on to the ranks, also to those that
 // are stopped; what still runs when the grace time is over is killed, at once by a second signal. SIGUSR1 and
-// SIGUSR2 are passed on as they are. Throws ConfigError and TransportError before ranks run.
+// SIGUSR2 are passed on as they are. Throws ConfigError, and TransportError when the other nodes are out of reach:
+// at once, or, after an attempt that may be followed by another, when they stay so for the timeout.
 int launch(const LaunchOptions& options);
 
 bool is_final(const LaunchOptions& options, int exit_code);

@@ -88,6 +88,13 @@ bool RankGroup::all_ended() const {
   return std::all_of(running_.begin(), running_.end(), [](const Running& member) { return member.ended; });
 }
 
+std::vector<Rank> RankGroup::running() const {
+  std::vector<Rank> ranks;
+  for (const auto& member : running_)
+    if (!member.ended) ranks.push_back(member.rank);
+  return ranks;
+}
+
 bool RankGroup::wait(Deadline deadline, int wake, bool or_failure) {
   for (;;) {
     note_ended();

@@ -58,6 +58,7 @@ class RankGroup {
   // Until all have ended and what they wrote is passed on (true), the deadline, `wake` becomes readable, or,
   // where asked for, one has failed.
   bool wait(Deadline deadline, int wake = -1, bool or_failure = false);
+  std::vector<Rank> running() const;  // those that have not ended
   // The first that failed by itself, not because it was told to end.
   const std::optional<Outcome>& failure() const { return failure_; }
 

@@ -69,13 +69,15 @@ Call all_gather(const torch::Tensor& in, const torch::Tensor& out, const Rows& r
   return with_parts(call, {.out = parts_of(out, rows)});
 }
 
-Call reduce_scatter(const torch::Tensor& in, const torch::Tensor& out, Reduction reduction, const Rows& rows) {
+Call reduce_scatter(const torch::Tensor& in, const torch::Tensor& out, Reduction reduction,
+                    const Rows& rows) {
   const Call call = reduce_scatter(bytes_of_tensor(in, "reduce_scatter"), bytes_of_tensor(out, "reduce into"),
                                    reduced_type(in), reduction);
   return with_parts(call, {.in = parts_of(in, rows)});
 }
 
-Call all_to_all(const torch::Tensor& in, const torch::Tensor& out, const Rows& in_rows, const Rows& out_rows) {
+Call all_to_all(const torch::Tensor& in, const torch::Tensor& out, const Rows& in_rows,
+                const Rows& out_rows) {
   const Call call =
       all_to_all(bytes_of_tensor(in, "all_to_all"), bytes_of_tensor(out, "receive into"), moved_type(in));
   return with_parts(call, {.in = parts_of(in, in_rows), .out = parts_of(out, out_rows)});

@@ -26,8 +26,10 @@ Call reduce_scatter(const torch::Tensor& in, const torch::Tensor& out, Reduction
                     const Rows& rows = {});
 Call all_to_all(const torch::Tensor& in, const torch::Tensor& out, const Rows& in_rows = {},
                 const Rows& out_rows = {});
-Call gather(const torch::Tensor& in, const torch::Tensor& out, Rank root, const Rows& rows = {});   // out: the root's
-Call scatter(const torch::Tensor& in, const torch::Tensor& out, Rank root, const Rows& rows = {});  // in: the root's
+Call gather(const torch::Tensor& in, const torch::Tensor& out, Rank root,
+            const Rows& rows = {});  // out: the root's
+Call scatter(const torch::Tensor& in, const torch::Tensor& out, Rank root,
+             const Rows& rows = {});  // in: the root's
 
 Call send(const torch::Tensor& tensor, Rank to, std::uint32_t tag = 0);
 Call recv(const torch::Tensor& tensor, Rank from, std::uint32_t tag = 0);

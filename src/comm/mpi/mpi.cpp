@@ -9,6 +9,7 @@
 #include "comm/kernels/kernels.h"
 #include "comm/mpi/post.h"
 #include "comm/mpi/session.h"
+#include "comm/mpi/watchdog.h"
 
 namespace gradwire {
 namespace {
@@ -29,7 +30,9 @@ void in_pieces(std::size_t count, DType type, const std::function<void(std::size
 
 class Mpi final : public Collectives {
  public:
-  Mpi(const World& world, const MpiOptions& options) : world_(world), options_(options) {
+  Mpi(const World& world, const MpiOptions& options)
+      : world_(world), options_(options), watchdog_(world), started_(watchdog_, world.timeout) {
+    const auto watched = watchdog_.during("MPI_Comm_dup");
     make_group();
     int rank = -1, size = 0;
     MPI_Comm_rank(group_, &rank);
@@ -60,6 +63,7 @@ class Mpi final : public Collectives {
   }
 
   void run(const Call& call, const Signature& signature) override {
+    const auto watched = watchdog_.during(name_of(call.kind).data());  // a literal
     if (options_.check) compare(signature);
     switch (call.kind) {
       case Collective::all_reduce:
@@ -219,8 +223,12 @@ class Mpi final : public Collectives {
   const Isa isa_ = best_isa();
   std::atomic<bool> cancelled_ = false;
   MPI_Comm group_ = MPI_COMM_NULL;  // ends with MPI: freeing it would be a collective call in a destructor
+  MpiWatchdog watchdog_;
   struct Started {
-    Started() { start_mpi(); }
+    Started(MpiWatchdog& watchdog, Seconds timeout) {
+      const auto watched = watchdog.during("MPI_Init");
+      start_mpi(timeout);
+    }
   } started_;  // before operations_, which MPI must be up for
   MpiOperations operations_;
 };

@@ -4,14 +4,19 @@
 
 #include "base/error.h"
 #include "comm/kernels/kernels.h"
+#include "comm/mpi/watchdog.h"
 
 namespace gradwire {
 namespace {
 
-void finish_mpi() {
+Seconds finish_within = 300;  // of the process, as MPI is
+
+void finish_mpi(int status, void*) {
   int finalised = 0;
   MPI_Finalized(&finalised);
-  if (!finalised) MPI_Finalize();
+  if (finalised) return;
+  guard_exit(status, finish_within);
+  MPI_Finalize();
 }
 
 // What MPI calls to combine two blocks. It tells us neither type nor reduction, so there is one for each.
@@ -50,14 +55,15 @@ void check_mpi(int code, const char* operation) {
   throw TransportError(fmt::format("{}: {}", operation, std::string(text, static_cast<std::size_t>(length))));
 }
 
-void start_mpi() {
+void start_mpi(Seconds timeout) {
   int initialised = 0;
   MPI_Initialized(&initialised);
   if (initialised) return;
   int provided = 0;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
   if (provided < MPI_THREAD_SERIALIZED) throw ConfigError("this MPI was built without support for threads");
-  std::atexit(finish_mpi);
+  finish_within = timeout;
+  ::on_exit(finish_mpi, nullptr);
 }
 
 MPI_Datatype mpi_type(DType type) {

@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "base/collective.h"
+#include "base/units.h"
 
 namespace gradwire {
 
-void start_mpi();                                 // if it is not yet; ends with the process
+// If it is not up yet. It ends with the process, which does not wait for the others longer than the timeout.
+void start_mpi(Seconds timeout);
 void check_mpi(int code, const char* operation);  // throws TransportError with MPI's words
 
 MPI_Datatype mpi_type(DType);

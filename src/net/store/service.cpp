@@ -186,6 +186,8 @@ void StoreService::close(Id id) {
   if (!connection.mapped().member || who.rank < 0 || is_here(who)) return;
   if (table_.has(who.space, fmt::format("left/{}", who.rank))) return;
   answer(table_.set(who.space, fmt::format("lost/{}", who.rank), "its connection to the store is closed"));
+  if (!table_.has(who.space, "lost/earliest"))
+    answer(table_.set(who.space, "lost/earliest", std::to_string(who.rank)));
 }
 
 bool StoreService::is_here(const Introduction& who) const {

@@ -25,6 +25,7 @@ nlohmann::json what_counts(const TrainOptions& options) {
   json.erase("trace");
   json.erase("html");
   json.erase("command");
+  json.erase("checkpoint_before");  // of each host's own disk
   for (const char* file : {"text", "checkpoint", "resume"}) json[file] = json[file].get<std::string>() != "";
   return json;
 }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "comm/make.h"
 
 namespace gradwire {
@@ -56,6 +57,8 @@ void check_training_numbers(const TrainOptions& options) {
   check_range("--lr", options.learning_rate, 1e-12, 1e6);
   check_range("--clip", options.clip, 0, 1e12);
   check_range("--checkpoint-every", options.checkpoint_every, 0, 1e9);
+  check_range("--checkpoint-every", options.checkpoint_seconds, 0, 1e9);
+  check_range("--checkpoint-keep", options.checkpoint_keep, 1, 1e6);
 }
 
 void check_shard(const TrainOptions& options) {
@@ -77,8 +80,10 @@ void check_sense(const TrainOptions& options, const TrainableModel& model) {
   };
   if (!takes_text(model) && options.sequence > 0) refuse("--sequence", "it takes no text");
   if (!takes_text(model) && !options.text.empty()) refuse("--text", "it takes no text");
-  if (options.checkpoint.empty() && options.checkpoint_every > 0)
+  if (options.checkpoint.empty() && (options.checkpoint_every > 0 || options.checkpoint_seconds > 0))
     throw ConfigError("--checkpoint-every needs --checkpoint FILE");
+  if (options.checkpoint.empty() && options.checkpoint_keep > 1)
+    throw ConfigError("--checkpoint-keep needs --checkpoint FILE");
   if (options.resume.empty() && options.resume_unchecked)
     throw ConfigError("--resume-unchecked needs --resume FILE");
   if (options.checkpoint.empty() && options.sharded) throw ConfigError("--sharded needs --checkpoint FILE");
@@ -88,6 +93,21 @@ void check_sense(const TrainOptions& options, const TrainableModel& model) {
 
 std::string full_precision(const std::string& name) {
   return name == "f32" || name == "f64" ? "fp" + name.substr(1) : name;
+}
+
+void read_interval(const std::string& text, TrainOptions& options) {
+  options.checkpoint_every = 0;
+  options.checkpoint_seconds = 0;
+  if (const auto steps = find_integer<int>(text)) {
+    options.checkpoint_every = *steps;
+    return;
+  }
+  try {
+    options.checkpoint_seconds = parse_seconds(text);
+  } catch (const ConfigError&) {
+    throw ConfigError(
+        fmt::format("--checkpoint-every '{:.40}': write steps, as 10, or time, as 30s or 5m", text));
+  }
 }
 
 TrainOptions complete(TrainOptions options) {

@@ -27,22 +27,29 @@ struct TrainOptions {
   int shard = 0;  // 1: the optimizer's state, 2: and gradients, 3: and parameters; 0: every rank has all
   int sequence = 0, image = 224;  // 0: up to 128 tokens of the model's context
   int checkpoint_every = 0;       // steps; 0: at the end alone
+  double checkpoint_seconds = 0;  // or so much time; 0: no matter how long it takes
+  int checkpoint_keep = 1;        // so many in all
   double bucket_mb = 25, first_bucket_mb = 1;
   double learning_rate = 0;  // 0: the model's
   double clip = 0;           // of the gradients' norm; 0: not
   std::uint64_t seed = 1;
   bool json = false, sharded = false, sync_batch_norm = false;
   bool resume_unchecked = false;  // also from a file without a checksum of ours
+  bool scale_lr = false;          // the learning rate is a rank's: multiplied by their number
 };
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainOptions, model, backend, data, text, precision, compress, optimizer,
                                    overlap, trace, checkpoint, resume, html, command, checkpoint_before,
                                    batch, accumulate, steps, shard, sequence, image, checkpoint_every,
                                    bucket_mb, first_bucket_mb, learning_rate, clip, seed, json, sharded,
-                                   sync_batch_norm, resume_unchecked)
+                                   sync_batch_norm, resume_unchecked, checkpoint_seconds, checkpoint_keep,
+                                   scale_lr)
 
 // "fp32" for "f32", as compare and everybody else spell it; others as they are.
 std::string full_precision(const std::string& name);
+
+// --checkpoint-every: steps ("10"), or time ("30s", "5m"). Throws ConfigError.
+void read_interval(const std::string& text, TrainOptions& options);
 
 // With what the model says where the user said nothing. Throws ConfigError naming the flag and what would be
 // right.

@@ -5,10 +5,41 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <vector>
 
+#include "base/kept_files.h"
 #include "base/text.h"
 
 namespace gradwire {
+namespace {
+
+// What lay at a checkpoint and beside it.
+std::string versions_at(const std::filesystem::path& checkpoint) {
+  std::string all = file_version(checkpoint);
+  for (const auto& kept : list_versions(checkpoint)) all += " " + file_version(kept);
+  return all;
+}
+
+// The newest that is whole among a checkpoint and those kept beside it, without those that are `before`. One that
+// nothing else is kept beside is left to who loads it to judge.
+Beginning newest_whole(const std::string& checkpoint, const std::string& before,
+                       const FindFault& find_fault) {
+  const auto kept = list_versions(checkpoint);
+  if (kept.empty()) return {checkpoint, "", checkpoint};
+  std::vector<std::filesystem::path> candidates = {checkpoint};
+  candidates.insert(candidates.end(), kept.begin(), kept.end());
+  std::string faults;
+  for (const auto& candidate : candidates) {
+    const auto version = file_version(candidate);
+    if (version.empty() || before.find(version) != std::string::npos) continue;
+    const auto fault = find_fault(candidate);
+    if (!fault) return {candidate.string(), faults.empty() ? "" : "resuming", faults + candidate.string()};
+    faults += *fault + "; ";
+  }
+  return {checkpoint, "", checkpoint};
+}
+
+}  // namespace
 
 std::string file_version(const std::filesystem::path& path) {
   struct stat file {};
@@ -18,17 +49,22 @@ std::string file_version(const std::filesystem::path& path) {
 
 TrainOptions prepare_for_restarts(TrainOptions options, int max_restarts) {
   if (max_restarts == 0 || options.checkpoint.empty()) return options;
-  options.checkpoint_before = file_version(options.checkpoint);
+  options.checkpoint_before = versions_at(options.checkpoint);
   // A checkpoint at the end alone would come too late for a run that fails before.
-  if (options.checkpoint_every == 0) options.checkpoint_every = std::max(1, options.steps / 10);
+  if (options.checkpoint_every == 0 && options.checkpoint_seconds == 0)
+    options.checkpoint_every = std::max(1, options.steps / 10);
   return options;
 }
 
-Beginning find_beginning(const TrainOptions& options, int restarts) {
-  if (restarts == 0) return {options.resume, "", ""};
+Beginning find_beginning(const TrainOptions& options, int restarts, const FindFault& find_fault) {
+  if (restarts == 0 && options.resume.empty()) return {"", "", ""};
+  if (restarts == 0) return newest_whole(options.resume, "", find_fault);
   const std::string version = file_version(options.checkpoint);
-  if (!version.empty() && version != options.checkpoint_before)
-    return {options.checkpoint, "resuming", options.checkpoint};
+  if (!version.empty() && options.checkpoint_before.find(version) == std::string::npos) {
+    Beginning beginning = newest_whole(options.checkpoint, options.checkpoint_before, find_fault);
+    beginning.what = "resuming";
+    return beginning;
+  }
   const std::string reason = options.checkpoint.empty()
                                  ? "without --checkpoint nothing was kept"
                                  : fmt::format("{} was not written yet", options.checkpoint);

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "train/job/options.h"
@@ -19,12 +21,17 @@ TrainOptions prepare_for_restarts(TrainOptions options, int max_restarts);
 
 struct Beginning {
   std::string resume;  // the checkpoint to go on from; empty: from step 0
-  std::string what;    // "resuming" or "starting over" after a restart; else empty
-  std::string why;     // what more there is to say of it
+  std::string
+      what;  // "resuming" or "starting over" after a restart, or from another than was named; else empty
+  std::string why;  // what more there is to say of it
 };
 
-// `restarts` is how often the run was started again. Looks at the disk of the host it is called on.
-Beginning find_beginning(const TrainOptions& options, int restarts);
+// What is wrong with a checkpoint; nothing where it is whole.
+using FindFault = std::function<std::optional<std::string>(const std::filesystem::path&)>;
+
+// `restarts` is how often the run was started again. Looks at the disk of the host it is called on. Where older
+// checkpoints are kept beside one that is to be gone on from, the newest that is whole is taken.
+Beginning find_beginning(const TrainOptions& options, int restarts, const FindFault& find_fault);
 
 // How often the launcher has started this process's run again, from GRADWIRE_RESTART.
 int restarts_so_far();

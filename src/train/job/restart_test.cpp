@@ -3,11 +3,23 @@
 #include <gmock/gmock.h>
 
 #include "base/files.h"
+#include "base/kept_files.h"
 
 namespace gradwire {
 namespace {
 
 using testing::HasSubstr;
+
+std::optional<std::string> all_whole(const std::filesystem::path&) { return std::nullopt; }
+
+std::optional<std::string> whole_but_for_bad(const std::filesystem::path& path) {
+  if (read_file(path) == "bad") return path.filename().string() + " is damaged";
+  return std::nullopt;
+}
+
+Beginning begin(const TrainOptions& options, int restarts) {
+  return find_beginning(options, restarts, all_whole);
+}
 
 TEST(Restart, goes_on_from_the_checkpoint_that_the_run_has_written) {
   const TempDir directory;
@@ -18,24 +30,46 @@ TEST(Restart, goes_on_from_the_checkpoint_that_the_run_has_written) {
   options = prepare_for_restarts(options, 2);
   EXPECT_EQ(options.checkpoint_every, 5);
 
-  EXPECT_EQ(find_beginning(options, 0).resume, "");
-  EXPECT_EQ(find_beginning(options, 0).what, "");
-  EXPECT_EQ(find_beginning(options, 1).resume, "") << "not from what lay there before";
-  EXPECT_EQ(find_beginning(options, 1).what, "starting over");
-  EXPECT_THAT(find_beginning(options, 1).why, HasSubstr("was not written yet"));
+  EXPECT_EQ(begin(options, 0).resume, "");
+  EXPECT_EQ(begin(options, 0).what, "");
+  EXPECT_EQ(begin(options, 1).resume, "") << "not from what lay there before";
+  EXPECT_EQ(begin(options, 1).what, "starting over");
+  EXPECT_THAT(begin(options, 1).why, HasSubstr("was not written yet"));
 
   write_file(options.checkpoint, "of this run");
-  EXPECT_EQ(find_beginning(options, 0).resume, "");
-  EXPECT_EQ(find_beginning(options, 1).resume, options.checkpoint);
-  EXPECT_EQ(find_beginning(options, 1).what, "resuming");
+  EXPECT_EQ(begin(options, 0).resume, "");
+  EXPECT_EQ(begin(options, 1).resume, options.checkpoint);
+  EXPECT_EQ(begin(options, 1).what, "resuming");
+}
+
+TEST(Restart, takes_the_newest_checkpoint_that_is_whole) {
+  const TempDir directory;
+  TrainOptions options;
+  options.checkpoint = options.resume = (directory.path() / "c.ckpt").string();
+  for (const int step : {1, 2}) {
+    write_file(options.checkpoint, step == 2 ? "bad" : "good");
+    keep_version(options.checkpoint, step, 3);
+  }
+  const auto resumed = find_beginning(options, 0, whole_but_for_bad);
+  EXPECT_EQ(resumed.resume, options.checkpoint + ".step-1");
+  EXPECT_EQ(resumed.what, "resuming");
+  EXPECT_THAT(resumed.why, HasSubstr("c.ckpt is damaged"));
+  EXPECT_EQ(find_beginning(options, 0, all_whole).resume, options.checkpoint);
+  EXPECT_EQ(find_beginning(options, 0, all_whole).what, "");
+
+  options = prepare_for_restarts(options, 1);
+  write_file(options.checkpoint, "bad");
+  keep_version(options.checkpoint, 3, 3);
+  EXPECT_EQ(find_beginning(options, 1, whole_but_for_bad).resume, options.checkpoint)
+      << "what lay there before is not taken, even if it is all that is whole";
 }
 
 TEST(Restart, begins_as_the_first_time_where_nothing_was_kept) {
   TrainOptions options;
   options.resume = "old.ckpt";
   EXPECT_EQ(prepare_for_restarts(options, 3).checkpoint_every, 0);
-  EXPECT_EQ(find_beginning(options, 1).resume, "old.ckpt");
-  EXPECT_THAT(find_beginning(options, 1).why, HasSubstr("without --checkpoint nothing was kept"));
+  EXPECT_EQ(begin(options, 1).resume, "old.ckpt");
+  EXPECT_THAT(begin(options, 1).why, HasSubstr("without --checkpoint nothing was kept"));
 }
 
 TEST(Restart, leaves_a_run_alone_that_is_started_once) {

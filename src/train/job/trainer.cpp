@@ -22,6 +22,12 @@ bool takes_gpus(const World& world, const std::string& backend) {
          static_cast<int>(torch::cuda::device_count()) >= world.local_size;
 }
 
+// With the learning rate that --scale-lr asks for.
+TrainOptions scaled(TrainOptions options, int replicas) {
+  if (options.scale_lr) options.learning_rate *= replicas;
+  return options;
+}
+
 }  // namespace
 
 Trainer::Trainer(const World& world, const TrainOptions& options)
@@ -37,12 +43,17 @@ Trainer::Trainer(const World& world, const TrainOptions& options)
   seed_all(options.seed);
   auto model = make_model(entry_, options.sync_batch_norm ? communicator_.get() : nullptr);
   type_ = compute_type(options, device_);
-  model_ = make_trained_model(std::move(model), *communicator_, options, device_);
+  model_ = make_trained_model(std::move(model), *communicator_, scaled(options, world.size), device_);
   if (!options.resume.empty())
     first_step_ = static_cast<int>(
         model_->load(options.resume, *host_, options.resume_unchecked ? Unchecked::accept : Unchecked::refuse)
             .step);
   make_recorder();
+  if (!options.checkpoint.empty())
+    saver_.emplace(
+        options.checkpoint, *host_,
+        CheckpointOptions{.sharded = options.sharded || options.shard > 0, .keep = options.checkpoint_keep});
+  saved_at_ = steady_now();
 }
 
 void Trainer::make_communicators() {
@@ -135,25 +146,32 @@ Trainer::News Trainer::train_step(int step, int signal) {
   return news;
 }
 
+// Clocks differ, so one rank's counts.
+bool Trainer::is_time_to_save() const {
+  return world_.rank == 0 && options_.checkpoint_seconds > 0 &&
+         steady_now() - saved_at_ >= options_.checkpoint_seconds;
+}
+
 // Right after backward, where the ranks have met anyway: it costs a small message. Ranks apart stay apart.
 Trainer::News Trainer::share_news(double loss, int signal) {
-  if (options_.backend == "none" || world_.size == 1) return {loss, signal};
+  if (options_.backend == "none" || world_.size == 1) return {loss, signal, is_time_to_save()};
   const Timed timed(recorder_.get(), SpanKind::wait);
-  std::array<double, 2> mine{loss, static_cast<double>(signal)};
-  std::vector<double> all(2 * static_cast<std::size_t>(world_.size));
+  std::array<double, 3> mine{loss, static_cast<double>(signal), is_time_to_save() ? 1.0 : 0.0};
+  std::vector<double> all(mine.size() * static_cast<std::size_t>(world_.size));
   host_->run(all_gather(bytes_of(mine), bytes_of(all), DType::f64));
   News news;
-  for (std::size_t i = 0; i < all.size(); i += 2) {
+  for (std::size_t i = 0; i < all.size(); i += mine.size()) {
     news.loss += all[i] / world_.size;
     news.signal = std::max(news.signal, static_cast<int>(all[i + 1]));
+    news.save = news.save || all[i + 2] > 0;
   }
   return news;
 }
 
 void Trainer::save(int step) {
   const Timed timed(recorder_.get(), SpanKind::other, "checkpoint");
-  save_checkpoint(options_.checkpoint, model_->state(), {.step = step, .epoch = epoch_}, *host_,
-                  {.sharded = options_.sharded || options_.shard > 0});
+  saver_->save(model_->state(), {.step = step, .epoch = epoch_});
+  saved_at_ = steady_now();
 }
 
 Batch Trainer::place(Batch batch) const {
@@ -203,9 +221,10 @@ void Trainer::train_steps(TrainResult& result, const TrainHooks& hooks) {
     const News news = train_step(step, hooks.asked_to_end ? hooks.asked_to_end() : 0);
     result.losses.push_back(news.loss);
     if (step + 1 < options_.steps) result.interrupted_by = news.signal;
-    const bool due = options_.checkpoint_every > 0 && (step + 1) % options_.checkpoint_every == 0;
+    const bool due =
+        news.save || (options_.checkpoint_every > 0 && (step + 1) % options_.checkpoint_every == 0);
     const bool last = step + 1 == options_.steps || result.interrupted_by != 0;  // saved below
-    if (!options_.checkpoint.empty() && due && !last) save(step + 1);
+    if (saver_ && due && !last) save(step + 1);
     if (hooks.on_step) hooks.on_step(step, news.loss, steady_now() - begin);
   }
 }
@@ -240,7 +259,11 @@ TrainResult Trainer::train(const TrainHooks& hooks) {
   result.skipped_steps = now.skipped_steps;
   if (result.interrupted_by == 0) evaluate(result);
   // Last, so that a run that fails before this has something left to do when it is started again.
-  if (!options_.checkpoint.empty()) save(first_step_ + static_cast<int>(result.losses.size()));
+  if (saver_) {
+    saver_->finish();
+    save(first_step_ + static_cast<int>(result.losses.size()));
+    saver_->finish();
+  }
   return result;
 }
 

@@ -14,7 +14,7 @@
 #include "train/job/options.h"
 #include "train/job/result.h"
 #include "train/job/trained_model.h"
-#include "train/loop/checkpoint.h"
+#include "train/loop/checkpoint_saver.h"
 #include "train/loop/clocks.h"
 #include "train/loop/metrics.h"
 
@@ -36,6 +36,7 @@ class Trainer {
   TrainResult describe() const;                           // what is known before the first step
   TrainResult train(const TrainHooks& hooks);             // all ranks call it; each gets the whole result
   const Timeline& timeline() const { return timeline_; }  // of the training, on all ranks
+  int left_out() const { return saver_ ? saver_->left_out() : 0; }  // checkpoints that were due
 
  private:
   void make_communicators();
@@ -43,9 +44,11 @@ class Trainer {
   Batch next_batch(std::int64_t number);
   // What ranks tell each other in every step.
   struct News {
-    double loss = 0;  // the mean over ranks
-    int signal = 0;   // by which any of them was asked to end
+    double loss = 0;    // the mean over ranks
+    int signal = 0;     // by which any of them was asked to end
+    bool save = false;  // rank 0 finds it is time for a checkpoint
   };
+  bool is_time_to_save() const;
   News train_step(int step, int signal);
   News share_news(double loss, int signal);
   void train_steps(TrainResult& result, const TrainHooks& hooks);
@@ -68,6 +71,8 @@ class Trainer {
   Communicator* host_ = nullptr;  // whichever moves host memory
   std::unique_ptr<TrainedModel> model_;
   std::unique_ptr<Recorder> recorder_;
+  std::optional<CheckpointSaver> saver_;
+  Seconds saved_at_ = 0;
   ClockOffset clock_;
   int first_step_ = 0;
   std::int64_t epoch_ = -1;

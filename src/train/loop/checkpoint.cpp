@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/kept_files.h"
 #include "base/secret.h"
 #include "base/text.h"
 #include "train/loop/optimizer_state.h"
@@ -48,17 +49,6 @@ torch::ScalarType type_of(const std::string& name) {
   for (const auto& known : kTypes)
     if (name == known.name) return known.type;
   throw ConfigError(fmt::format("tensors of type {} can't be restored", name));
-}
-
-std::vector<NamedTensor> tensors_of(const TrainingState& state) {
-  std::vector<NamedTensor> all = state.model.parameters;
-  all.insert(all.end(), state.model.buffers.begin(), state.model.buffers.end());
-  if (state.optimizer) {
-    const auto learnt = optimizer_tensors(*state.optimizer, state.model.parameters);
-    all.insert(all.end(), learnt.begin(), learnt.end());
-  }
-  for (auto& entry : all) entry.tensor = entry.tensor.detach().to(torch::kCPU).contiguous();
-  return all;
 }
 
 // Largest first to whoever has least: the same on every rank because tensors are.
@@ -128,17 +118,6 @@ bool is_part_name(const std::string& name, const std::string& checkpoint) {
          find_integer<Rank>(words.back().substr(0, of)) && find_integer<Rank>(words.back().substr(of + 4));
 }
 
-// What runs that were killed left beside a checkpoint, and the parts of the one it has replaced.
-void remove_leftovers(const Path& path, const std::vector<PartEntry>& keep) {
-  const auto file = path.filename().string();
-  remove_abandoned(path, [&](const std::string& name) {
-    const auto part = find_drafted(name).value_or(name);
-    return is_part_name(part, file) &&
-           std::none_of(keep.begin(), keep.end(), [&](const PartEntry& kept) { return kept.name == name; });
-  });
-  remove_abandoned_drafts(path);
-}
-
 std::string list_of(const std::vector<PartEntry>& parts) {
   std::vector<std::string> lines;
   for (const auto& part : parts) lines.push_back(part.name + " " + part.checksum);
@@ -160,10 +139,35 @@ std::vector<PartEntry> parts_in(const Notes& notes) {
   return parts;
 }
 
-void save_whole(const Path& path, const TrainingState& state, const TrainingPosition& position) {
-  FileDraft file(path);
-  write_tensors(file, tensors_of(state), notes_of(position));
-  remove_leftovers(path, {});
+// Parts of sharded checkpoints that are kept. Lists are short; whole checkpoints are not, and have no parts.
+std::vector<PartEntry> parts_of_versions(const Path& path) {
+  constexpr std::uintmax_t kLongestList = 1 << 20;
+  std::vector<PartEntry> all;
+  std::error_code problem;
+  for (const auto& version : list_versions(path)) {
+    if (const auto size = std::filesystem::file_size(version, problem); problem || size > kLongestList)
+      continue;
+    try {
+      const auto parts = parts_in(TensorFile(version).notes());
+      all.insert(all.end(), parts.begin(), parts.end());
+    } catch (const ConfigError&) {
+      // It is no list, or damaged: then its parts are of no use.
+    }
+  }
+  return all;
+}
+
+// What runs that were killed left beside a checkpoint, and the parts of the one it has replaced.
+void remove_leftovers(const Path& path, std::vector<PartEntry> keep) {
+  const auto file = path.filename().string();
+  const auto kept = parts_of_versions(path);
+  keep.insert(keep.end(), kept.begin(), kept.end());
+  remove_abandoned(path, [&](const std::string& name) {
+    const auto part = find_drafted(name).value_or(name);
+    return is_part_name(part, file) &&
+           std::none_of(keep.begin(), keep.end(), [&](const PartEntry& entry) { return entry.name == name; });
+  });
+  remove_abandoned_drafts(path);
 }
 
 // Which files a sharded save writes.
@@ -171,13 +175,14 @@ struct Plan {
   Path path;
   std::vector<PartEntry> parts;
   TrainingPosition position;
+  int keep = 1;
 };
 
 // Rank 0 says where: all see the same storage.
 Plan plan_parts(const Path& given, const TrainingPosition& position, Communicator& communicator) {
   const Path path = share_result(communicator, 0, [&] { return place_of(given).string(); });
   const auto save = share_result(communicator, 0, [] { return make_secret().substr(0, 8); });
-  Plan plan{path, {}, position};
+  Plan plan{path, {}, position, 1};
   for (Rank rank = 0; rank < communicator.size(); ++rank)
     plan.parts.push_back({part_name(path, position.step, save, rank, communicator.size()), ""});
   return plan;
@@ -197,6 +202,7 @@ void write_parts(Plan& plan, const TrainingState& state, Communicator& communica
     notes["gradwire.shards"] = list_of(plan.parts);
     FileDraft list(plan.path);
     write_tensors(list, {}, notes);
+    if (plan.keep > 1) keep_version(plan.path, plan.position.step, plan.keep);
     remove_leftovers(plan.path, plan.parts);
     return std::string();
   });
@@ -205,8 +211,9 @@ void write_parts(Plan& plan, const TrainingState& state, Communicator& communica
 // A rank that can't write is an error on all, and each takes its part back. After the loss of a rank nobody
 // knows whether the list was written: then the parts stay, and the next run removes them if not.
 void save_sharded(const Path& path, const TrainingState& state, const TrainingPosition& position,
-                  Communicator& communicator) {
+                  Communicator& communicator, int keep) {
   Plan plan = plan_parts(path, position, communicator);
+  plan.keep = keep;
   std::optional<FileDraft> mine;
   try {
     write_parts(plan, state, communicator, mine);
@@ -328,12 +335,46 @@ Path followed(const Path& path) {
 
 }  // namespace
 
+std::vector<NamedTensor> tensors_of(const TrainingState& state) {
+  std::vector<NamedTensor> all = state.model.parameters;
+  all.insert(all.end(), state.model.buffers.begin(), state.model.buffers.end());
+  if (state.optimizer) {
+    const auto learnt = optimizer_tensors(*state.optimizer, state.model.parameters);
+    all.insert(all.end(), learnt.begin(), learnt.end());
+  }
+  for (auto& entry : all) entry.tensor = entry.tensor.detach().to(torch::kCPU).contiguous();
+  return all;
+}
+
+void write_checkpoint(const Path& given, const std::vector<NamedTensor>& tensors,
+                      const TrainingPosition& position, int keep) {
+  const Path path = place_of(given);
+  FileDraft file(path);
+  write_tensors(file, tensors, notes_of(position));
+  if (keep > 1) keep_version(path, position.step, keep);
+  remove_leftovers(path, {});
+}
+
+std::optional<std::string> find_fault(const Path& path) {
+  try {
+    const TensorFile file(path);
+    for (const auto& part : speaking_of(path, [&] { return parts_in(file.notes()); })) {
+      const Path place = followed(path).parent_path() / part.name;
+      if (TensorFile(place).checksum() != part.checksum)
+        return fmt::format("{}: this is not the part that its checkpoint was written with", place.string());
+    }
+    return std::nullopt;
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
 void save_checkpoint(const Path& path, const TrainingState& state, const TrainingPosition& position,
                      Communicator& communicator, const CheckpointOptions& options) {
   check(options.sharded || state.pieces.empty(), "pieces are saved by the rank that has them");
-  if (options.sharded) return save_sharded(path, state, position, communicator);
+  if (options.sharded) return save_sharded(path, state, position, communicator, options.keep);
   share_result(communicator, 0, [&] {
-    save_whole(place_of(path), state, position);
+    write_checkpoint(path, tensors_of(state), position, options.keep);
     return std::string();
   });
 }

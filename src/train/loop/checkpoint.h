@@ -18,6 +18,9 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "comm/communicator.h"
 #include "train/ddp.h"
@@ -40,6 +43,7 @@ struct TrainingPosition {
 
 struct CheckpointOptions {
   bool sharded = false;
+  int keep = 1;  // so many in all: the newest, and others beside it (base/kept_files.h)
 };
 
 // The communicator moves host memory (any but NCCL). When a rank can't write, all throw its ConfigError or
@@ -47,6 +51,15 @@ struct CheckpointOptions {
 void save_checkpoint(const std::filesystem::path& path, const TrainingState& state,
                      const TrainingPosition& position, Communicator& communicator,
                      const CheckpointOptions& options = {});
+
+// The two halves of a save of one file: what there is to save, on the host and borrowed where it is there
+// already; and writing it, by one rank, in any thread.
+std::vector<NamedTensor> tensors_of(const TrainingState& state);
+void write_checkpoint(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
+                      const TrainingPosition& position, int keep);
+
+// What is wrong with a checkpoint that lies on this host's disk, parts included; nothing where it is whole.
+std::optional<std::string> find_fault(const std::filesystem::path& path);
 
 // Throws ConfigError, the same on all ranks and before anything is changed, when the file is cut, damaged, no
 // checkpoint, or one of another model: the text names the tensor. Without our checksum it is loaded only where

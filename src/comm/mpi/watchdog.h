@@ -1,0 +1,61 @@
+// Sees to it that no call of MPI's lasts for ever. MPI can't be told to give up a call: when one outlasts the
+// timeout, this process says for whom it waited and ends with code 1, and mpirun ends the others. So it is the
+// one place of the library that ends a process. A call costs two stores to an atomic; a thread looks at them now
+// and then, and touches MPI never.
+//
+// What goes on after main(), where MPI says goodbye, is guarded by guard_exit() instead.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "net/world.h"
+
+namespace gradwire {
+
+class MpiWatchdog {
+ public:
+  explicit MpiWatchdog(const World& world);  // the store of the world is borrowed with it
+  ~MpiWatchdog();
+  MpiWatchdog(const MpiWatchdog&) = delete;
+  MpiWatchdog& operator=(const MpiWatchdog&) = delete;
+
+  // While it lives, a call is under way. All ranks make the same calls in one order, by which they are numbered.
+  class Watched {
+   public:
+    Watched(MpiWatchdog& dog, const char* what) : dog_(dog) { dog_.enter(what); }
+    ~Watched() { dog_.leave(); }
+    Watched(const Watched&) = delete;
+    Watched& operator=(const Watched&) = delete;
+
+   private:
+    MpiWatchdog& dog_;
+  };
+  Watched during(const char* what) { return {*this, what}; }
+
+ private:
+  void enter(const char* what) {
+    what_.store(what, std::memory_order_relaxed);
+    moves_.fetch_add(1, std::memory_order_release);
+  }
+  void leave() { moves_.fetch_add(1, std::memory_order_release); }
+  void look();
+  std::string missing_ranks(std::uint64_t call) const;
+
+  const World world_;
+  std::atomic<std::uint64_t> moves_{0};  // odd: a call is under way
+  std::atomic<const char*> what_{""};
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool over_ = false;   // under mutex_
+  std::thread looker_;  // last: it uses all of the above
+};
+
+// The process ends with `status` when what it does from now on takes longer.
+void guard_exit(int status, Seconds timeout);
+
+}  // namespace gradwire

@@ -1,0 +1,110 @@
+"""What can be seen of a job from outside: who listens where, what it left behind, what its checkpoints hold."""
+
+import array
+import json
+import os
+import pathlib
+import time
+
+LISTEN = "0A"
+
+
+def sockets_of(pid):
+    found = set()
+    try:
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            link = os.readlink(f"/proc/{pid}/fd/{name}")
+            if link.startswith("socket:["):
+                found.add(link[8:-1])
+    except OSError:
+        pass
+    return found
+
+
+def listening(pid):
+    """(address as the kernel writes it, port) of the process's listening TCP sockets."""
+    sockets, found = sockets_of(pid), []
+    for table in ("tcp", "tcp6"):
+        try:
+            rows = pathlib.Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for fields in map(str.split, rows):
+            if fields[3] == LISTEN and fields[9] in sockets:
+                address, port = fields[1].split(":")
+                found.append((address, int(port, 16)))
+    return found
+
+
+def is_loopback(address):  # little-endian words: 127.x.y.z ends in 7F; ::1; ::ffff:127.x.y.z
+    if len(address) == 8:
+        return address.endswith("7F")
+    return address == "00000000000000000000000001000000" or (
+        address.startswith("0000000000000000FFFF0000") and address.endswith("7F"))
+
+
+def tensors_in(path):
+    """Notes and {name: bytes} of a checkpoint with all its parts."""
+    content = path.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:8 + length])
+    notes = header.pop("__metadata__", {})
+    body = content[8 + length:]
+    tensors = {name: body[slice(*entry["data_offsets"])] for name, entry in header.items()}
+    for line in filter(None, notes.get("gradwire.shards", "").split("\n")):
+        tensors.update(tensors_in(path.parent / line.split(" ")[0])[1])
+    return notes, tensors
+
+
+def step_of(path):
+    return int(tensors_in(path)[0]["gradwire.step"])
+
+
+def same_tensors(one, other):
+    return tensors_in(one)[1] == tensors_in(other)[1]
+
+
+def close_tensors(one, other, most=1e-3):
+    """Equal but for rounding."""
+    mine, theirs = tensors_in(one)[1], tensors_in(other)[1]
+    return mine.keys() == theirs.keys() and all(
+        a == b or max(abs(x - y) for x, y in zip(array.array("f", a), array.array("f", b))) <= most
+        for a, b in ((mine[name], theirs[name]) for name in mine) if len(a) == len(b))
+
+
+def shared_memory():
+    return {entry.name for entry in os.scandir("/dev/shm")}
+
+
+def in_use(name):
+    """Whether any process maps or holds it: others work on this machine too."""
+    path = f"/dev/shm/{name}"
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if path in pathlib.Path(f"/proc/{pid}/maps").read_text():
+                return True
+            if any(os.readlink(f"/proc/{pid}/fd/{fd}") == path for fd in os.listdir(f"/proc/{pid}/fd")):
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def left_in_memory(before):
+    new = shared_memory() - before
+    if new:
+        time.sleep(1)  # others' may be on their way
+    return sorted(name for name in new & shared_memory() if not in_use(name))
+
+
+def drafts_in(folder):
+    return [name for name in os.listdir(folder) if ".writing-" in name]
+
+
+def strays_in(folder, checkpoint="run.ckpt"):
+    """What does not belong to the checkpoint, if there is one, among the files that carry its name."""
+    mine = {checkpoint}
+    if (folder / checkpoint).exists():
+        shards = tensors_in(folder / checkpoint)[0].get("gradwire.shards", "")
+        mine |= {line.split(" ")[0] for line in shards.split("\n")}
+    return [name for name in os.listdir(folder) if name.startswith(checkpoint) and name not in mine]
