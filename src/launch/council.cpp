@@ -129,10 +129,10 @@ std::string Council::describe_losses(int ranks) {
 }
 
 // Those that are there and have said so since the roster before.
-Roster Council::ready_nodes() {
-  Roster ready;
+NodeRoster Council::ready_nodes() {
+  NodeRoster ready;
   for (int node = 0; node < options_.nodes; ++node) {
-    const auto entry = Roster::parse_ready(node, find("ready", node));
+    const auto entry = NodeRoster::parse_ready(node, find("ready", node));
     const auto* const before = roster_.find(node);
     if (!entry || (before != nullptr && before->token == entry->token) || is_gone(node)) continue;
     ready.entries.push_back(*entry);
@@ -141,13 +141,13 @@ Roster Council::ready_nodes() {
 }
 
 // Launchers that are there but not ready yet are still busy with the end of the attempt before.
-bool Council::all_have_answered(const Roster& ready) {
+bool Council::all_have_answered(const NodeRoster& ready) {
   for (int node = 0; node < options_.nodes; ++node)
     if (ready.find(node) == nullptr && !find("holder", node).empty() && !is_gone(node)) return false;
   return true;
 }
 
-void Council::give_up(const Roster& ready) {
+void Council::give_up(const NodeRoster& ready) {
   std::vector<std::string> missing;
   for (int node = 0; node < options_.nodes; ++node)
     if (ready.find(node) == nullptr) missing.push_back(std::to_string(node));
@@ -161,7 +161,7 @@ void Council::give_up(const Roster& ready) {
 void Council::draw_up_roster(int attempt) {
   const auto deadline = Deadline::after(options_.timeout);
   Deadline last_call = Deadline::after(kLastCall);
-  Roster ready;
+  NodeRoster ready;
   for (;;) {
     let_hear();
     ready = ready_nodes();
@@ -181,13 +181,13 @@ void Council::draw_up_roster(int attempt) {
 std::optional<Seating> Council::find_seating() {
   const auto attempt = find_integer<int>(store_->find("generation"));
   if (!attempt || *attempt <= last_attempt_) return std::nullopt;
-  const auto roster = Roster::parse(store_->find(key("roster", *attempt)));
+  const auto roster = NodeRoster::parse(store_->find(key("roster", *attempt)));
   const auto* const mine = roster.find(options_.node);
   if (mine == nullptr || mine->token != fmt::format("{}.{}", name_, times_ready_)) return std::nullopt;
   return take_place(*attempt, roster, *mine);
 }
 
-Seating Council::take_place(int attempt, const Roster& roster, const Roster::Entry& mine) {
+Seating Council::take_place(int attempt, const NodeRoster& roster, const NodeRoster::Entry& mine) {
   Seating seating;
   seating.attempt = last_attempt_ = attempt;
   seating.roster = roster_ = roster;
@@ -253,7 +253,7 @@ std::string Council::find_lost_launcher() {
     if (is_silent(node))
       return fmt::format("the launcher of node {} has been silent for {}: it is stopped or cut off", node,
                          format_seconds(options_.timeout));
-    if (const auto now = Roster::parse_ready(node, find("ready", node)); now && now->token != token)
+    if (const auto now = NodeRoster::parse_ready(node, find("ready", node)); now && now->token != token)
       return fmt::format("the launcher of node {} has begun anew", node);
   }
   return {};

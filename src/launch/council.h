@@ -42,7 +42,7 @@ struct Seating {
   int max_restarts = 0;
   Rank first_rank = 0;  // on this node
   int local_size = 1, size = 1;
-  Roster roster = {};             // the nodes that take part, in the order of their ranks
+  NodeRoster roster = {};         // the nodes that take part, in the order of their ranks
   int group_rank = 0;             // this node's place among them
   std::string store = {};         // for GRADWIRE_STORE
   std::string master_host = {};   // these two free for the programs' own use: MASTER_ADDR
@@ -91,11 +91,11 @@ class Council {
   bool is_gone(int node);
   std::string find_lost_launcher();
   void draw_up_roster(int attempt);
-  Roster ready_nodes();
-  bool all_have_answered(const Roster& ready);
-  Seating take_place(int attempt, const Roster& roster, const Roster::Entry& mine);
+  NodeRoster ready_nodes();
+  bool all_have_answered(const NodeRoster& ready);
+  Seating take_place(int attempt, const NodeRoster& roster, const NodeRoster::Entry& mine);
   std::optional<Seating> find_seating();
-  [[noreturn]] void give_up(const Roster& ready);
+  [[noreturn]] void give_up(const NodeRoster& ready);
 
   const CouncilOptions options_;
   const int least_;
@@ -107,7 +107,7 @@ class Council {
   std::shared_ptr<Store> ranks_;  // the space of the ranks of an attempt
   std::uint64_t beats_ = 0;
   int times_ready_ = 0, last_attempt_ = -1;
-  Roster roster_;               // of the attempt that was begun last
+  NodeRoster roster_;           // of the attempt that was begun last
   std::map<int, Heard> heard_;  // of the other nodes
 };
 

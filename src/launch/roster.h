@@ -8,7 +8,7 @@
 
 namespace gradwire {
 
-struct Roster {
+struct NodeRoster {
   struct Entry {
     int node = 0, ranks = 0;
     std::string token = {};  // tells one readiness of a launcher from its next, and from another launcher's
@@ -20,12 +20,12 @@ struct Roster {
   int ranks() const;
   std::string text() const;  // "0:2:1f09.1 1:2:22aa.3"
 
-  static Roster parse(std::string_view text);  // throws TransportError
+  static NodeRoster parse(std::string_view text);  // throws TransportError
   static std::optional<Entry> parse_ready(int node,
                                           std::string_view text);  // "2:1f09.1": of a node that is ready
 };
 
 // "nodes 0 (2 ranks), 3 (1 rank)": for people.
-std::string describe(const Roster& roster);
+std::string describe(const NodeRoster& roster);
 
 }  // namespace gradwire
