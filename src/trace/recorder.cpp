@@ -27,7 +27,11 @@ void Recorder::add_named(SpanKind kind, const char* name, Seconds begin, Seconds
 }
 
 void Recorder::add_bucket(int bucket, Bytes bytes, const BucketTimes& times) {
-  put({SpanKind::bucket, step(), bucket, nullptr, bytes, times.ready, times.begin, times.end});
+  add_collective("bucket", bucket, bytes, times);
+}
+
+void Recorder::add_collective(const char* name, int unit, Bytes bytes, const BucketTimes& times) {
+  put({SpanKind::bucket, step(), unit, name, bytes, times.ready, times.begin, times.end});
 }
 
 std::vector<Span> Recorder::spans(Rank rank, Seconds offset) const {
@@ -42,7 +46,7 @@ std::vector<Span> Recorder::spans(Rank rank, Seconds offset) const {
               .begin = record.begin + offset,
               .end = record.end + offset};
     if (record.kind == SpanKind::bucket) {
-      span.name = fmt::format("bucket {}", record.bucket);
+      span.name = fmt::format("{} {}", record.name, record.bucket);
       span.bucket = record.bucket;
       span.bytes = record.bytes;
       span.ready = record.ready + offset;

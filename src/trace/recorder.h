@@ -31,6 +31,8 @@ class Recorder {
     Seconds ready = 0, begin = 0, end = 0;
   };
   void add_bucket(int bucket, Bytes bytes, const BucketTimes&);
+  // Another collective of a bucket or unit, "gather 3" say; `name` outlives the recorder.
+  void add_collective(const char* name, int unit, Bytes bytes, const BucketTimes&);
 
   // What was recorded, with `offset` added to every time (clocks.h of train/ measures it). Call when no
   // thread records.

@@ -58,8 +58,8 @@ Report recorded_report(const RecordedCalls& calls) {
     table.rows.push_back(recorded_cells(calls.rows[i]));
   report.add(std::move(table));
   if (calls.rows.size() > kMostRecordedRows)
-    report.add(Sentence{fmt::format("and {} more kinds, all in --json", calls.rows.size() - kMostRecordedRows),
-                        "  ", "  "});
+    report.add(Sentence{
+        fmt::format("and {} more kinds, all in --json", calls.rows.size() - kMostRecordedRows), "  ", "  "});
   for (const std::string& note : calls.notes)
     report.add(Sentence{"note: " + printable(note), "  ", "        "});
   return report;

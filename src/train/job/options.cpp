@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/make.h"
+#include "train/job/mesh_options.h"
 
 namespace gradwire {
 namespace {
@@ -89,6 +90,7 @@ TrainOptions complete(TrainOptions options) {
     if (options.sequence == 0) options.sequence = std::min(128, model.shape.context);
     check_range("--sequence", options.sequence, 1, model.shape.context);
   }
+  options = complete_mesh(std::move(options), model);
   check_training_numbers(options);
   check_choice("--data", options.data, {"real", "generated"});
   options.precision = full_precision(options.precision);
@@ -96,6 +98,10 @@ TrainOptions complete(TrainOptions options) {
   check_choice("--compress", options.compress, {"none", "fp16", "bf16", "powersgd"});
   check_choice("--optimizer", options.optimizer, {"sgd", "adamw"});
   check_choice("--overlap", options.overlap, {"auto", "during", "after"});
+  if (ranks_a_model(options) > 1 && !(options.checkpoint + options.resume).empty())
+    throw ConfigError(fmt::format("--{} with --tp {} --pp {}: no rank has the whole model to keep",
+                                  options.checkpoint.empty() ? "resume" : "checkpoint", options.tp,
+                                  options.pp));
   check_wires(options);
   check_place("--trace", options.trace);
   check_place("--checkpoint", options.checkpoint);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "comm/make.h"
+#include "train/job/mesh_options.h"
 #include "train/loop/gather_timeline.h"
 #include "train/loop/sampler.h"
 #include "train/loop/seed.h"
@@ -27,8 +28,6 @@ Overlap overlap_named(const std::string& name) {
   if (name == "during") return Overlap::during_backward;
   return name == "after" ? Overlap::after_backward : Overlap::automatic;
 }
-
-constexpr int kTestBatch = 16;
 
 Bytes mib(double count) { return static_cast<Bytes>(count * (1 << 20)); }
 
@@ -56,6 +55,8 @@ Trainer::Trainer(const World& world, const TrainOptions& options)
       options_(options),
       entry_(find_trainable(options.model)),
       type_(type_named(options.precision)),
+      mesh_(mesh_of(options, world.size)),
+      place_(place_of(mesh_, world.rank)),
       data_(make_data(entry_, {.real = options.data == "real",
                                .text = options.text,
                                .sequence = options.sequence,
@@ -63,9 +64,7 @@ Trainer::Trainer(const World& world, const TrainOptions& options)
                                .seed = options.seed})) {
   make_communicators();
   seed_all(options.seed);
-  auto model = make_model(entry_, options.sync_batch_norm ? communicator_.get() : nullptr);
-  model->to(device_, type_);
-  ddp_.emplace(std::move(model), *communicator_, ddp_options(options, device_));
+  make_wrapper(make_model(entry_, options.sync_batch_norm ? communicator_.get() : nullptr));
   make_optimizer();
   if (!options.resume.empty())
     first_step_ =
@@ -76,7 +75,7 @@ Trainer::Trainer(const World& world, const TrainOptions& options)
 }
 
 void Trainer::make_communicators() {
-  const bool gpus = takes_gpus(world_, options_.backend);
+  const bool gpus = takes_gpus(world_, options_.backend) && !uses_mesh(options_);
   if (gpus) device_ = torch::Device(torch::kCUDA, static_cast<torch::DeviceIndex>(world_.local_rank));
   const bool apart = options_.backend == "none";
   if (apart)
@@ -87,49 +86,92 @@ void Trainer::make_communicators() {
   host.name = "train-host";
   if (gpus || apart) host_communicator_ = make_communicator(host, "auto");
   host_ = host_communicator_ ? host_communicator_.get() : communicator_.get();
+  if (uses_mesh(options_)) mesh_lines_ = describe_mesh(mesh_, options_.backend, hosts_of(host));
+}
+
+void Trainer::make_wrapper(std::shared_ptr<Net> model) {
+  if (!uses_mesh(options_)) {
+    model->to(device_, type_);
+    ddp_.emplace(std::move(model), *communicator_, ddp_options(options_, device_));
+    return;
+  }
+  auto options = mesh_model_options(options_, mesh_);
+  options.type = type_;
+  options.data = ddp_options(options_, device_);
+  cut_ = std::make_unique<MeshModel>(world_, std::move(model), next_batch(0).input, options);
+}
+
+std::vector<torch::Tensor> Trainer::parameters() const {
+  return cut_ ? cut_->pipeline().parameters() : ddp_->parameters();
 }
 
 void Trainer::make_optimizer() {
   if (options_.optimizer == "adamw")
-    optimizer_ = std::make_unique<torch::optim::AdamW>(ddp_->parameters(),
+    optimizer_ = std::make_unique<torch::optim::AdamW>(parameters(),
                                                        torch::optim::AdamWOptions(options_.learning_rate));
   else
     optimizer_ = std::make_unique<torch::optim::SGD>(
-        ddp_->parameters(), torch::optim::SGDOptions(options_.learning_rate).momentum(0.9));
+        parameters(), torch::optim::SGDOptions(options_.learning_rate).momentum(0.9));
 }
 
 // Room for every span of the run up to 131072, which is 9 MB: of longer runs the first steps are recorded.
 // Buckets may become a few more when they are rebuilt.
 void Trainer::make_recorder() {
-  const std::size_t a_step =
-      8 + 4 * static_cast<std::size_t>(options_.accumulate) + 2 * ddp_->buckets().size();
+  std::size_t a_micro_batch = 4, buckets = 0;
+  if (cut_) {  // a forward and a backward have messages, and collectives for each layer
+    a_micro_batch += static_cast<std::size_t>(8 * options_.virtual_stages +
+                                              (mesh_.tp > 1 ? 24 * (entry_.shape.layers + 2) : 0));
+    buckets = static_cast<std::size_t>(cut_->pipeline().buckets());
+  } else {
+    buckets = ddp_->buckets().size();
+  }
+  const std::size_t a_step = 8 + a_micro_batch * static_cast<std::size_t>(options_.accumulate) + 2 * buckets;
   recorder_ = std::make_unique<Recorder>(
       std::min<std::size_t>(1 << 17, a_step * static_cast<std::size_t>(options_.steps)));
-  ddp_->set_trace(recorder_.get());
+  set_trace(recorder_.get());
   clock_ = align_clocks(*host_);
 }
 
-TrainingState Trainer::state() { return {tensors_of_model(*ddp_->module()), optimizer_.get()}; }
+void Trainer::set_trace(Recorder* trace) {
+  if (cut_)
+    cut_->set_trace(trace);
+  else
+    ddp_->set_trace(trace);
+}
+
+TrainingState Trainer::state() {
+  if (cut_)  // of one rank a model: a name a parameter, as in the whole
+    return {{cut_->pipeline().named_parameters(), cut_->pipeline().named_buffers()}, optimizer_.get()};
+  return {tensors_of_model(*ddp_->module()), optimizer_.get()};
+}
 
 TrainResult Trainer::describe() const {
   TrainResult result;
-  for (const auto& parameter : ddp_->parameters()) {
+  for (const auto& parameter : parameters()) {
     result.parameters += parameter.numel();
     result.gradient_bytes += parameter.nbytes();
   }
+  if (cut_) describe_mesh_of(result);
   result.ranks = world_.size;
   result.threads = torch::get_num_threads();
-  result.buckets = static_cast<int>(ddp_->buckets().size());
+  result.buckets = cut_ ? cut_->pipeline().buckets() : static_cast<int>(ddp_->buckets().size());
   result.backend = options_.backend == "none" ? "none" : communicator_->name();
   result.data = data_.what;
   result.first_step = first_step_;
   return result;
 }
 
+void Trainer::describe_mesh_of(TrainResult& result) const {
+  result.parameters = cut_->parameters();
+  result.model_ranks = mesh_.tp * mesh_.pp;
+  result.mesh = mesh_lines_;
+  if (mesh_.pp > 1) result.mesh.push_back("stages: " + cut_->stages());
+}
+
 // Batches are numbered through all epochs, so that a resumed run sees those it would have seen.
 Batch Trainer::next_batch(std::int64_t number) {
   DistributedSampler sampler(data_.train->size(),
-                             {.rank = world_.rank, .ranks = world_.size, .seed = options_.seed});
+                             {.rank = place_.data, .ranks = mesh_.dp, .seed = options_.seed});
   const std::int64_t batch = options_.batch, per_epoch = std::max<std::int64_t>(1, sampler.size() / batch);
   if (number / per_epoch != epoch_) {
     epoch_ = number / per_epoch;
@@ -160,22 +202,52 @@ double Trainer::train_micro_batch(int step, int micro) {
   return loss.item<double>();
 }
 
+// Ranks that hold a model together read the same batches and draw the same dropout.
+double Trainer::train_on_mesh(int step) {
+  MicroBatches batches;
+  batches.seed = options_.seed ^ static_cast<std::uint64_t>(step) << 32;
+  {
+    const Timed timed(recorder_.get(), SpanKind::data);
+    for (int micro = 0; micro < options_.accumulate; ++micro) {
+      auto batch = next_batch(std::int64_t{step} * options_.accumulate + micro);
+      batches.inputs.push_back(std::move(batch.input));
+      batches.targets.push_back(std::move(batch.target));
+    }
+  }
+  return cut_->step(batches);
+}
+
 // Every step draws its dropout from a seed of its own, so that a resumed run draws what it would have drawn.
-Trainer::News Trainer::train_step(int step, int signal) {
-  recorder_->set_step(step);
+double Trainer::train_micro_batches(int step) {
+  if (cut_) return train_on_mesh(step);
   seed_rank(options_.seed ^ static_cast<std::uint64_t>(step) << 32, world_.rank);
   double loss = 0;
   if (options_.accumulate > 1) {
     const auto quiet = ddp_->no_sync();
     for (int micro = 0; micro + 1 < options_.accumulate; ++micro) loss += train_micro_batch(step, micro);
   }
-  loss += train_micro_batch(step, options_.accumulate - 1);
+  return loss + train_micro_batch(step, options_.accumulate - 1);
+}
+
+Trainer::News Trainer::train_step(int step, int signal) {
+  recorder_->set_step(step);
+  const double loss = train_micro_batches(step);
   const News news = share_news(loss, signal);
   const Timed timed(recorder_.get(), SpanKind::optimizer);
-  if (options_.clip > 0) ddp_->clip_grad_norm(options_.clip);
+  if (options_.clip > 0) clip();
   optimizer_->step();
-  ddp_->zero_grad();
+  if (cut_)
+    cut_->pipeline().zero_grad();
+  else
+    ddp_->zero_grad();
   return news;
+}
+
+void Trainer::clip() {
+  if (cut_)
+    cut_->clip_grad_norm(options_.clip, *host_);
+  else
+    ddp_->clip_grad_norm(options_.clip);
 }
 
 // Right after backward, where the ranks have met anyway: it costs a small message. Ranks apart stay apart.
@@ -187,7 +259,7 @@ Trainer::News Trainer::share_news(double loss, int signal) {
   host_->run(all_gather(bytes_of(mine), bytes_of(all), DType::f64));
   News news;
   for (std::size_t i = 0; i < all.size(); i += 2) {
-    news.loss += all[i] / world_.size;
+    news.loss += all[i] / (world_.size / mesh_.pp);  // of a pipeline the last stage alone has one
     news.signal = std::max(news.signal, static_cast<int>(all[i + 1]));
   }
   return news;
@@ -203,41 +275,6 @@ Batch Trainer::place(Batch batch) const {
   batch.input = batch.input.is_floating_point() ? batch.input.to(device_, type_) : batch.input.to(device_);
   batch.target = batch.target.to(device_);
   return batch;
-}
-
-double Trainer::test(const std::vector<std::int64_t>& samples, Metrics& metrics) {
-  const auto batch = place(data_.test->get(samples));
-  const auto logits = ddp_->module()->forward(batch.input), asked = batch.target.ne(-100);
-  const auto right = logits.argmax(-1).eq(batch.target).logical_and(asked);
-  const double count = asked.sum().item<double>();
-  metrics.add("loss", count > 0 ? loss_of(logits, batch.target).item<double>() : 0, count);
-  metrics.add("accuracy", count > 0 ? right.sum().item<double>() / count : 0, count);
-  return count;
-}
-
-// Every rank takes its share of the test, each sample once.
-void Trainer::evaluate(TrainResult& result) {
-  const std::int64_t most = takes_text(entry_) ? 64 : 512,
-                     size = std::min(most, data_.test ? data_.test->size() : 0);
-  if (size == 0) return;
-  const torch::NoGradGuard no_grad;
-  ddp_->module()->eval();
-  Metrics metrics;
-  metrics.add("loss", 0, 0), metrics.add("accuracy", 0, 0);  // for ranks without a sample
-  std::array<double, 1> count{};
-  std::vector<std::int64_t> samples;
-  for (std::int64_t i = world_.rank; i < size; i += world_.size) {
-    samples.push_back(i);
-    if (static_cast<int>(samples.size()) < kTestBatch && i + world_.size < size) continue;
-    count[0] += test(samples, metrics);
-    samples.clear();
-  }
-  ddp_->module()->train();
-  host_->run(all_reduce(bytes_of(count), DType::f64));
-  const auto means = metrics.reduce(*host_);
-  result.test_loss = means.at("loss");
-  result.accuracy = means.at("accuracy");
-  result.test_count = std::llround(count[0]);
 }
 
 void Trainer::train_steps(TrainResult& result, const TrainHooks& hooks) {
@@ -270,14 +307,17 @@ TrainResult Trainer::train(const TrainHooks& hooks) {
     return result;
   }
   train_steps(result, hooks);
-  ddp_->set_trace(nullptr);
+  set_trace(nullptr);
   average_losses(result);
   timeline_ = gather_timeline(*host_, *recorder_, clock_,
                               fmt::format("gradwire train {}, {}", options_.model, result.backend));
-  timeline_.samples = options_.batch * options_.accumulate;
+  if (result.model_ranks == 1) timeline_.samples = options_.batch * options_.accumulate;
   result.step = breakdown(timeline_);
   result.dropped_spans = recorder_->dropped();
-  result.buckets = static_cast<int>(ddp_->buckets().size());
+  result.buckets = describe().buckets;
+  if (mesh_.pp > 1)
+    result.pipeline =
+        measure_pipeline(timeline_, options_, {.step = first_step_, .complete = result.dropped_spans == 0});
   if (result.interrupted_by == 0) evaluate(result);
   // Last, so that a run that fails before this has something left to do when it is started again.
   if (!options_.checkpoint.empty()) save(first_step_ + static_cast<int>(result.losses.size()));

@@ -12,6 +12,7 @@
 #include "net/world.h"
 #include "train/data/dataset.h"
 #include "train/ddp.h"
+#include "train/job/mesh_model.h"
 #include "train/job/options.h"
 #include "train/job/result.h"
 #include "train/loop/checkpoint.h"
@@ -40,6 +41,7 @@ class Trainer {
 
  private:
   void make_communicators();
+  void make_wrapper(std::shared_ptr<Net> model);
   void make_optimizer();
   void make_recorder();
   Batch next_batch(std::int64_t number);
@@ -53,6 +55,14 @@ class Trainer {
   void train_steps(TrainResult& result, const TrainHooks& hooks);
   void average_losses(TrainResult& result);
   double train_micro_batch(int step, int micro);
+  double train_micro_batches(int step);
+  double train_on_mesh(int step);
+  void clip();
+  void set_trace(Recorder* trace);
+  void set_training(bool on);
+  MeshModel::Answers answer(const Batch& batch);
+  void describe_mesh_of(TrainResult& result) const;
+  std::vector<torch::Tensor> parameters() const;
   void save(int step);
   void evaluate(TrainResult& result);
   double test(const std::vector<std::int64_t>& samples, Metrics& metrics);  // how many answers it asked for
@@ -64,11 +74,15 @@ class Trainer {
   const TrainableModel& entry_;
   torch::Device device_ = torch::kCPU;
   torch::ScalarType type_ = torch::kFloat32;
+  const Mesh mesh_;
+  const MeshPlace place_;
+  std::vector<std::string> mesh_lines_;  // for people, where the model is cut
   Data data_;
   std::unique_ptr<Communicator> communicator_,
       host_communicator_;         // the second where the first does not join all ranks in host memory
   Communicator* host_ = nullptr;  // whichever moves host memory
-  std::optional<DistributedDataParallel<Net>> ddp_;
+  std::optional<DistributedDataParallel<Net>> ddp_;  // around the whole model, or
+  std::unique_ptr<MeshModel> cut_;                   // this rank's part of it
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
   std::unique_ptr<Recorder> recorder_;
   ClockOffset clock_;

@@ -13,7 +13,8 @@ namespace gradwire::nccl_profiler {
 namespace {
 
 constexpr std::size_t kFileBytes = (1 + std::size_t{kNcclRecordsKept}) * kNcclRecordBytes;
-constexpr int kMostLogs = 64;  // communicators of a process; 2 MB each, of which only what is written is taken
+constexpr int kMostLogs =
+    64;  // communicators of a process; 2 MB each, of which only what is written is taken
 constexpr std::uintptr_t kWithin = kNcclRecordBytes - 1;
 
 std::uint64_t host_now() {
@@ -58,8 +59,7 @@ bool in_use(NcclRecord& record) {
 
 int create_file(const char* folder, int number) {
   char path[4096];
-  const int length =
-      std::snprintf(path, sizeof path, "%s/nccl_calls_%d_%d.bin", folder, ::getpid(), number);
+  const int length = std::snprintf(path, sizeof path, "%s/nccl_calls_%d_%d.bin", folder, ::getpid(), number);
   if (length < 0 || length >= static_cast<int>(sizeof path)) return -1;
   return ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 }
@@ -99,8 +99,7 @@ CallLog* CallLog::open(const char* folder, const ReportedGroup& of) {
 void* CallLog::begin_call(const ReportedCall& call) {
   const auto number = std::atomic_ref(head_.begun).fetch_add(1) + 1;
   auto* const first = reinterpret_cast<char*>(this) + kNcclRecordBytes;
-  auto& record =
-      *reinterpret_cast<NcclRecord*>(first + (number - 1) % kNcclRecordsKept * kNcclRecordBytes);
+  auto& record = *reinterpret_cast<NcclRecord*>(first + (number - 1) % kNcclRecordsKept * kNcclRecordBytes);
   if (in_use(record)) {
     std::atomic_ref(head_.dropped).fetch_add(1);
     return nullptr;

@@ -21,13 +21,14 @@ const char* function_word(std::uint8_t number) {
   return word_at(kWords, number);
 }
 const char* datatype_word(std::uint8_t number) {
-  constexpr const char* kWords[] = {"ncclInt8",     "ncclUint8",      "ncclInt32",     "ncclUint32",
-                                    "ncclInt64",    "ncclUint64",     "ncclFloat16",   "ncclFloat32",
-                                    "ncclFloat64",  "ncclBfloat16",   "ncclFloat8e4m3", "ncclFloat8e5m2"};
+  constexpr const char* kWords[] = {"ncclInt8",    "ncclUint8",    "ncclInt32",      "ncclUint32",
+                                    "ncclInt64",   "ncclUint64",   "ncclFloat16",    "ncclFloat32",
+                                    "ncclFloat64", "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2"};
   return word_at(kWords, number);
 }
 const char* algorithm_word(std::uint8_t number) {
-  constexpr const char* kWords[] = {"TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT"};
+  constexpr const char* kWords[] = {"TREE",      "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS",
+                                    "NVLS_TREE", "PAT"};
   return word_at(kWords, number);
 }
 const char* protocol_word(std::uint8_t number) {
@@ -105,10 +106,11 @@ template <std::uint32_t version>
 Result init_unnamed(void** context, int* mask) {
   return open_log(context, mask, {.interface = version});
 }
-Result init_named(void** context, int* mask, const char* name, std::uint64_t communicator, int nodes, int ranks,
-                  int rank, Logger) {
-  return open_log(context, mask,
-                  {.interface = 4, .rank = rank, .ranks = ranks, .nodes = nodes, .id = communicator, .name = name});
+Result init_named(void** context, int* mask, const char* name, std::uint64_t communicator, int nodes,
+                  int ranks, int rank, Logger) {
+  return open_log(
+      context, mask,
+      {.interface = 4, .rank = rank, .ranks = ranks, .nodes = nodes, .id = communicator, .name = name});
 }
 template <std::uint32_t version>
 Result init_identified(void** context, std::uint64_t communicator, int* mask, const char* name, int nodes,

@@ -117,7 +117,8 @@ class Plugin : public testing::TestWithParam<int> {
 
   std::vector<std::filesystem::path> files() {
     std::vector<std::filesystem::path> found;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) found.push_back(entry.path());
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+      found.push_back(entry.path());
     return found;
   }
   NcclRecordsHead head() {
@@ -243,8 +244,7 @@ TEST_P(Plugin, loses_no_call_of_many_threads) {
       for (int i = 0; i < kCalls; ++i) {
         void* const call = start_all_reduce(context, static_cast<std::uint64_t>(thread * kCalls + i), 1);
         std::jthread proxy;
-        if (i % 100 == 0)
-          proxy = std::jthread([&] { run_channel(context, call, 1, 50, 70); });
+        if (i % 100 == 0) proxy = std::jthread([&] { run_channel(context, call, 1, 50, 70); });
         table_->stop(call);
         run_channel(context, call, 0, 60, 80);
       }
