@@ -53,6 +53,24 @@ TEST(TrainVerb, learns_text) {
   EXPECT_TRUE(result.contains("accuracy"));
 }
 
+// The same 8 samples a step, cut in every way at once; dropout differs, so losses are near, not equal.
+TEST(TrainVerb, learns_text_on_a_mesh_as_one_rank_does) {
+  const std::vector<std::string> common = {"gpt-tiny", "--steps", "12", "--sequence", "64"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), common.begin(), common.end());
+    return run_json(more);
+  };
+  const auto alone = with({"-n", "1", "--batch", "8"});
+  const auto mesh = with({"-n", "8", "--batch", "1", "--dp", "2", "--tp", "2", "--pp", "2", "--micro-batches",
+                          "4", "--sequence-parallel", "--recompute"});
+  EXPECT_EQ(mesh.at("parameters"), alone.at("parameters"));
+  EXPECT_NEAR(mesh.at("loss_first").get<double>(), alone.at("loss_first").get<double>(), 0.1);
+  EXPECT_NEAR(mesh.at("loss_last").get<double>(), alone.at("loss_last").get<double>(), 0.3);
+  EXPECT_NEAR(mesh.at("test_loss").get<double>(), alone.at("test_loss").get<double>(), 0.3);
+  EXPECT_NEAR(mesh.at("mesh").at("bubble").get<double>(), 1.0 / 5, 1e-9) << "(pp - 1) / (m + pp - 1)";
+  EXPECT_EQ(mesh.at("mesh").at("links").size(), 4u) << mesh.at("mesh").at("links");
+}
+
 TEST(TrainVerb, says_where_a_steps_time_went_in_parts_that_add_up) {
   const auto result = run_json({"mlp", "-n", "2", "--steps", "6", "--batch", "8"});
   double sum = 0;
@@ -344,6 +362,9 @@ INSTANTIATE_TEST_SUITE_P(
                     BadUse{{"mlp", "--trace", "/nonesuch/t.json"}, "there is no folder /nonesuch"},
                     BadUse{{"mlp", "--on", "dgx-a100", "--steps", "3"}, "--steps has no meaning with --on"},
                     BadUse{{"mlp", "--resume", "/nonesuch"}, "there is no such file"},
+                    BadUse{{"mlp", "-n", "2", "--tp", "2"}, "mlp is no transformer"},
+                    BadUse{{"gpt-tiny", "-n", "3", "--pp", "2"}, "3 ranks can't be divided into models of 2"},
+                    BadUse{{"gpt-tiny", "-n", "4", "--dp", "4", "--tp", "2"}, "are 8 ranks, and there are 4"},
                     BadUse{{"mlp", "--nonsense"}, "--nonsense"}));
 
 TEST(TrainVerb, simulates_the_same_step_on_a_machine_nobody_has_here) {

@@ -58,7 +58,8 @@ class Display {
 
   void step(int step, double loss, Seconds time) {
     if (!speaks_) return;
-    const double rate = options_.batch * options_.accumulate * world_.size / time;
+    const double rate =
+        options_.batch * options_.accumulate * world_.size / (options_.tp * options_.pp) / time;
     const auto text = fmt::format("step {} of {}  loss{} {:.4f}  {:.1f} samples/s", step + 1, options_.steps,
                                   options_.backend == "none" ? " of rank 0" : "", loss, rate);
     bar_.show((step + 1.0) / options_.steps, text);

@@ -17,6 +17,7 @@
 #include "cli/usage.h"
 #include "cli/verbs.h"
 #include "report/wrap.h"
+#include "train/job/mesh_options.h"
 #include "train/job/options.h"
 
 namespace gradwire {
@@ -43,6 +44,7 @@ Examples:
   gradwire train gpt-tiny -n 2 --shard 3 --precision bf16
   gradwire train convnet -n 2 --checkpoint c.ckpt --checkpoint-every 50 \
     --max-restarts 3
+  gradwire train gpt-tiny -n 8 --dp 2 --tp 2 --pp 2 --micro-batches 4
   gradwire train resnet50 -n 2 --batch 4 --compress bf16 --backend tcp --json
   gradwire train resnet50 --on dgx-a100 --batch 64 --html step.html
   gradwire train gpt2 --on 2x-rtx3090-pcie --measured nccl-tests.txt
@@ -87,7 +89,15 @@ const std::vector<std::string> kRealOnly = {"--nnodes",
                                             "--shard",
                                             "--sharded",
                                             "--resume",
-                                            "--resume-unchecked"};
+                                            "--resume-unchecked",
+                                            "--dp",
+                                            "--tp",
+                                            "--pp",
+                                            "--schedule",
+                                            "--micro-batches",
+                                            "--virtual-stages",
+                                            "--sequence-parallel",
+                                            "--recompute"};
 
 std::string model_list() {
   std::string text;
@@ -141,6 +151,9 @@ int run_train(const TrainFlags& flags) {
   LaunchOptions options = launch_options(flags.launch);
   options.name = "gradwire train";
   options.final_codes = {2};  // bad usage or input
+  if (!find_variable(options.environment, "OMPI_COMM_WORLD_SIZE") &&
+      !find_variable(options.environment, "PMI_SIZE"))
+    mesh_of(train, options.ranks * options.nodes);  // refuses here what every rank would
   // Rank 0 alone speaks, to the terminal itself: lines in front of which a rank stands can't hold a progress
   // bar.
   if (flags.launch.log_dir.empty()) options.group.output = GroupOptions::Output::inherit;
@@ -191,6 +204,29 @@ void add_communication_flags(CLI::App& verb, TrainOptions& train) {
       ->capture_default_str();
 }
 
+// How the ranks share the model; other than the batch.
+void add_mesh_flags(CLI::App& verb, TrainOptions& train) {
+  verb.add_option("--dp", train.dp, "ranks that learn from different data [what --tp and --pp leave]")
+      ->check(within(1, 1 << 20));
+  verb.add_option("--tp", train.tp, "ranks that share each layer (tensor parallelism; gpt, bert)")
+      ->capture_default_str()
+      ->check(within(1, 1 << 20));
+  verb.add_option("--pp", train.pp, "stages the layers are cut into (pipeline parallelism)")
+      ->capture_default_str()
+      ->check(within(1, 1 << 20));
+  verb.add_option("--micro-batches", train.micro_batches,
+                  "of --batch samples, that fill a pipeline [2 a stage]")
+      ->check(within(1, 1 << 20));
+  verb.add_option("--schedule", train.schedule, "of a pipeline: gpipe 1f1b interleaved")
+      ->capture_default_str();
+  verb.add_option("--virtual-stages", train.virtual_stages, "chunks a stage, of interleaved [2]")
+      ->check(within(1, 1 << 20));
+  verb.add_flag("--sequence-parallel", train.sequence_parallel,
+                "with --tp: norms and dropout on a part of the sequence");
+  verb.add_flag("--recompute", train.recompute,
+                "layers run again in backward instead of keeping activations");
+}
+
 void add_file_flags(CLI::App& verb, TrainFlags& flags) {
   TrainOptions& train = flags.train;
   verb.add_option("--trace", train.trace, "write the steps of all ranks as a Chrome/Perfetto trace")
@@ -225,6 +261,7 @@ void add_train_verb(CLI::App& app, int& exit_code) {
   add_launch_flags(*verb, flags->launch, "gradwire train");
   add_training_flags(*verb, flags->train);
   add_communication_flags(*verb, flags->train);
+  add_mesh_flags(*verb, flags->train);
   add_file_flags(*verb, *flags);
   verb->footer(kTrainExample + model_list() + kTrainExamples);
   verb->callback([verb, flags, &exit_code] {

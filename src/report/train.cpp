@@ -46,11 +46,38 @@ std::string held_text(const HeldMemory& held) {
 }  // namespace
 
 double samples_per_second(const TrainOptions& options, const TrainResult& result) {
-  const double samples = static_cast<double>(options.batch) * options.accumulate * result.ranks;
+  const double samples =
+      static_cast<double>(options.batch) * options.accumulate * result.ranks / result.model_ranks;
   return result.step.step() > 0 ? samples / result.step.step() : 0;
 }
 
 namespace {
+
+nlohmann::json mesh_json(const TrainOptions& options, const TrainResult& result) {
+  nlohmann::json json = {{"dp", result.ranks / result.model_ranks},
+                         {"tp", options.tp},
+                         {"pp", options.pp},
+                         {"sequence_parallel", options.sequence_parallel},
+                         {"recompute", options.recompute},
+                         {"links", result.mesh}};
+  if (!result.pipeline) return json;
+  json["schedule"] = options.schedule;
+  json["micro_batches"] = options.micro_batches;
+  json["bubble_by_formula"] = result.pipeline->bubble_by_formula;
+  if (result.pipeline->bubble) json["bubble"] = *result.pipeline->bubble;
+  json["waiting_ms"] = ms(result.pipeline->waiting);
+  return json;
+}
+
+std::string pipeline_line(const TrainOptions& options, const PipelineResult& pipeline) {
+  const std::string counted =
+      pipeline.bubble ? fmt::format("{:.1f} % of its slots were idle, ", *pipeline.bubble * 100) : "";
+  return fmt::format(
+      "pipeline: {}, {} micro-batches over {} stages: {}{:.1f} % by the formula; a rank waited {:.2f} ms a "
+      "step for others",
+      options.schedule, options.micro_batches, options.pp, counted, pipeline.bubble_by_formula * 100,
+      ms(pipeline.waiting));
+}
 
 nlohmann::json train_json(const TrainOptions& options, const TrainResult& result) {
   nlohmann::json json = {{"model", options.model},
@@ -82,6 +109,7 @@ nlohmann::json train_json(const TrainOptions& options, const TrainResult& result
   if (result.accuracy) json["accuracy"] = *result.accuracy;
   if (result.test_loss) json["test_loss"] = *result.test_loss;
   if (!options.trace.empty()) json["trace"] = options.trace;
+  if (!result.mesh.empty()) json["mesh"] = mesh_json(options, result);
   return json;
 }
 
@@ -98,10 +126,12 @@ Report run_report(const TrainOptions& options, const TrainResult& result) {
       Sentence{fmt::format("{}: {:.2f} M parameters, {} of gradients in {} {}", options.model,
                            static_cast<double>(result.parameters) / 1e6, format_bytes(result.gradient_bytes),
                            result.buckets, options.shard > 0 ? "units" : "buckets")},
-      Sentence{fmt::format("{} ranks x {} threads over {}, batch {}{} a rank, {}{}{}, {}", result.ranks,
-                           result.threads, wires, options.batch, accumulate, options.precision, compress,
-                           shard, result.data),
+      Sentence{fmt::format("{} ranks x {} threads over {}, batch {}{} a {}, {}{}{}, {}", result.ranks,
+                           result.threads, wires, options.batch, accumulate,
+                           result.model_ranks > 1 ? "model" : "rank", options.precision, compress, shard,
+                           result.data),
                "", "  "});
+  for (const std::string& line : result.mesh) report.add(Sentence{line, "", "  "});
   return report;
 }
 
@@ -119,6 +149,8 @@ Report train_report(const TrainOptions& options, const TrainResult& result) {
                        samples_per_second(options, result), ms(result.step.step())),
            result.step);
   report.add(Sentence{held_text(result.held), "", "  "});
+  if (result.pipeline) report.add(Gap{}, Sentence{pipeline_line(options, *result.pipeline)});
+  for (const std::string& line : result.mesh) report.add(Sentence{line, "", "  "});
   if (result.dropped_spans > 0)
     report.add(Sentence{
         fmt::format("the trace holds the first steps alone: {} spans found no room", result.dropped_spans)});

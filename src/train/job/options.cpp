@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "comm/make.h"
+#include "train/job/mesh_options.h"
 
 namespace gradwire {
 namespace {
@@ -121,6 +122,7 @@ TrainOptions complete(TrainOptions options) {
     if (options.sequence == 0) options.sequence = std::min(128, model.shape.context);
     check_range("--sequence", options.sequence, 1, model.shape.context);
   }
+  options = complete_mesh(std::move(options), model);
   check_training_numbers(options);
   check_choice("--data", options.data, {"real", "generated"});
   options.precision = full_precision(options.precision);

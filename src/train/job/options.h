@@ -29,6 +29,10 @@ struct TrainOptions {
   int checkpoint_every = 0;       // steps; 0: at the end alone
   double checkpoint_seconds = 0;  // or so much time; 0: no matter how long it takes
   int checkpoint_keep = 1;        // so many in all
+  int dp = 0, tp = 1, pp = 1;     // how ranks are a mesh (mesh_options.h); dp 0: what tp and pp leave
+  int micro_batches = 0,
+      virtual_stages = 0;         // of a pipeline; 0: twice its stages, and as the schedule has it
+  std::string schedule = "1f1b";  // gpipe, 1f1b, interleaved
   double bucket_mb = 25, first_bucket_mb = 1;
   double learning_rate = 0;  // 0: the model's
   double clip = 0;           // of the gradients' norm; 0: not
@@ -36,6 +40,7 @@ struct TrainOptions {
   bool json = false, sharded = false, sync_batch_norm = false;
   bool resume_unchecked = false;  // also from a file without a checksum of ours
   bool scale_lr = false;          // the learning rate is a rank's: multiplied by their number
+  bool recompute = false, sequence_parallel = false;
 };
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainOptions, model, backend, data, text, precision, compress, optimizer,
@@ -43,7 +48,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainOptions, model, backend, data, text, pre
                                    batch, accumulate, steps, shard, sequence, image, checkpoint_every,
                                    bucket_mb, first_bucket_mb, learning_rate, clip, seed, json, sharded,
                                    sync_batch_norm, resume_unchecked, checkpoint_seconds, checkpoint_keep,
-                                   scale_lr)
+                                   scale_lr, dp, tp, pp, micro_batches, virtual_stages, schedule, recompute,
+                                   sequence_parallel)
 
 // "fp32" for "f32", as compare and everybody else spell it; others as they are.
 std::string full_precision(const std::string& name);

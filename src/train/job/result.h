@@ -11,6 +11,14 @@
 
 namespace gradwire {
 
+// Of a pipeline.
+struct PipelineResult {
+  double bubble_by_formula = 0;
+  std::optional<double> bubble =
+      {};               // in the order that stages worked in: idle slots, where every step was recorded
+  Seconds waiting = 0;  // for other stages, of a rank in a step
+};
+
 // Bytes that a rank holds.
 struct HeldMemory {
   Bytes parameters =
@@ -30,6 +38,10 @@ struct TrainResult {
   std::int64_t test_count = 0;                // of what accuracy is a share
   Breakdown step;                             // the median one
   std::size_t dropped_spans = 0;
+  int model_ranks = 1;  // that hold one model together
+  std::vector<std::string>
+      mesh;  // for people: which ranks share what over which links; empty: all the same model
+  std::optional<PipelineResult> pipeline;
   HeldMemory held;
   int skipped_steps = 0;   // whose float16 gradients overflowed
   int interrupted_by = 0;  // the signal that ended it before its last step

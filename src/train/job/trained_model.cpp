@@ -35,6 +35,8 @@ Overlap overlap_named(const std::string& name) {
 
 Bytes mib(double count) { return static_cast<Bytes>(count * (1 << 20)); }
 
+}  // namespace
+
 DdpOptions ddp_options(const TrainOptions& options, torch::Device device) {
   DdpOptions made;
   made.first_bucket_bytes = mib(std::min(options.first_bucket_mb, options.bucket_mb));
@@ -65,6 +67,8 @@ Bytes bytes_of_state(torch::optim::Optimizer& optimizer, const std::vector<torch
     if (tensor.dim() > 0) bytes += static_cast<Bytes>(tensor.nbytes());
   return bytes;
 }
+
+namespace {
 
 std::vector<torch::Tensor> copies(const std::vector<torch::Tensor>& tensors) {
   std::vector<torch::Tensor> result;

@@ -9,6 +9,7 @@
 
 #include "comm/communicator.h"
 #include "trace/recorder.h"
+#include "train/ddp.h"
 #include "train/job/options.h"
 #include "train/job/result.h"
 #include "train/loop/checkpoint.h"
@@ -34,6 +35,12 @@ class TrainedModel {
 
 // What a model of these options computes in; parameters that are learnt are float32 where that is narrower.
 torch::ScalarType compute_type(const TrainOptions& options, torch::Device device);
+
+// As the options say, also for models cut among ranks (mesh_model.h).
+DdpOptions ddp_options(const TrainOptions& options, torch::Device device);
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const TrainOptions& options,
+                                                        const std::vector<torch::Tensor>& parameters);
+Bytes bytes_of_state(torch::optim::Optimizer& optimizer, const std::vector<torch::Tensor>& parameters);
 
 // The communicator is borrowed. The model is on the CPU, in float32, with the same weights on all ranks.
 std::unique_ptr<TrainedModel> make_trained_model(std::shared_ptr<Net> model, Communicator& communicator,
