@@ -62,7 +62,8 @@ void train(const gradwire::World& world) {
   }
   std::int64_t held = 0;
   for (const auto& parameter : layers.parameters()) held += parameter.numel();
-  std::printf("rank %d of %d holds %lld parameters: %s\n", world.rank, world.size, static_cast<long long>(held),
+  std::printf("rank %d of %d holds %lld parameters: %s\n", world.rank, world.size,
+              static_cast<long long>(held),
               loss_value < 0.5 ? "it has learnt the words" : "it has learnt nothing");
 }
 

@@ -39,6 +39,7 @@ constexpr const char* kTrainExamples = R"(
 Examples:
   gradwire train mlp -n 2
   gradwire train gpt-tiny -n 2 --steps 200 --trace step.json
+  gradwire train gpt-tiny -n 2 --shard 3 --precision bf16
   gradwire train convnet -n 2 --checkpoint c.ckpt --checkpoint-every 50 \
     --max-restarts 3
   gradwire train gpt-tiny -n 8 --dp 2 --tp 2 --pp 2 --micro-batches 4
@@ -81,6 +82,7 @@ const std::vector<std::string> kRealOnly = {"--nnodes",
                                             "--first-bucket-mb",
                                             "--checkpoint",
                                             "--checkpoint-every",
+                                            "--shard",
                                             "--sharded",
                                             "--resume",
                                             "--resume-unchecked",
@@ -161,8 +163,12 @@ void add_training_flags(CLI::App& verb, TrainOptions& train) {
   verb.add_option("--accumulate", train.accumulate, "micro-batches a step; the last one communicates")
       ->capture_default_str()
       ->check(within(1, 1 << 20));
-  verb.add_option("--precision", train.precision, "of parameters and gradients: fp32 fp64 bf16")
+  verb.add_option("--precision", train.precision, "fp32 fp64; bf16 fp16: computed so, learnt in fp32")
       ->capture_default_str();
+  verb.add_option("--shard", train.shard,
+                  "ranks share 1: optimizer state, 2: and gradients, 3: and parameters")
+      ->capture_default_str()
+      ->check(within(0, 3));
   verb.add_option("--optimizer", train.optimizer, "sgd (momentum 0.9) or adamw [the model's]");
   verb.add_option("--lr", train.learning_rate, "learning rate [the model's]")->check(within(1e-12, 1e6));
   verb.add_option("--clip", train.clip, "largest norm of all gradients; 0: any")->capture_default_str();

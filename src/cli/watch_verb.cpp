@@ -10,6 +10,7 @@
 #include "cli/this_host.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
+#include "import/nvlink_traffic.h"
 #include "report/explain/explain.h"
 #include "report/page/run_page.h"
 #include "report/render.h"
@@ -49,6 +50,13 @@ Gathered gather_from(const std::filesystem::path& folder) {
   return gathered;
 }
 
+// NVML's counters, which tell whether NVLink was used at all, kept with what the run left.
+void keep_nvlink_traffic(const std::filesystem::path& folder, const std::vector<NvmlTraffic>& before) {
+  if (before.empty()) return;
+  const auto traffic = traffic_between(before, read_nvlink_traffic());
+  if (!traffic.gpus.empty()) write_file(folder / "nvlink_traffic.json", nvlink_traffic_json(traffic));
+}
+
 int run_watch(const WatchFlags& flags) {
   std::optional<TempDir> temporary;
   if (flags.out.empty()) temporary.emplace();
@@ -59,7 +67,9 @@ int run_watch(const WatchFlags& flags) {
   if (flags.start >= 0) options.window.start = flags.start;
   options.output_to_error = flags.json;
   if (!flags.on.empty()) find_machine(flags.on);  // before hours of training, not after
+  const auto counted = read_nvlink_traffic();
   const WatchedRun run = watch(options, process_environment());
+  keep_nvlink_traffic(options.folder, counted);
   const CaseFile given = make_case(gather_from(options.folder), flags.on);
   Report report = watch_report(run, given, diagnose(given), what_if(given, {"nvlink", "pcie"}));
   if (flags.json)

@@ -39,7 +39,8 @@ class MessageSuite {
   }
 
   void start(const Call& call) {
-    const Signature signature = check_call(call, ranks_, is_point_to_point(call.kind) ? sequence_ : sequence_++);
+    const Signature signature =
+        check_call(call, ranks_, is_point_to_point(call.kind) ? sequence_ : sequence_++);
     run_call(collectives_, spell_out(call, me_, ranks_), signature, scratch_);
   }
 
@@ -58,7 +59,8 @@ class MessageSuite {
   void expect(std::span<const std::byte> got, const Elements& wanted, const std::string& what) {
     constexpr std::size_t kEnough = 10;
     if (!std::equal(got.begin(), got.end(), wanted.begin(), wanted.end()) && wrong_.size() < kEnough)
-      wrong_.push_back(fmt::format("rank {} of {}: {} of {} bytes came wrong", me_, ranks_, what, wanted.size()));
+      wrong_.push_back(
+          fmt::format("rank {} of {}: {} of {} bytes came wrong", me_, ranks_, what, wanted.size()));
   }
 
   // Each sends to the next and receives from the one before, itself where it is alone.
@@ -66,7 +68,8 @@ class MessageSuite {
     const Rank next = (me_ + 1) % ranks_, before = (me_ + ranks_ - 1) % ranks_;
     const Memory out = memory(bytes, own), in = memory(bytes, own);
     write(out.bytes(), text(me_, next, bytes));
-    start(exchange({{.peer = next, .out = out.bytes(), .tag = 7}, {.peer = before, .in = in.bytes(), .tag = 7}}));
+    start(exchange(
+        {{.peer = next, .out = out.bytes(), .tag = 7}, {.peer = before, .in = in.bytes(), .tag = 7}}));
     expect(in.bytes(), text(before, me_, bytes), "a message round the ranks");
   }
 
@@ -86,7 +89,8 @@ class MessageSuite {
     start(exchange(messages));
     for (std::size_t i = 0; i < 2; ++i)
       for (Rank peer = 0; peer < ranks_; ++peer)
-        expect(place(in, peer, i), text(peer + 100 * static_cast<Rank>(i), me_, bytes), "a message of a batch");
+        expect(place(in, peer, i), text(peer + 100 * static_cast<Rank>(i), me_, bytes),
+               "a message of a batch");
   }
 
   // A chain: the others know nothing of what two do.
@@ -100,7 +104,8 @@ class MessageSuite {
 
   // From rank a to rank b; different for every pair, and nothing for some.
   static std::size_t part(Rank a, Rank b, std::size_t bytes) {
-    return (bytes + static_cast<std::size_t>(a)) * static_cast<std::size_t>((a + 2 * b) % 3) / 2 * sizeof(float);
+    return (bytes + static_cast<std::size_t>(a)) * static_cast<std::size_t>((a + 2 * b) % 3) / 2 *
+           sizeof(float);
   }
 
   template <typename Size>
@@ -184,7 +189,8 @@ class MessageSuite {
                         whole.begin() + static_cast<std::ptrdiff_t>(before + sizes[me_]));
     }
     start(with_parts(reduce_scatter(in.bytes(), out.bytes(), DType::f32), {.in = sizes}));
-    expect(out.bytes(), reference_combine(c.dtype, c.reduction, mine), "a reduce_scatter with parts of different sizes");
+    expect(out.bytes(), reference_combine(c.dtype, c.reduction, mine),
+           "a reduce_scatter with parts of different sizes");
   }
 
   Collectives& collectives_;

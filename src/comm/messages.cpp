@@ -22,18 +22,19 @@ std::vector<std::span<Byte>> cut(std::span<Byte> buffer, const std::vector<std::
 
 void require_own_part(const Call& call, std::size_t given, std::size_t wanted, Rank me) {
   if (given != wanted)
-    throw ConfigError(fmt::format("{} with {} bytes in and {} bytes out: rank {}'s own part has {} bytes, but {} "
-                                  "are given for it",
-                                  name_of(call.kind), call.in.size(), call.out.size(), me, wanted, given));
+    throw ConfigError(
+        fmt::format("{} with {} bytes in and {} bytes out: rank {}'s own part has {} bytes, but {} "
+                    "are given for it",
+                    name_of(call.kind), call.in.size(), call.out.size(), me, wanted, given));
 }
 
 // In place is where the rank's own part of the output lies; anything else would be overwritten while it is sent.
 void require_own_place(const Call& call, std::span<std::byte> mine) {
-  const bool overlaps = call.in.data() < call.out.data() + call.out.size() &&
-                        call.out.data() < call.in.data() + call.in.size();
+  const bool overlaps =
+      call.in.data() < call.out.data() + call.out.size() && call.out.data() < call.in.data() + call.in.size();
   if (overlaps && call.in.data() != mine.data())
-    throw ConfigError(fmt::format("{}: in and out overlap, and in is not this rank's own part of out",
-                                  name_of(call.kind)));
+    throw ConfigError(
+        fmt::format("{}: in and out overlap, and in is not this rank's own part of out", name_of(call.kind)));
 }
 
 void add_gather(Call& call, Rank me, int world) {
@@ -66,7 +67,8 @@ void add_all_gather(Call& call, Rank me, int world) {
 void add_all_to_all(Call& call, Rank me, int world) {
   const auto out = cut(call.in, call.in_parts, world);
   const auto in = cut(call.out, call.out_parts, world);
-  require_own_part(call, in[static_cast<std::size_t>(me)].size(), out[static_cast<std::size_t>(me)].size(), me);
+  require_own_part(call, in[static_cast<std::size_t>(me)].size(), out[static_cast<std::size_t>(me)].size(),
+                   me);
   for (Rank peer = 0; peer < world; ++peer)
     call.messages.push_back({.peer = peer, .out = out[peer], .in = in[peer]});
 }

@@ -28,6 +28,7 @@ std::vector<std::string> looked_at(const CaseFile& given) {
   look(list, given.files.scripts.size(), "a script", "scripts");
   look(list, given.files.dumps.size(), "a dump of the flight recorder: one rank's alone tells no hang",
        "dumps of the flight recorder");
+  look(list, given.files.nvlink_traffic.size(), "NVML's counters of NVLink", "counters of NVLink");
   look(list, given.files.nccl_calls.size(), "NCCL's own record of its calls", "records of NCCL's calls");
   look(list, given.files.notes.size(), "notes of gradwire watch", "notes of gradwire watch");
   return list;

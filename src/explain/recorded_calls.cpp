@@ -25,7 +25,7 @@ CollectiveSpan span_of_call(const NcclCalls& of, const NcclCall& call) {
   span.group = group_name(of);
   span.bytes = call.bytes;
   span.ranks = of.ranks;
-  const bool counted = call.collective != "send" && call.collective != "recv";
+  const bool counted = call.collective != "send_recv";  // NCCL has no number for those
   span.sequence = counted ? static_cast<std::int64_t>(call.sequence & 0x7fffffffffffffff) : -1;
   span.end = call.time_ns.value_or(0);
   span.exposed = span.end;

@@ -72,5 +72,27 @@ TEST(RecordedCalls, far_below_what_the_machine_should_give_are_a_finding_and_oth
   EXPECT_THAT(diagnose(make_case(fine, "2x-rtx3090-nvlink")).findings, IsEmpty());
 }
 
+Gathered watched_with_traffic(Bytes sent) {
+  Gathered files;
+  files.nvlink_traffic.push_back({"counters", {{"RTX 3090", "0000:01:00.0", sent, 1000}}});
+  WatchNotes notes;
+  notes.world = 2;
+  notes.steps = 100;
+  notes.ddp.emplace();
+  notes.ddp->parameters = 50 << 20;
+  files.notes.push_back(notes);
+  return files;
+}
+
+TEST(NvlinkTraffic, counted_by_the_driver_proves_that_nvlink_was_used_or_was_not) {
+  const auto used = diagnose(make_case(watched_with_traffic(Bytes{5} << 30), "")).nvlink;
+  EXPECT_EQ(used.used, Answered::yes);
+  EXPECT_THAT(used.why, HasSubstr("NVML counted 5 GiB over NVLink"));
+  const auto idle = diagnose(make_case(watched_with_traffic(40 << 20), "")).nvlink;
+  EXPECT_EQ(idle.present, Answered::yes);
+  EXPECT_EQ(idle.used, Answered::no);
+  EXPECT_THAT(idle.why, HasSubstr("its gradients are 4.9 GiB in all"));
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -21,6 +21,7 @@ bool has_any(std::string_view head, std::initializer_list<std::string_view> text
 FileKind kind_of_json(std::string_view head) {
   if (has_text(head, "gradwire_timeline")) return FileKind::timeline;
   if (has_text(head.substr(0, 200), "\"gradwire_watch\"")) return FileKind::watch_notes;
+  if (has_text(head, "\"gradwire_nvlink_traffic\"")) return FileKind::nvlink_traffic;
   if (has_text(head, "\"coll_perf\"") || has_text(head, "\"coll_busbw_gbs\""))
     return FileKind::nccl_inspector;
   if (has_any(head, {"\"traceEvents\"", "\"schemaVersion\"", "\"deviceProperties\"", "\"distributedInfo\"",
@@ -128,6 +129,7 @@ std::string_view words_for(FileKind kind) {
                                          "an environment",
                                          "a flight recorder's dump",
                                          "NCCL's calls, recorded by gradwire",
+                                         "counters of NVLink over a run",
                                          "notes of gradwire watch",
                                          "a training script",
                                          "an empty file",

@@ -142,6 +142,8 @@ void read_other(ReadFile& file, Gathered& gathered) {
       gathered.dumps.push_back(parse_flight_dump(read_unpacked(file.file, kMostDump), file.file));
     if (file.kind == FileKind::nccl_records)
       gathered.nccl_calls.push_back(parse_nccl_records(read_unpacked(file.file, kMostDump), file.file));
+    if (file.kind == FileKind::nvlink_traffic)
+      gathered.nvlink_traffic.push_back(parse_nvlink_traffic(read_unpacked(file.file, kMostText), file.file));
     if (file.kind == FileKind::watch_notes)
       gathered.notes.push_back(parse_watch_notes(read_unpacked(file.file, kMostText), file.file));
   } catch (const ConfigError& error) {

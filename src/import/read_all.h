@@ -13,6 +13,7 @@
 #include "import/nccl_log.h"
 #include "import/nccl_records.h"
 #include "import/nccl_tests.h"
+#include "import/nvlink_traffic.h"
 #include "import/profile.h"
 #include "import/script.h"
 #include "import/watch_notes.h"
@@ -51,6 +52,7 @@ struct Gathered {
   std::vector<FlightDump> dumps;
   std::vector<WatchNotes> notes;
   std::vector<NcclCalls> nccl_calls;
+  std::vector<NvlinkTraffic> nvlink_traffic;
   std::vector<std::string> machines;  // files that describe one: nvidia-smi topo -m, NCCL's XML
 };
 

@@ -27,8 +27,11 @@ void Post::exchange(std::span<const Message> messages, const Signature& call, Se
   const auto patience = gloo_timeout(timeout);
   for (const Message& message : messages) {
     if (message.out)
-      out_.push_back({message.peer, signature_of(call, message.tag, message.out->size()),
-                      {const_cast<std::byte*>(message.out->data()), message.out->size()}, {}, {}});
+      out_.push_back({message.peer,
+                      signature_of(call, message.tag, message.out->size()),
+                      {const_cast<std::byte*>(message.out->data()), message.out->size()},
+                      {},
+                      {}});
     if (message.in)
       in_[message.peer].push_back(
           {message.peer, signature_of(call, message.tag, message.in->size()), *message.in, {}, {}});
@@ -72,7 +75,8 @@ void Post::read_heads(std::chrono::milliseconds timeout) {
     head->waitRecv(&from, timeout);
     Letter& letter = in_[static_cast<std::size_t>(from)][read_[static_cast<std::size_t>(from)]++];
     if (theirs != letter.signature)
-      throw Mismatch(describe_mismatch(world_.global(world_.rank), letter.signature, world_.global(from), theirs));
+      throw Mismatch(
+          describe_mismatch(world_.global(world_.rank), letter.signature, world_.global(from), theirs));
     expect(letter);
   }
 }

@@ -63,9 +63,11 @@ void MpiPost::begin(Letter& letter) {
   constexpr int kSize = sizeof(Signature);
   if (!check_) return begin_body(letter);
   if (letter.receives) {
-    check_mpi(MPI_Irecv(&letter.theirs, kSize, MPI_BYTE, letter.peer, kHeads, group_, &letter.head), "MPI_Irecv");
+    check_mpi(MPI_Irecv(&letter.theirs, kSize, MPI_BYTE, letter.peer, kHeads, group_, &letter.head),
+              "MPI_Irecv");
   } else {
-    check_mpi(MPI_Isend(&letter.mine, kSize, MPI_BYTE, letter.peer, kHeads, group_, &letter.head), "MPI_Isend");
+    check_mpi(MPI_Isend(&letter.mine, kSize, MPI_BYTE, letter.peer, kHeads, group_, &letter.head),
+              "MPI_Isend");
     begin_body(letter);
   }
 }
@@ -76,9 +78,11 @@ void MpiPost::begin_body(Letter& letter) {
     std::byte* const place = letter.bytes.data() + at;
     letter.body.push_back(MPI_REQUEST_NULL);
     if (letter.receives)
-      check_mpi(MPI_Irecv(place, count, MPI_BYTE, letter.peer, kBodies, group_, &letter.body.back()), "MPI_Irecv");
+      check_mpi(MPI_Irecv(place, count, MPI_BYTE, letter.peer, kBodies, group_, &letter.body.back()),
+                "MPI_Irecv");
     else
-      check_mpi(MPI_Isend(place, count, MPI_BYTE, letter.peer, kBodies, group_, &letter.body.back()), "MPI_Isend");
+      check_mpi(MPI_Isend(place, count, MPI_BYTE, letter.peer, kBodies, group_, &letter.body.back()),
+                "MPI_Isend");
   }
 }
 
@@ -111,13 +115,15 @@ void MpiPost::check_patience(const MpiCall& call, Deadline deadline) const {
   if (!deadline.passed()) return;
   std::set<Rank> awaited;
   for (const Letter& letter : letters_) awaited.insert(name(letter.peer));
-  throw Timeout(fmt::format("rank {} waited {} for rank{} {} in {}", name(world_.rank), format_seconds(call.timeout),
-                            awaited.size() == 1 ? "" : "s", fmt::join(awaited, ", "), describe(call.signature)));
+  throw Timeout(fmt::format("rank {} waited {} for rank{} {} in {}", name(world_.rank),
+                            format_seconds(call.timeout), awaited.size() == 1 ? "" : "s",
+                            fmt::join(awaited, ", "), describe(call.signature)));
 }
 
 // The text stays until MPI is done with it, which may be never: so it is never freed.
 void tell_everybody(const World& world, MPI_Comm group, const std::exception& why) noexcept try {
-  const auto* const text = std::make_unique<std::string>(Fault::of(why, world.global(world.rank)).encode()).release();
+  const auto* const text =
+      std::make_unique<std::string>(Fault::of(why, world.global(world.rank)).encode()).release();
   for (Rank peer = 0; peer < world.size; ++peer) {
     MPI_Request request = MPI_REQUEST_NULL;
     if (peer == world.rank) continue;

@@ -20,10 +20,29 @@ constexpr Seconds kAskStoreEvery = 0.25;
 
 bool is_error(ncclResult_t result) { return result != ncclSuccess && result != ncclInProgress; }
 
+struct CallMarks {
+  std::optional<TimedMark> begin, end;  // where calls are timed
+};
+
+std::chrono::steady_clock::time_point on_host_clock(Seconds time) {
+  using Clock = std::chrono::steady_clock;
+  return Clock::time_point(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<Seconds>(time)));
+}
+
 class EventWork final : public NcclWork {
  public:
-  EventWork(std::shared_ptr<NcclEngine> engine, const Signature& call, Seconds timeout, CudaEvent end)
-      : engine_(std::move(engine)), call_(call), timeout_(timeout), end_(std::move(end)) {}
+  struct Pending {
+    Signature call;
+    Seconds timeout;
+    CudaEvent end;
+    CallMarks marks;
+  };
+  EventWork(std::shared_ptr<NcclEngine> engine, Pending pending)
+      : engine_(std::move(engine)),
+        call_(pending.call),
+        timeout_(pending.timeout),
+        end_(std::move(pending.end)),
+        marks_(std::move(pending.marks)) {}
 
   bool done() override { return ended_ || end_.reached() || engine_->in_trouble(); }
 
@@ -34,8 +53,12 @@ class EventWork final : public NcclWork {
     ended_ = true;
   }
 
-  // Its events carry no clock: measuring would slow the stream down, and a profiler does it better.
-  std::optional<WorkTimes> times() const override { return std::nullopt; }
+  std::optional<WorkTimes> times() const override {
+    if (!marks_.begin || !marks_.end) return std::nullopt;
+    const auto end = marks_.end->find(), begin = end ? marks_.begin->find() : std::nullopt;
+    if (!begin) return std::nullopt;
+    return WorkTimes{on_host_clock(*begin), on_host_clock(*end)};
+  }
 
   void wait_on(void* stream) override {
     engine_->throw_if_broken();
@@ -48,6 +71,7 @@ class EventWork final : public NcclWork {
   const Signature call_;
   const Seconds timeout_;
   const CudaEvent end_;
+  const CallMarks marks_;
   bool ended_ = false;  // seen by wait(): what happens later changes nothing for this call
 };
 
@@ -96,8 +120,15 @@ std::unique_ptr<NcclWork> NcclEngine::start(const Call& call) {
   }
 }
 
+void NcclEngine::set_clock(std::shared_ptr<CudaClock> clock) {
+  const Lock lock(order_);
+  clock_ = std::move(clock);
+}
+
 // The end is recorded when NCCL has put the call on the stream, not before: see settle().
 std::unique_ptr<NcclWork> NcclEngine::launch(const Call& call, const Signature& signature) {
+  CallMarks marks;
+  if (clock_) marks.begin.emplace(clock_->mark(stream_.get()));
   Call real = call;
   if (call.kind == Collective::barrier) real = all_reduce(scratch_.bytes(), DType::i32);
   if (!real.in.empty() || !real.out.empty() || !real.messages.empty())
@@ -105,7 +136,9 @@ std::unique_ptr<NcclWork> NcclEngine::launch(const Call& call, const Signature& 
            handle_.call([&](ncclComm_t communicator) { return enqueue(real, communicator, stream_.get()); }));
   CudaEvent end;
   end.record(stream_.get());
-  return std::make_unique<EventWork>(shared_from_this(), signature, call.timeout, std::move(end));
+  if (clock_) marks.end.emplace(clock_->mark(stream_.get()));
+  return std::make_unique<EventWork>(
+      shared_from_this(), EventWork::Pending{signature, call.timeout, std::move(end), std::move(marks)});
 }
 
 // Notes where the caller's stream is, on the way: only a stream of this GPU lets it.

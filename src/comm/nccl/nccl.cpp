@@ -26,6 +26,7 @@ class Nccl final : public NcclCommunicator {
     return allocate_on(engine_->device(), bytes, Deadline::after(engine_->world().timeout));
   }
   void abort() override { engine_->abort(); }
+  void set_clock(std::shared_ptr<CudaClock> clock) override { engine_->set_clock(std::move(clock)); }
   void finish() override { engine_->finish(); }
 
  private:

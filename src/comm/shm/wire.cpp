@@ -20,7 +20,8 @@ std::span<std::byte> bytes_in(Place& place) { return std::as_writable_bytes(std:
 
 GroupWire::GroupWire(Group& group) : group_(group), pause_(group.backoff().spins()) {
   for (Rank other = 0; other < group.size(); ++other)
-    peers_.push_back({RingWriter(group.ring(group.rank(), other)), RingReader(group.ring(other, group.rank()))});
+    peers_.push_back(
+        {RingWriter(group.ring(group.rank(), other)), RingReader(group.ring(other, group.rank()))});
 }
 
 std::size_t GroupWire::write(Rank to, std::span<const std::byte> head, std::span<const std::byte> body) {
@@ -67,7 +68,8 @@ void Mail::exchange(std::span<const Message> messages, const Signature& call, Se
   for (Rank from = 0; from < group_.size(); ++from) ask_for_next(from);
   post_sends(messages, call);
   while (under_way_ > 0) {
-    const Ticket ticket = transport_.wait_any(Deadline::after(timeout > 0 ? timeout : group_.world().timeout));
+    const Ticket ticket =
+        transport_.wait_any(Deadline::after(timeout > 0 ? timeout : group_.world().timeout));
     --under_way_;
     if (ticket != kSent) arrived(static_cast<Rank>(ticket));
   }

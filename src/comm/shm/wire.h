@@ -53,8 +53,9 @@ class Mail {
     Place place = {};
   };
   struct Peer {
-    std::deque<Incoming> expected;      // in order; what is asked for is the first of them
-    std::uint64_t left = 0, taken = 0;  // messages left in this rank's memory for the peer, taken from the peer's
+    std::deque<Incoming> expected;  // in order; what is asked for is the first of them
+    std::uint64_t left = 0,
+                  taken = 0;  // messages left in this rank's memory for the peer, taken from the peer's
   };
   void post_sends(std::span<const Message> messages, const Signature& call);
   void ask_for_next(Rank from);

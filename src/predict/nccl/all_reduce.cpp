@@ -33,7 +33,8 @@ AllReduceEstimate estimate_of(const NcclFabric& fabric, const NcclPredictor& pre
   estimate.algorithm = "none";
   if (fabric.ranks == 1 || bytes == 0) return estimate;
   const NcclChoice choice = predictor.choice(bytes);
-  set_time(estimate, predictor.time(bytes), predictor.doubt(bytes).width());
+  estimate.doubt = predictor.doubt(bytes);
+  set_time(estimate, predictor.time(bytes), estimate.doubt.width());
   estimate.bus_gbps =
       static_cast<double>(bytes) / estimate.time * bus_factor(predictor.kind(), fabric.ranks) / 1e9;
   estimate.algorithm = to_string(choice.algorithm);

@@ -27,6 +27,7 @@ struct AllReduceEstimate {  // or another collective's
   int channels = 0;
   std::string narrowest_link;  // "PCIe slot of GPU0, both ways: 2 bytes for each"
   double relative_error = 0;   // to expect: half the width of that range
+  NcclDoubt doubt;             // what that range is made of; empty for messages
 };
 
 // The pieces of one: all but its narrowest link; its time, with the factor to either side that holds eight of ten; and
@@ -51,8 +52,6 @@ class NcclModel {
 
   AllReduceEstimate all_reduce(Bytes buffer_of_one_rank) const;
   Seconds all_reduce_time(Bytes) const;  // the same time without the words: no allocation
-
-  NcclDoubt doubt(Bytes bytes) const { return predictor_.doubt(bytes); }  // of an all-reduce
 
   const NcclFabric& fabric() const { return fabric_; }
   const NcclPrice& price() const { return predictor_.price(); }

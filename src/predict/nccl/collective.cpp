@@ -76,8 +76,8 @@ class GroupModel::Kind {
     AllReduceEstimate estimate;
     set_time(estimate, all_to_all(bytes), all_reduce_.doubt(bytes).width());
     set_words(estimate, fabric_, share_of(bytes));
-    estimate.bus_gbps = static_cast<double>(bytes) / estimate.time *
-                        bus_factor(Collective::all_to_all, fabric_.ranks) / 1e9;
+    estimate.bus_gbps =
+        static_cast<double>(bytes) / estimate.time * bus_factor(Collective::all_to_all, fabric_.ranks) / 1e9;
     return estimate;
   }
 

@@ -142,13 +142,15 @@ TEST(TransferModel, AMessageGetsTheLinkBetweenTheTwo) {
   EXPECT_LT(slots, 27);
   EXPECT_EQ(TransferModel(machine, {{1, 2}}).estimate(kBig).path, "host memory");
   // The slowest decides, and bridges do not share.
-  EXPECT_DOUBLE_EQ(TransferModel(machine, {{0, 1}, {1, 2}}).time(kBig), TransferModel(machine, {{1, 2}}).time(kBig));
+  EXPECT_DOUBLE_EQ(TransferModel(machine, {{0, 1}, {1, 2}}).time(kBig),
+                   TransferModel(machine, {{1, 2}}).time(kBig));
   EXPECT_DOUBLE_EQ(TransferModel(machine, {{0, 1}, {2, 3}}).estimate(kBig).bus_gbps, bridge);
 }
 
 TEST(TransferModel, BothWaysAtOnceShareASlot) {
   const Machine machine = find_machine("2x-rtx3090-pcie");
-  EXPECT_GT(TransferModel(machine, {{0, 1}, {1, 0}}).time(kBig), 1.3 * TransferModel(machine, {{0, 1}}).time(kBig));
+  EXPECT_GT(TransferModel(machine, {{0, 1}, {1, 0}}).time(kBig),
+            1.3 * TransferModel(machine, {{0, 1}}).time(kBig));
 }
 
 TEST(TransferModel, MessagesBetweenNodesShareTheCards) {
@@ -167,7 +169,8 @@ TEST(RingRate, IsWhatMaxMinSharingGivesTheSlowestRing) {
     const NcclFabric fabric = nccl_fabric(find_machine(name));
     const NcclConstants& constants = default_calibration().values;
     std::vector<double> capacities;
-    for (const Resource& one : fabric.rings.resources) capacities.push_back(capacity_of(one, constants, fabric.sm));
+    for (const Resource& one : fabric.rings.resources)
+      capacities.push_back(capacity_of(one, constants, fabric.sm));
     const auto rates = fair_share(capacities, fabric.rings.routes);
     const double slowest = *std::ranges::min_element(rates) * static_cast<double>(rates.size());
     EXPECT_NEAR(ring_rate(fabric.rings, constants, fabric.sm).gbps, slowest, 1e-9 * slowest) << name;

@@ -20,7 +20,7 @@ RankGroups all_ranks(const Machine&);  // one group
 // A group, seen from one of the nodes it is on.
 struct GroupFabric {
   NcclFabric fabric;
-  std::vector<DeviceId> gpus;                // there
+  std::vector<DeviceId> gpus;                 // there
   std::vector<std::vector<DeviceId>> others;  // GPUs of the other groups there
 };
 

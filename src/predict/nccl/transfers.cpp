@@ -74,7 +74,9 @@ class CardLoads {
 class SlowestPairs {
  public:
   SlowestPairs(const Machine& machine, const RankPairs& pairs, const NcclSettings& settings)
-      : machine_(machine), settings_(settings), a_node_(static_cast<int>(machine.gpus.size()) / machine.nodes) {
+      : machine_(machine),
+        settings_(settings),
+        a_node_(static_cast<int>(machine.gpus.size()) / machine.nodes) {
     for (const auto& [from, to] : pairs) {
       check_pair(from, to);
       if (from / a_node_ == to / a_node_)

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "train/job/mesh_options.h"
+#include "train/job/trained_model.h"
 
 namespace gradwire {
 namespace {
@@ -80,7 +81,9 @@ MeshModel::MeshModel(const World& world, std::shared_ptr<Net> whole, const torch
 
 MeshModel::Answers MeshModel::test(const torch::Tensor& input, const torch::Tensor& targets) {
   const torch::NoGradGuard no_grad;
+  pipeline_->train(false);
   const auto output = pipeline_->evaluate(input);
+  pipeline_->train(true);
   if (!pipeline_->is_last()) return {};
   Answers answers{end_.answers(output), end_.loss(output, targets).item<double>()};
   if (place().tensor > 0) answers.classes = torch::Tensor();
@@ -97,6 +100,24 @@ double MeshModel::clip_grad_norm(double max_norm, Communicator& everybody) {
     for (auto& parameter : pipeline_->parameters())
       if (parameter.grad().defined()) parameter.grad().mul_(factor);
   return norm;
+}
+
+void MeshModel::update(double clip, Communicator& everybody) {
+  if (clip > 0) clip_grad_norm(clip, everybody);
+  optimizer_->step();
+  pipeline_->zero_grad();
+}
+
+void MeshModel::describe(TrainResult& result) const {
+  const Mesh& mesh = groups_.mesh();
+  result.parameters = parameters_;
+  result.model_ranks = mesh.tp * mesh.pp;
+  result.buckets = pipeline_->buckets();
+  for (const auto& parameter : pipeline_->parameters()) result.gradient_bytes += parameter.nbytes();
+  result.held = {.parameters = result.gradient_bytes,
+                 .gradients = result.gradient_bytes,
+                 .optimizer = optimizer_ ? bytes_of_state(*optimizer_, pipeline_->parameters()) : 0};
+  if (mesh.pp > 1) result.mesh.push_back("stages: " + stages());
 }
 
 void MeshModel::set_trace(Recorder* trace) {

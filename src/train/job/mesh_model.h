@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "train/job/options.h"
+#include "train/job/result.h"
 #include "train/models/net.h"
 #include "train/pipeline/pipeline.h"
 #include "train/tensor/moves.h"
@@ -46,22 +47,26 @@ class MeshModel {
   // every rank. `everybody` joins all ranks of the mesh.
   double clip_grad_norm(double max_norm, Communicator& everybody);
 
+  // After a step: clips (0: not), lets the optimizer step and forgets the gradients.
+  void use(std::unique_ptr<torch::optim::Optimizer> optimizer) { optimizer_ = std::move(optimizer); }
+  void update(double clip, Communicator& everybody);
+  void describe(TrainResult& result) const;  // sizes, buckets, bytes held, which pieces lie on which stage
+
   Pipeline& pipeline() { return *pipeline_; }
   const Pipeline& pipeline() const { return *pipeline_; }
   const MeshPlace& place() const { return groups_.place(); }
-  std::int64_t parameters() const { return parameters_; }  // of the whole model, shared ones once
-  std::string wires() { return groups_.data().name(); }
   void set_trace(Recorder* trace);
-  // For people: which pieces lie on which stage.
-  std::string stages() const;
 
  private:
+  std::string stages() const;
+
   MeshGroups groups_;
   TensorGroup tensor_;
   ModelEnd end_;
-  std::int64_t parameters_ = 0;
+  std::int64_t parameters_ = 0;      // of the whole model, shared ones once
   std::vector<std::string> pieces_;  // their names
   std::unique_ptr<Pipeline> pipeline_;
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;
 };
 
 }  // namespace gradwire

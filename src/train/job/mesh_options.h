@@ -27,6 +27,7 @@ struct PipelineStep {
   int step = 0;          // one that was recorded
   bool complete = true;  // no span of the run was dropped
 };
-PipelineResult measure_pipeline(const Timeline& timeline, const TrainOptions& options, const PipelineStep& recorded);
+PipelineResult measure_pipeline(const Timeline& timeline, const TrainOptions& options,
+                                const PipelineStep& recorded);
 
 }  // namespace gradwire

@@ -50,11 +50,13 @@ TEST(MeshOptions, APipelineIsFilledWithTwiceItsStages) {
 }
 
 TEST(MeshOptions, WhatMakesNoSenseIsRefusedWithTheReason) {
-  EXPECT_EQ(refusal(asked("gpt-tiny", 3, 1)), "--tp 3: the 4 heads of gpt-tiny can't be divided among so many ranks");
+  EXPECT_EQ(refusal(asked("gpt-tiny", 3, 1)),
+            "--tp 3: the 4 heads of gpt-tiny can't be divided among so many ranks");
   EXPECT_EQ(refusal(asked("mlp", 2, 1)),
             "--tp 2: mlp is no transformer; tensor parallelism cuts gpt and bert models by their heads");
   EXPECT_EQ(refusal(asked("gpt-tiny", 1, 8)), "--pp 8: gpt-tiny has 4 layers, and every stage needs one");
-  EXPECT_EQ(refusal(asked("gpt-tiny", 2, 2), 6), "--tp 2 --pp 2: 6 ranks can't be divided into models of 4; write -n 4");
+  EXPECT_EQ(refusal(asked("gpt-tiny", 2, 2), 6),
+            "--tp 2 --pp 2: 6 ranks can't be divided into models of 4; write -n 4");
   auto options = asked("gpt-tiny", 2, 2);
   options.dp = 4;
   EXPECT_EQ(refusal(options), "--dp 4 --tp 2 --pp 2 are 16 ranks, and there are 8: write -n 16, or --dp 2");
@@ -73,7 +75,8 @@ TEST(MeshOptions, WhatMakesNoSenseIsRefusedWithTheReason) {
   EXPECT_NE(refusal(options), "");
   options = asked("gpt-tiny", 1, 4);
   options.schedule = "interleaved";
-  EXPECT_EQ(refusal(options), "--pp 4 with --virtual-stages 2: gpt-tiny has 4 layers, and every stage needs one");
+  EXPECT_EQ(refusal(options),
+            "--pp 4 with --virtual-stages 2: gpt-tiny has 4 layers, and every stage needs one");
   options = asked("gpt-tiny", 2, 1);
   options.backend = "none";
   EXPECT_NE(refusal(options), "");

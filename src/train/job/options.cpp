@@ -59,6 +59,18 @@ void check_training_numbers(const TrainOptions& options) {
   check_range("--checkpoint-every", options.checkpoint_every, 0, 1e9);
 }
 
+void check_shard(const TrainOptions& options) {
+  check_range("--shard", options.shard, 0, 3);
+  if (options.shard == 0) return;
+  if (options.backend == "none")
+    throw ConfigError("--shard with --backend none: ranks that train apart share nothing");
+  if (options.compress != "none")
+    throw ConfigError(
+        "--shard with --compress: shares are reduced as they are; --precision bf16 halves what travels");
+  if (options.overlap != "auto")
+    throw ConfigError("--shard with --overlap: a unit's gradients always leave when they are there");
+}
+
 // Flags that would change nothing are slips.
 void check_sense(const TrainOptions& options, const TrainableModel& model) {
   const auto refuse = [&](const char* flag, const char* why) {
@@ -94,15 +106,12 @@ TrainOptions complete(TrainOptions options) {
   check_training_numbers(options);
   check_choice("--data", options.data, {"real", "generated"});
   options.precision = full_precision(options.precision);
-  check_choice("--precision", options.precision, {"fp32", "fp64", "bf16"});
+  check_choice("--precision", options.precision, {"fp32", "fp64", "bf16", "fp16"});
   check_choice("--compress", options.compress, {"none", "fp16", "bf16", "powersgd"});
   check_choice("--optimizer", options.optimizer, {"sgd", "adamw"});
   check_choice("--overlap", options.overlap, {"auto", "during", "after"});
-  if (ranks_a_model(options) > 1 && !(options.checkpoint + options.resume).empty())
-    throw ConfigError(fmt::format("--{} with --tp {} --pp {}: no rank has the whole model to keep",
-                                  options.checkpoint.empty() ? "resume" : "checkpoint", options.tp,
-                                  options.pp));
   check_wires(options);
+  check_shard(options);
   check_place("--trace", options.trace);
   check_place("--checkpoint", options.checkpoint);
   if (!options.resume.empty() && !std::filesystem::is_regular_file(options.resume))

@@ -19,6 +19,14 @@ struct PipelineResult {
   Seconds waiting = 0;  // for other stages, of a rank in a step
 };
 
+// Bytes that a rank holds.
+struct HeldMemory {
+  Bytes parameters =
+      0;  // of a sharded model its share; with float32 copies and their gradients where those are 16-bit
+  Bytes gathered = 0;  // whole units of a sharded model beside the shares
+  Bytes gradients = 0, optimizer = 0;
+};
+
 struct TrainResult {
   std::int64_t parameters = 0;
   Bytes gradient_bytes = 0;
@@ -34,6 +42,8 @@ struct TrainResult {
   std::vector<std::string>
       mesh;  // for people: which ranks share what over which links; empty: all the same model
   std::optional<PipelineResult> pipeline;
+  HeldMemory held;
+  int skipped_steps = 0;   // whose float16 gradients overflowed
   int interrupted_by = 0;  // the signal that ended it before its last step
 };
 

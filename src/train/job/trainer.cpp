@@ -14,22 +14,7 @@
 namespace gradwire {
 namespace {
 
-torch::ScalarType type_named(const std::string& name) {
-  return name == "fp64" ? torch::kFloat64 : name == "bf16" ? torch::kBFloat16 : torch::kFloat32;
-}
-
-std::shared_ptr<CommHook> make_hook(const std::string& compress) {
-  if (compress == "fp16") return make_fp16_hook();
-  if (compress == "bf16") return make_bf16_hook();
-  return compress == "powersgd" ? make_power_sgd_hook() : nullptr;
-}
-
-Overlap overlap_named(const std::string& name) {
-  if (name == "during") return Overlap::during_backward;
-  return name == "after" ? Overlap::after_backward : Overlap::automatic;
-}
-
-Bytes mib(double count) { return static_cast<Bytes>(count * (1 << 20)); }
+constexpr int kTestBatch = 16;
 
 // GPUs where there is one for every rank of this host and nobody asked for something else.
 bool takes_gpus(const World& world, const std::string& backend) {
@@ -38,23 +23,12 @@ bool takes_gpus(const World& world, const std::string& backend) {
          static_cast<int>(torch::cuda::device_count()) >= world.local_size;
 }
 
-DdpOptions ddp_options(const TrainOptions& options, torch::Device device) {
-  DdpOptions made;
-  made.first_bucket_bytes = mib(std::min(options.first_bucket_mb, options.bucket_mb));
-  made.bucket_bytes = mib(options.bucket_mb);
-  made.device = device;
-  made.overlap = overlap_named(options.overlap);
-  made.hook = make_hook(options.compress);
-  return made;
-}
-
 }  // namespace
 
 Trainer::Trainer(const World& world, const TrainOptions& options)
     : world_(world),
       options_(options),
       entry_(find_trainable(options.model)),
-      type_(type_named(options.precision)),
       mesh_(mesh_of(options, world.size)),
       place_(place_of(mesh_, world.rank)),
       data_(make_data(entry_, {.real = options.data == "real",
@@ -64,14 +38,35 @@ Trainer::Trainer(const World& world, const TrainOptions& options)
                                .seed = options.seed})) {
   make_communicators();
   seed_all(options.seed);
-  make_wrapper(make_model(entry_, options.sync_batch_norm ? communicator_.get() : nullptr));
-  make_optimizer();
+  auto model = make_model(entry_, options.sync_batch_norm ? communicator_.get() : nullptr);
+  type_ = compute_type(options, device_);
+  if (uses_mesh(options))
+    make_parts(std::move(model));
+  else
+    model_ = make_trained_model(std::move(model), *communicator_, options, device_);
   if (!options.resume.empty())
-    first_step_ =
-        static_cast<int>(load_checkpoint(options.resume, state(), *host_,
-                                         options.resume_unchecked ? Unchecked::accept : Unchecked::refuse)
-                             .step);
+    first_step_ = static_cast<int>(
+        model_->load(options.resume, *host_, options.resume_unchecked ? Unchecked::accept : Unchecked::refuse)
+            .step);
   make_recorder();
+}
+
+void Trainer::make_parts(std::shared_ptr<Net> model) {
+  auto options = mesh_model_options(options_, mesh_);
+  options.type = type_;
+  options.data = ddp_options(options_, device_);
+  cut_ = std::make_unique<MeshModel>(world_, std::move(model), next_batch(0).input, options);
+  cut_->use(make_optimizer(options_, cut_->pipeline().parameters()));
+  World hosts = world_;
+  hosts.name = "train-mesh";
+  links_ = describe_mesh(mesh_, options_.backend, hosts_of(hosts));
+}
+
+void Trainer::set_trace(Recorder* trace) {
+  if (cut_)
+    cut_->set_trace(trace);
+  else
+    model_->set_trace(trace);
 }
 
 void Trainer::make_communicators() {
@@ -86,86 +81,42 @@ void Trainer::make_communicators() {
   host.name = "train-host";
   if (gpus || apart) host_communicator_ = make_communicator(host, "auto");
   host_ = host_communicator_ ? host_communicator_.get() : communicator_.get();
-  if (uses_mesh(options_)) mesh_lines_ = describe_mesh(mesh_, options_.backend, hosts_of(host));
-}
-
-void Trainer::make_wrapper(std::shared_ptr<Net> model) {
-  if (!uses_mesh(options_)) {
-    model->to(device_, type_);
-    ddp_.emplace(std::move(model), *communicator_, ddp_options(options_, device_));
-    return;
-  }
-  auto options = mesh_model_options(options_, mesh_);
-  options.type = type_;
-  options.data = ddp_options(options_, device_);
-  cut_ = std::make_unique<MeshModel>(world_, std::move(model), next_batch(0).input, options);
-}
-
-std::vector<torch::Tensor> Trainer::parameters() const {
-  return cut_ ? cut_->pipeline().parameters() : ddp_->parameters();
-}
-
-void Trainer::make_optimizer() {
-  if (options_.optimizer == "adamw")
-    optimizer_ = std::make_unique<torch::optim::AdamW>(parameters(),
-                                                       torch::optim::AdamWOptions(options_.learning_rate));
-  else
-    optimizer_ = std::make_unique<torch::optim::SGD>(
-        parameters(), torch::optim::SGDOptions(options_.learning_rate).momentum(0.9));
 }
 
 // Room for every span of the run up to 131072, which is 9 MB: of longer runs the first steps are recorded.
-// Buckets may become a few more when they are rebuilt.
 void Trainer::make_recorder() {
-  std::size_t a_micro_batch = 4, buckets = 0;
-  if (cut_) {  // a forward and a backward have messages, and collectives for each layer
-    a_micro_batch += static_cast<std::size_t>(8 * options_.virtual_stages +
-                                              (mesh_.tp > 1 ? 24 * (entry_.shape.layers + 2) : 0));
-    buckets = static_cast<std::size_t>(cut_->pipeline().buckets());
-  } else {
-    buckets = ddp_->buckets().size();
-  }
-  const std::size_t a_step = 8 + a_micro_batch * static_cast<std::size_t>(options_.accumulate) + 2 * buckets;
   recorder_ = std::make_unique<Recorder>(
-      std::min<std::size_t>(1 << 17, a_step * static_cast<std::size_t>(options_.steps)));
+      std::min<std::size_t>(1 << 17, spans_a_step() * static_cast<std::size_t>(options_.steps)));
   set_trace(recorder_.get());
   clock_ = align_clocks(*host_);
 }
 
-void Trainer::set_trace(Recorder* trace) {
-  if (cut_)
-    cut_->set_trace(trace);
-  else
-    ddp_->set_trace(trace);
-}
-
-TrainingState Trainer::state() {
-  if (cut_)  // of one rank a model: a name a parameter, as in the whole
-    return {{cut_->pipeline().named_parameters(), cut_->pipeline().named_buffers()}, optimizer_.get()};
-  return {tensors_of_model(*ddp_->module()), optimizer_.get()};
+// Buckets may become a few more when they are rebuilt; a unit of sharded parameters is gathered twice in every
+// micro-batch, reduced once, and waited for each time.
+std::size_t Trainer::spans_a_step() const {
+  const auto parts = static_cast<std::size_t>(describe().buckets),
+             micro = static_cast<std::size_t>(options_.accumulate);
+  if (cut_) {  // messages of each chunk, collectives of each layer
+    const int messages = 8 * options_.virtual_stages,
+              collectives = mesh_.tp > 1 ? 30 * (entry_.shape.layers + 2) : 0;
+    return 8 + micro * static_cast<std::size_t>(messages + collectives) + 2 * parts;
+  }
+  return 8 + 4 * micro + (options_.shard > 0 ? 8 * micro : 2) * parts;
 }
 
 TrainResult Trainer::describe() const {
   TrainResult result;
-  for (const auto& parameter : parameters()) {
-    result.parameters += parameter.numel();
-    result.gradient_bytes += parameter.nbytes();
-  }
-  if (cut_) describe_mesh_of(result);
+  result.mesh = links_;
+  if (cut_)
+    cut_->describe(result);
+  else
+    model_->describe(result);
   result.ranks = world_.size;
   result.threads = torch::get_num_threads();
-  result.buckets = cut_ ? cut_->pipeline().buckets() : static_cast<int>(ddp_->buckets().size());
   result.backend = options_.backend == "none" ? "none" : communicator_->name();
   result.data = data_.what;
   result.first_step = first_step_;
   return result;
-}
-
-void Trainer::describe_mesh_of(TrainResult& result) const {
-  result.parameters = cut_->parameters();
-  result.model_ranks = mesh_.tp * mesh_.pp;
-  result.mesh = mesh_lines_;
-  if (mesh_.pp > 1) result.mesh.push_back("stages: " + cut_->stages());
 }
 
 // Batches are numbered through all epochs, so that a resumed run sees those it would have seen.
@@ -193,16 +144,17 @@ double Trainer::train_micro_batch(int step, int micro) {
   }
   {
     const Timed timed(recorder_.get(), SpanKind::forward);
-    loss = loss_of(ddp_->forward(batch.input), batch.target) / options_.accumulate;
+    const bool last = micro + 1 == options_.accumulate;
+    loss = loss_of(model_->forward(batch.input, last), batch.target) / options_.accumulate;
   }
   {
     const Timed timed(recorder_.get(), SpanKind::backward);
-    loss.backward();
+    model_->backward(loss);
   }
   return loss.item<double>();
 }
 
-// Ranks that hold a model together read the same batches and draw the same dropout.
+// Ranks that hold a model together read the same batches.
 double Trainer::train_on_mesh(int step) {
   MicroBatches batches;
   batches.seed = options_.seed ^ static_cast<std::uint64_t>(step) << 32;
@@ -219,35 +171,22 @@ double Trainer::train_on_mesh(int step) {
 
 // Every step draws its dropout from a seed of its own, so that a resumed run draws what it would have drawn.
 double Trainer::train_micro_batches(int step) {
-  if (cut_) return train_on_mesh(step);
   seed_rank(options_.seed ^ static_cast<std::uint64_t>(step) << 32, world_.rank);
   double loss = 0;
-  if (options_.accumulate > 1) {
-    const auto quiet = ddp_->no_sync();
-    for (int micro = 0; micro + 1 < options_.accumulate; ++micro) loss += train_micro_batch(step, micro);
-  }
-  return loss + train_micro_batch(step, options_.accumulate - 1);
+  for (int micro = 0; micro < options_.accumulate; ++micro) loss += train_micro_batch(step, micro);
+  return loss;
 }
 
 Trainer::News Trainer::train_step(int step, int signal) {
   recorder_->set_step(step);
-  const double loss = train_micro_batches(step);
+  const double loss = cut_ ? train_on_mesh(step) : train_micro_batches(step);
   const News news = share_news(loss, signal);
   const Timed timed(recorder_.get(), SpanKind::optimizer);
-  if (options_.clip > 0) clip();
-  optimizer_->step();
   if (cut_)
-    cut_->pipeline().zero_grad();
+    cut_->update(options_.clip, *host_);
   else
-    ddp_->zero_grad();
+    model_->step(options_.clip);
   return news;
-}
-
-void Trainer::clip() {
-  if (cut_)
-    cut_->clip_grad_norm(options_.clip, *host_);
-  else
-    ddp_->clip_grad_norm(options_.clip);
 }
 
 // Right after backward, where the ranks have met anyway: it costs a small message. Ranks apart stay apart.
@@ -267,14 +206,55 @@ Trainer::News Trainer::share_news(double loss, int signal) {
 
 void Trainer::save(int step) {
   const Timed timed(recorder_.get(), SpanKind::other, "checkpoint");
-  save_checkpoint(options_.checkpoint, state(), {.step = step, .epoch = epoch_}, *host_,
-                  {.sharded = options_.sharded});
+  save_checkpoint(options_.checkpoint, model_->state(), {.step = step, .epoch = epoch_}, *host_,
+                  {.sharded = options_.sharded || options_.shard > 0});
 }
 
 Batch Trainer::place(Batch batch) const {
   batch.input = batch.input.is_floating_point() ? batch.input.to(device_, type_) : batch.input.to(device_);
   batch.target = batch.target.to(device_);
   return batch;
+}
+
+double Trainer::test(const std::vector<std::int64_t>& samples, Metrics& metrics) {
+  const bool idle = samples.empty();  // where units are gathered, all ranks take part
+  const auto batch = place(data_.test->get(idle ? std::vector<std::int64_t>{0} : samples));
+  const auto [classes, loss] = answer(batch);
+  if (idle || !classes.defined()) return 0;  // of a model of several ranks one speaks
+  const auto asked = batch.target.ne(-100), right = classes.eq(batch.target).logical_and(asked);
+  const double count = asked.sum().item<double>();
+  metrics.add("loss", count > 0 ? loss : 0, count);
+  metrics.add("accuracy", count > 0 ? right.sum().item<double>() / count : 0, count);
+  return count;
+}
+
+MeshModel::Answers Trainer::answer(const Batch& batch) {
+  if (cut_) return cut_->test(batch.input, batch.target);
+  const auto logits = model_->predict(batch.input);
+  return {logits.argmax(-1), loss_of(logits, batch.target).item<double>()};
+}
+
+// Every model takes its share of the test, each sample once.
+void Trainer::evaluate(TrainResult& result) {
+  const std::int64_t most = takes_text(entry_) ? 64 : 512,
+                     size = std::min(most, data_.test ? data_.test->size() : 0);
+  if (size == 0) return;
+  const torch::NoGradGuard no_grad;
+  Metrics metrics;
+  metrics.add("loss", 0, 0), metrics.add("accuracy", 0, 0);  // for ranks without a sample
+  std::array<double, 1> count{};
+  for (std::int64_t first = 0; first < size; first += kTestBatch * mesh_.dp) {
+    std::vector<std::int64_t> samples;
+    for (std::int64_t i = first + place_.data; i < std::min(size, first + kTestBatch * mesh_.dp);
+         i += mesh_.dp)
+      samples.push_back(i);
+    count[0] += test(samples, metrics);
+  }
+  host_->run(all_reduce(bytes_of(count), DType::f64));
+  const auto means = metrics.reduce(*host_);
+  result.test_loss = means.at("loss");
+  result.accuracy = means.at("accuracy");
+  result.test_count = std::llround(count[0]);
 }
 
 void Trainer::train_steps(TrainResult& result, const TrainHooks& hooks) {
@@ -314,7 +294,10 @@ TrainResult Trainer::train(const TrainHooks& hooks) {
   if (result.model_ranks == 1) timeline_.samples = options_.batch * options_.accumulate;
   result.step = breakdown(timeline_);
   result.dropped_spans = recorder_->dropped();
-  result.buckets = describe().buckets;
+  const TrainResult now = describe();
+  result.buckets = now.buckets;
+  result.held = now.held;
+  result.skipped_steps = now.skipped_steps;
   if (mesh_.pp > 1)
     result.pipeline =
         measure_pipeline(timeline_, options_, {.step = first_step_, .complete = result.dropped_spans == 0});

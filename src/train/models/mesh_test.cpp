@@ -84,7 +84,8 @@ void expect_own_parts(MeshModel& model, const MeshCase& given,
   for (const auto& chunk : model.pipeline().chunks()) {
     const auto cuts = cuts_of(*chunk);
     for (const auto& item : chunk->named_parameters()) {
-      const auto part = part_of(whole.at(item.key()), cuts.at(item.key()), given.mesh.tp, model.place().tensor);
+      const auto part =
+          part_of(whole.at(item.key()), cuts.at(item.key()), given.mesh.tp, model.place().tensor);
       EXPECT_LT(difference(value(item.value()), part), 1e-10) << item.key();
     }
   }
@@ -102,13 +103,15 @@ void check_mesh_case(const World& world, const MeshCase& given, int steps) {
     loss_alone(*alone, samples).backward();
     model.pipeline().zero_grad();
     model.step(samples.of(model.place().data));
-    expect_own_parts(model, given, [](const torch::Tensor& t) { return t.grad(); }, gradients_by_name(*alone));
+    expect_own_parts(
+        model, given, [](const torch::Tensor& t) { return t.grad(); }, gradients_by_name(*alone));
     own.step();
     whole.step();
   }
   std::map<std::string, torch::Tensor> values;
   for (const auto& item : alone->named_parameters()) values[item.key()] = item.value().detach();
-  expect_own_parts(model, given, [](const torch::Tensor& t) { return t.detach(); }, values);
+  expect_own_parts(
+      model, given, [](const torch::Tensor& t) { return t.detach(); }, values);
 }
 
 std::vector<Mesh> all_meshes() {
@@ -150,7 +153,8 @@ TEST_P(EveryMesh, keeps_shared_parameters_alike_over_20_steps_with_dropout) {
     const auto same = [&](MeshDimension dimension, const std::vector<torch::Tensor>& tensors) {
       const auto group = make_communicator(
           subset(world, group_of(given.mesh, dimension, world.rank),
-                 "same" + std::to_string(group_of(given.mesh, dimension, world.rank).front()) + std::string(name_of(dimension))),
+                 "same" + std::to_string(group_of(given.mesh, dimension, world.rank).front()) +
+                     std::string(name_of(dimension))),
           "shm");
       if (!tensors.empty()) expect_identical(*group, tensors);
       group->run(barrier());
@@ -190,10 +194,13 @@ TEST(MeshModels, clip_by_the_norm_of_the_whole_model) {
     loss_alone(*alone, samples).backward();
     MeshModel model(world, make_tiny(given), samples.inputs[0], options_of(given));
     model.step(samples.of(model.place().data));
-    const auto everybody = make_communicator(world, "shm");
+    World all = world;
+    all.name = "clip";  // another than the one that ends the test
+    const auto everybody = make_communicator(all, "shm");
     const double norm = model.clip_grad_norm(0.01, *everybody);
     EXPECT_NEAR(norm, torch::nn::utils::clip_grad_norm_(alone->parameters(), 0.01), 1e-10);
-    expect_own_parts(model, given, [](const torch::Tensor& t) { return t.grad(); }, gradients_by_name(*alone));
+    expect_own_parts(
+        model, given, [](const torch::Tensor& t) { return t.grad(); }, gradients_by_name(*alone));
     everybody->run(barrier());
   });
 }

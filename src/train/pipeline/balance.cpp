@@ -48,7 +48,8 @@ BestCut best_end(const CutTable& table, std::span<const double> costs, int stage
 std::vector<int> balanced_cut(std::span<const double> costs, int stages) {
   const int layers = static_cast<int>(costs.size());
   if (stages < 1 || stages > layers)
-    throw ConfigError(fmt::format("{} layers can't be cut into {} stages: each needs a layer", layers, stages));
+    throw ConfigError(
+        fmt::format("{} layers can't be cut into {} stages: each needs a layer", layers, stages));
   CutTable table(static_cast<std::size_t>(stages) + 1, std::vector<BestCut>(costs.size() + 1));
   table[0][0].slowest = 0;
   for (int stage = 1; stage <= stages; ++stage)

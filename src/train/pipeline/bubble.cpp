@@ -47,8 +47,9 @@ class SlotBook {
 
  private:
   std::vector<std::pair<bool, int>> needs(const StageWork& work) const {
-    if (work.forward) return work.chunk > 0 ? std::vector<std::pair<bool, int>>{{true, work.chunk - 1}}
-                                            : std::vector<std::pair<bool, int>>{};
+    if (work.forward)
+      return work.chunk > 0 ? std::vector<std::pair<bool, int>>{{true, work.chunk - 1}}
+                            : std::vector<std::pair<bool, int>>{};
     std::vector<std::pair<bool, int>> all{{true, work.chunk}};
     if (work.chunk + 1 < chunks_) all.push_back({false, work.chunk + 1});
     return all;
@@ -99,8 +100,8 @@ double idle_share(const PipelineShape& shape, const std::vector<std::vector<Stag
   for (std::size_t stage = 0; stage < order.size(); ++stage)
     if (next[stage] < order[stage].size())
       throw Error(fmt::format("stage {} waits for ever for its piece of work {}", stage, next[stage]));
-  const double slots = static_cast<double>(*std::max_element(free.begin(), free.end())) *
-                       static_cast<double>(order.size());
+  const double slots =
+      static_cast<double>(*std::max_element(free.begin(), free.end())) * static_cast<double>(order.size());
   return slots > 0 ? 1 - static_cast<double>(worked) / slots : 0;
 }
 

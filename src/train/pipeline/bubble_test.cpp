@@ -18,7 +18,8 @@ TEST(Bubble, CountedInSlotsIsTheFormulaForEverySchedule) {
     for (int stages = 1; stages <= 8; ++stages)
       for (int micro_batches = 1; micro_batches <= 20; ++micro_batches) {
         const PipelineShape shape{schedule, stages, micro_batches, 1};
-        EXPECT_NEAR(idle_share(shape, order_of(shape)), bubble_share(shape), 1e-12) << stages << " x " << micro_batches;
+        EXPECT_NEAR(idle_share(shape, order_of(shape)), bubble_share(shape), 1e-12)
+            << stages << " x " << micro_batches;
       }
 }
 
@@ -48,9 +49,11 @@ TEST(Bubble, OrderIsReadFromTheSpansOfATimeline) {
   };
   add(2, "backward micro-batch 0", 5), add(0, "forward micro-batch 1", 2), add(0, "forward micro-batch 0", 1);
   add(1, "forward micro-batch 0", 1);  // another replica
-  add(2, "receive activation micro-batch 0", 1), add(2, "optimizer", 9), add(2, "forward chunk 3 micro-batch 7", 3);
+  add(2, "receive activation micro-batch 0", 1), add(2, "optimizer", 9),
+      add(2, "forward chunk 3 micro-batch 7", 3);
   const auto order = executed_order(timeline, mesh, 3);
-  EXPECT_EQ(order, (std::vector<std::vector<StageWork>>{{{true, 0, 0}, {true, 0, 1}}, {{true, 3, 7}, {false, 1, 0}}}));
+  EXPECT_EQ(order, (std::vector<std::vector<StageWork>>{{{true, 0, 0}, {true, 0, 1}},
+                                                        {{true, 3, 7}, {false, 1, 0}}}));
   EXPECT_TRUE(executed_order(timeline, mesh, 2)[0].empty());
 }
 

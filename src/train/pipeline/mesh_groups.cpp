@@ -39,14 +39,18 @@ std::string describe_dimension(const Mesh& mesh, MeshDimension dimension, const 
     if (shown.size() < kShown) shown.push_back(ranks_of(group));
   }
   if (groups.size() > kShown) shown.push_back("...");
-  return fmt::format("{} {}: ranks {} over {}, {}", name_of(dimension), mesh.size(dimension), join(shown, ", "),
-                     wires_of(backend, one_host), one_host ? "inside a host" : "between hosts");
+  return fmt::format("{} {}: ranks {} over {}, {}", name_of(dimension), mesh.size(dimension),
+                     join(shown, ", "), wires_of(backend, one_host),
+                     one_host ? "inside a host" : "between hosts");
 }
 
 }  // namespace
 
 MeshGroups::MeshGroups(const World& world, const Mesh& mesh, std::string backend)
-    : world_(world), mesh_(mesh), backend_(std::move(backend)), place_((check_mesh(mesh, world.size), place_of(mesh, world.rank))) {
+    : world_(world),
+      mesh_(mesh),
+      backend_(std::move(backend)),
+      place_((check_mesh(mesh, world.size), place_of(mesh, world.rank))) {
   const auto make = [&](MeshDimension dimension) {
     return among(group_of(mesh_, dimension, world_.rank), std::string(name_of(dimension)));
   };
@@ -55,7 +59,8 @@ MeshGroups::MeshGroups(const World& world, const Mesh& mesh, std::string backend
   pipeline_ = make(MeshDimension::pipeline);
 }
 
-std::unique_ptr<Communicator> MeshGroups::among(const std::vector<Rank>& ranks, const std::string& name) const {
+std::unique_ptr<Communicator> MeshGroups::among(const std::vector<Rank>& ranks,
+                                                const std::string& name) const {
   const World part = subset(world_, ranks, fmt::format("{}-{}", name, ranks_of(ranks)));
   return make_communicator(part, ranks.size() == 1 ? "auto" : backend_);
 }

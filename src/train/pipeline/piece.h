@@ -32,7 +32,8 @@ struct Piece {
 std::vector<Piece> pieces_of(const torch::nn::Sequential& model);
 
 struct ChunkOptions {
-  bool recompute = false;  // each piece runs again in backward instead of keeping what it computed: see recompute.h
+  bool recompute =
+      false;  // each piece runs again in backward instead of keeping what it computed: see recompute.h
 };
 
 // Some pieces one after another, as a module whose parameters have the names that they have in the model.
@@ -49,6 +50,7 @@ class Chunk : public torch::nn::Module {
 
 // What forward and backward of each piece take on such an input, the best of a few tries. Leaves gradients and torch's
 // generator as they were.
-std::vector<Seconds> measure_pieces(const std::vector<Piece>& pieces, const torch::Tensor& input, int tries = 3);
+std::vector<Seconds> measure_pieces(const std::vector<Piece>& pieces, const torch::Tensor& input,
+                                    int tries = 3);
 
 }  // namespace gradwire

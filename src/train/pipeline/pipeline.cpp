@@ -44,13 +44,15 @@ ShapeNumbers numbers_of(const torch::Tensor& tensor) {
   if (sizes.size() > kMostDimensions)
     throw ConfigError(fmt::format("a pipeline sends tensors of up to {} dimensions between stages, not {}",
                                   kMostDimensions, sizes.size()));
-  ShapeNumbers numbers{static_cast<std::int64_t>(tensor.scalar_type()), static_cast<std::int64_t>(sizes.size())};
+  ShapeNumbers numbers{static_cast<std::int64_t>(tensor.scalar_type()),
+                       static_cast<std::int64_t>(sizes.size())};
   std::copy(sizes.begin(), sizes.end(), numbers.begin() + 2);
   return numbers;
 }
 
 TensorShape shape_from(const ShapeNumbers& numbers) {
-  return {{numbers.begin() + 2, numbers.begin() + 2 + numbers[1]}, static_cast<torch::ScalarType>(numbers[0])};
+  return {{numbers.begin() + 2, numbers.begin() + 2 + numbers[1]},
+          static_cast<torch::ScalarType>(numbers[0])};
 }
 
 }  // namespace
@@ -65,8 +67,8 @@ Pipeline::Pipeline(MeshGroups& groups, std::vector<Piece> pieces, const Pipeline
     if (!is_mine(chunk)) continue;
     const auto first = pieces.begin() + cut_[static_cast<std::size_t>(chunk)];
     const auto end = pieces.begin() + cut_[static_cast<std::size_t>(chunk) + 1];
-    chunks_.push_back(
-        std::make_shared<Chunk>(std::vector<Piece>(first, end), ChunkOptions{.recompute = options.recompute}));
+    chunks_.push_back(std::make_shared<Chunk>(std::vector<Piece>(first, end),
+                                              ChunkOptions{.recompute = options.recompute}));
   }
   share_modules(pieces);
   for (const auto& chunk : chunks_)
@@ -90,13 +92,15 @@ void Pipeline::share_modules(const std::vector<Piece>& pieces) {
     std::set<int> stages;
     for (const int chunk : chunks) stages.insert(pipeline_.stage_of(chunk));
     if (chunks.size() > stages.size())
-      throw ConfigError(fmt::format("module {} is in two chunks of one stage: cut the model elsewhere", name));
+      throw ConfigError(
+          fmt::format("module {} is in two chunks of one stage: cut the model elsewhere", name));
     if (stages.size() > 1 && stages.contains(groups_.place().pipeline))
       share_module(name, *modules[name], {stages.begin(), stages.end()});
   }
 }
 
-void Pipeline::share_module(const std::string& name, torch::nn::Module& module, const std::vector<int>& stages) {
+void Pipeline::share_module(const std::string& name, torch::nn::Module& module,
+                            const std::vector<int>& stages) {
   std::vector<Rank> ranks;
   for (const int stage : stages) {
     MeshPlace place = groups_.place();
@@ -132,7 +136,8 @@ void Pipeline::make_channels() {
   for (const Task& task : graph_.ranks[static_cast<std::size_t>(me())])
     if (task.kind == TaskKind::send || task.kind == TaskKind::recv) groups.insert(task.group);
   for (const int group : groups)
-    channels_[group] = groups_.among(graph_.groups[static_cast<std::size_t>(group)], fmt::format("pipe{}", group));
+    channels_[group] =
+        groups_.among(graph_.groups[static_cast<std::size_t>(group)], fmt::format("pipe{}", group));
 }
 
 // Once, by a forward without gradients: each chunk tells the others what it gives.

@@ -39,10 +39,10 @@ namespace gradwire {
 struct PipelineOptions {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int micro_batches = 1;
-  int virtual_stages = 1;              // chunks a stage, with the interleaved schedule
-  bool recompute = false;              // each piece runs again in backward
-  std::vector<Seconds> costs = {};     // of each piece, the same on every rank; empty: all alike
-  DdpOptions data = {};                // of each chunk
+  int virtual_stages = 1;           // chunks a stage, with the interleaved schedule
+  bool recompute = false;           // each piece runs again in backward
+  std::vector<Seconds> costs = {};  // of each piece, the same on every rank; empty: all alike
+  DdpOptions data = {};             // of each chunk
 };
 
 class Pipeline {

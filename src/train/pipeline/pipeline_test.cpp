@@ -118,8 +118,9 @@ TEST(Pipeline, gives_them_with_replicas_fewer_micro_batches_than_stages_and_over
 
 TEST(Pipeline, bubble_of_the_recorded_order_is_the_formula) {
   const Mesh mesh{.pp = 3};
-  for (const auto& shape : {PipelineShape{PipelineSchedule::gpipe, 3, 4}, PipelineShape{PipelineSchedule::one_f_one_b, 3, 5},
-                            PipelineShape{PipelineSchedule::interleaved, 3, 3, 2}})
+  for (const auto& shape :
+       {PipelineShape{PipelineSchedule::gpipe, 3, 4}, PipelineShape{PipelineSchedule::one_f_one_b, 3, 5},
+        PipelineShape{PipelineSchedule::interleaved, 3, 3, 2}})
     expect_all_ok(run_processes(3, [&](const World& world) {
       torch::set_num_threads(1);
       MeshGroups groups(world, mesh, "shm");
@@ -172,9 +173,12 @@ TEST(Pipeline, keeps_a_module_of_two_stages_alike_and_adds_its_gradients) {
     torch::manual_seed(1 + static_cast<std::uint64_t>(world.rank));  // begins different on purpose
     nn::Linear shared(4, 4);
     shared->to(torch::kFloat64);
-    const PartForward use = [shared](const torch::Tensor& x) mutable { return torch::tanh(shared->forward(x)); };
+    const PartForward use = [shared](const torch::Tensor& x) mutable {
+      return torch::tanh(shared->forward(x));
+    };
     MeshGroups groups(world, {.pp = 2}, "shm");
-    Pipeline pipeline(groups, {{"in", {{"shared", shared.ptr()}}, use}, {"out", {{"shared", shared.ptr()}}, use}},
+    Pipeline pipeline(groups,
+                      {{"in", {{"shared", shared.ptr()}}, use}, {"out", {{"shared", shared.ptr()}}, use}},
                       {.micro_batches = 2});
     EXPECT_EQ(pipeline.is_repeated("shared.weight"), world.rank == 1);
     const auto samples = make_pipeline_samples(2);

@@ -41,8 +41,8 @@ class Recomputed : public torch::autograd::Function<Recomputed> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
-    const auto part = c10::static_intrusive_pointer_cast<PartToRepeat>(
-        context->saved_data["part"].toCapsule());
+    const auto part =
+        c10::static_intrusive_pointer_cast<PartToRepeat>(context->saved_data["part"].toCapsule());
     const bool wants_input = saved[0].requires_grad();
     const torch::AutoGradMode grad(true);
     const auto input = saved[0].detach().requires_grad_(wants_input);
@@ -57,7 +57,8 @@ class Recomputed : public torch::autograd::Function<Recomputed> {
   }
 
  private:
-  static torch::Tensor again(const PartToRepeat& part, const torch::Tensor& input, const torch::Tensor& state) {
+  static torch::Tensor again(const PartToRepeat& part, const torch::Tensor& input,
+                             const torch::Tensor& state) {
     const KeptGenerator kept;
     set_generator_state(state);
     return part.forward(input);
@@ -72,7 +73,8 @@ KeptGenerator::~KeptGenerator() { set_generator_state(state_); }
 torch::Tensor recompute(PartForward forward, const torch::Tensor& input,
                         const std::vector<torch::Tensor>& parameters) {
   if (!torch::GradMode::is_enabled()) return forward(input);
-  return Recomputed::apply(input, at::TensorList(parameters), c10::make_intrusive<PartToRepeat>(std::move(forward)));
+  return Recomputed::apply(input, at::TensorList(parameters),
+                           c10::make_intrusive<PartToRepeat>(std::move(forward)));
 }
 
 }  // namespace gradwire

@@ -60,8 +60,7 @@ class StepWalk {
   void seed(const Task& task) const {
     if (!batches_.seed) return;
     const int replica = place_of(plan_.graph->mesh, plan_.rank).data;
-    seed_rank(*batches_.seed,
-              (replica * micro_batches_ + task.micro_batch) * (last_chunk_ + 1) + task.chunk);
+    seed_rank(*batches_.seed, (replica * micro_batches_ + task.micro_batch) * (last_chunk_ + 1) + task.chunk);
   }
 
   void forward(const Task& task) {
@@ -111,9 +110,10 @@ class StepWalk {
     const TensorShape& shape = (*plan_.shapes)[static_cast<std::size_t>(task.chunk)];
     if (!tensor.defined()) tensor = shape.make().zero_();  // a gradient that nothing depends on
     if (tensor.sizes().vec() != shape.sizes)
-      throw ConfigError(fmt::format("chunk {} gave a tensor of another shape for micro-batch {} than in the "
-                                    "first step: micro-batches must be of one shape",
-                                    task.chunk, task.micro_batch));
+      throw ConfigError(
+          fmt::format("chunk {} gave a tensor of another shape for micro-batch {} than in the "
+                      "first step: micro-batches must be of one shape",
+                      task.chunk, task.micro_batch));
     tensor = tensor.contiguous();
     auto work = channel(task).start(send(memory_of(tensor), 1, tag(task)));
     messages_[index] = {tensor, std::move(work)};
@@ -127,13 +127,15 @@ class StepWalk {
     const bool comes = task.kind == TaskKind::recv;
     auto work = std::move(found->second.work);
     {
-      const Timed timed(comes ? plan_.trace : nullptr, SpanKind::wait,
-                        name(task.data == TaskData::activation ? "receive activation" : "receive gradient", task));
+      const Timed timed(
+          comes ? plan_.trace : nullptr, SpanKind::wait,
+          name(task.data == TaskData::activation ? "receive activation" : "receive gradient", task));
       work->wait();
     }
     record(task, *work);
     auto tensor = std::exchange(found->second.tensor, {});
-    if (comes) (task.data == TaskData::activation ? received_ : gradients_)[{task.chunk, task.micro_batch}] = tensor;
+    if (comes)
+      (task.data == TaskData::activation ? received_ : gradients_)[{task.chunk, task.micro_batch}] = tensor;
   }
 
   // What was sent, on the lane of communication.
@@ -142,7 +144,8 @@ class StepWalk {
     if (!times) return;
     const Seconds begin = on_steady_clock(times->begin), end = on_steady_clock(times->end);
     const char* what = task.data == TaskData::activation ? "send activation" : "send gradient";
-    if (plan_.graph->pipeline.virtual_stages > 1) what = plan_.names->of(fmt::format("{} chunk {}", what, task.chunk));
+    if (plan_.graph->pipeline.virtual_stages > 1)
+      what = plan_.names->of(fmt::format("{} chunk {}", what, task.chunk));
     plan_.trace->add_collective(what, task.micro_batch, task.bytes, {begin, begin, end});
   }
 
@@ -153,7 +156,8 @@ class StepWalk {
 
   torch::Tensor given(const std::vector<torch::Tensor>& tensors, int micro_batch, const char* what) const {
     if (tensors.size() != static_cast<std::size_t>(micro_batches_))
-      throw ConfigError(fmt::format("{} {} for a step of {} micro-batches", tensors.size(), what, micro_batches_));
+      throw ConfigError(
+          fmt::format("{} {} for a step of {} micro-batches", tensors.size(), what, micro_batches_));
     return tensors[static_cast<std::size_t>(micro_batch)];
   }
 

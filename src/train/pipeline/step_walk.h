@@ -47,7 +47,7 @@ class SpanNames {
 struct WalkPlan {
   Rank rank = 0;  // in the graph
   const StepGraph* graph = nullptr;
-  const std::vector<TensorShape>* shapes = nullptr;  // of each chunk's output
+  const std::vector<TensorShape>* shapes = nullptr;                        // of each chunk's output
   const std::map<int, std::unique_ptr<Communicator>>* channels = nullptr;  // by group of the graph
   // A chunk's forward; `last`: its gradients are complete after the backward that belongs to it.
   std::function<torch::Tensor(int chunk, const torch::Tensor& input, bool last)> forward;

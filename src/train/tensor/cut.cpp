@@ -28,7 +28,8 @@ std::vector<Share> shares_of(std::int64_t total, int blocks, int parts, int inde
 
 void check_divides(const std::string& what, std::int64_t count, int parts) {
   if (parts > 0 && count % parts == 0) return;
-  throw ConfigError(fmt::format("{} can't be divided among {} ranks of a tensor-parallel group", what, parts));
+  throw ConfigError(
+      fmt::format("{} can't be divided among {} ranks of a tensor-parallel group", what, parts));
 }
 
 }  // namespace gradwire

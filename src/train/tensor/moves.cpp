@@ -32,9 +32,9 @@ torch::Tensor gathered(TensorGroup& group, const torch::Tensor& input) {
 
 void check_rows(const TensorGroup& group, const torch::Tensor& input) {
   if (input.dim() < 2 || input.size(-2) % group.size() != 0)
-    throw ConfigError(
-        fmt::format("a sequence of {} can't be divided among {} ranks: sequence parallelism needs one that can",
-                    input.dim() < 2 ? 0 : input.size(-2), group.size()));
+    throw ConfigError(fmt::format(
+        "a sequence of {} can't be divided among {} ranks: sequence parallelism needs one that can",
+        input.dim() < 2 ? 0 : input.size(-2), group.size()));
 }
 
 torch::Tensor scattered(TensorGroup& group, const torch::Tensor& input) {

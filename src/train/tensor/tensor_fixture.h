@@ -10,8 +10,8 @@
 
 namespace gradwire {
 
-inline void run_group(int ranks, const TensorGroupOptions& options, const std::function<void(TensorGroup&)>& test,
-                      const std::string& backend = "shm") {
+inline void run_group(int ranks, const TensorGroupOptions& options,
+                      const std::function<void(TensorGroup&)>& test, const std::string& backend = "shm") {
   run_ddp(ranks, backend, [&](const World&, Communicator& communicator) {
     torch::manual_seed(7);
     TensorGroup group(communicator, options);

@@ -101,7 +101,9 @@ TEST_P(TensorLayers, norms_between_cut_layers_have_whole_gradients) {
     (linear->forward(whole->forward(data)) * weights).sum().backward();
     BetweenNorm norm(whole, group);
     BetweenLinear between(linear, group);
-    (between->forward(norm->forward(rows_between(group, data))) * rows_between(group, weights)).sum().backward();
+    (between->forward(norm->forward(rows_between(group, data))) * rows_between(group, weights))
+        .sum()
+        .backward();
     expect_parts(*norm, gradients_by_name(*whole), group);
     expect_parts(*between, gradients_by_name(*linear), group);
   });
@@ -158,7 +160,9 @@ TEST(TensorLayersRefuse, what_does_not_divide_by_name) {
     Attention attention(AttentionOptions{.width = 16, .heads = 4});
     EXPECT_EQ(error_of([&] { attention->split(group); }),
               "4 heads can't be divided among 3 ranks of a tensor-parallel group");
-    EXPECT_EQ(error_of([&] { scatter_sums(group, torch::ones({8, 2})); }),
+    EXPECT_EQ(error_of([&] {
+                scatter_sums(group, torch::ones({8, 2}));
+              }),
               "a sequence of 8 can't be divided among 3 ranks: sequence parallelism needs one that can");
   });
 }
