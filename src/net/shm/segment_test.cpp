@@ -127,7 +127,7 @@ TEST(Segment, that_cannot_be_reached_says_what_to_do) {
 }
 
 TEST(Segment, name_is_refused_when_it_is_not_one) {
-  for (const char* text : {"", "1 2 3 4", "1 2 3 4 x", "1 2 3 4 5 6", "1 2 3 4 5 "})
+  for (const char* text : {"", "1 2 3 4 5", "1 2 3 4 5 x", "1 2 3 4 5 6 7", "1 2 3 4 5 6 "})
     EXPECT_THROW(SegmentName::parse(text), ConfigError) << text;
 }
 
