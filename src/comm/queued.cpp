@@ -50,10 +50,17 @@ class Queued::State {
     arrived_.notify_one();
   }
 
+  // Runs calls up to this one where nobody else does. Whoever does may go on with the next call at once, and that one may
+  // need what the caller does after this: so its end is told, and nobody queues for the lock.
   void wait(Item& item) {
     while (!item.done.load(std::memory_order_acquire)) {
-      const Lock lock(runner_);
-      if (!item.done.load(std::memory_order_acquire)) run_next();
+      if (runner_.try_lock()) {
+        const Lock lock(runner_, std::adopt_lock);
+        if (!item.done.load(std::memory_order_acquire)) run_next();
+      } else {
+        const Lock lock(queue_mutex_);
+        while (!item.done.load(std::memory_order_acquire)) ended_.wait(queue_mutex_);
+      }
     }
     if (item.error) std::rethrow_exception(item.error);
   }
@@ -108,6 +115,8 @@ class Queued::State {
     item->times.end = std::chrono::steady_clock::now();
     item->done.store(true, std::memory_order_release);
     unfinished_.fetch_sub(1, std::memory_order_release);
+    const Lock lock(queue_mutex_);
+    ended_.notify_all();
     return true;
   }
 
@@ -147,7 +156,7 @@ class Queued::State {
   std::exception_ptr broken_ GUARDED_BY(runner_);
 
   Mutex queue_mutex_;
-  Condition arrived_;
+  Condition arrived_, ended_;  // a call came; one has ended
   std::deque<std::shared_ptr<Item>> queue_ GUARDED_BY(queue_mutex_);
   bool stopping_ GUARDED_BY(queue_mutex_) = false;
   std::thread thread_;  // started by the first enqueue, joined by stop

@@ -17,14 +17,14 @@ namespace {
 // opened.
 class Recorder final : public Collectives {
  public:
-  static constexpr std::uint32_t kGate = 1000, kFault = 2000;
+  static constexpr std::uint32_t kGate = 1000, kFault = 2000, kSecondGate = 3000;
 
   struct Log {
     std::vector<std::uint32_t> tags;  // in the order of execution
     std::vector<std::uint64_t> sequences;
     std::vector<std::thread::id> threads;
     std::latch entered{1};
-    std::atomic<bool> open = false, cancelled = false;
+    std::atomic<bool> open = false, second_open = false, cancelled = false;
     std::string told;
   };
 
@@ -49,6 +49,7 @@ class Recorder final : public Collectives {
       log_.open.wait(false);
       if (log_.cancelled) throw Cancelled("cancelled");
     }
+    if (call.tag == kSecondGate) log_.second_open.wait(false);
     if (call.tag == kFault) throw PeerLost(3, "rank 3 died");
     log_.tags.push_back(call.tag);
     log_.sequences.push_back(signature.sequence);
@@ -100,6 +101,26 @@ TEST_F(QueuedTest, says_when_a_call_ran_once_it_has_ended) {
   work->wait();
   ASSERT_TRUE(work->times());
   EXPECT_LE(work->times()->begin, work->times()->end);
+}
+
+// As between two ranks: the second receive comes only after what the first one brought has been answered.
+TEST_F(QueuedTest, tells_of_a_calls_end_while_the_next_one_runs) {
+  for (int round = 0; round < 20; ++round) {
+    Recorder::Log log;
+    Queued queued(std::make_unique<Recorder>(log));
+    const auto first = queued.start(call_with(Recorder::kGate));
+    const auto second = queued.start(call_with(Recorder::kSecondGate));
+    log.entered.wait();
+    std::jthread waiter([&] {
+      first->wait();
+      log.second_open = true;
+      log.second_open.notify_all();
+    });
+    Recorder::open(log);
+    waiter.join();
+    second->wait();
+    EXPECT_EQ(log.tags, (std::vector<std::uint32_t>{Recorder::kGate, Recorder::kSecondGate}));
+  }
 }
 
 TEST_F(QueuedTest, makes_progress_without_anybody_waiting) {
