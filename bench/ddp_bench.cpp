@@ -4,8 +4,9 @@
 //   ddp_bench WORKLOAD [BACKEND]     mlp, cnn or gpt; the environment is that of `gradwire run`
 //
 // Reads lines "MODE STEPS" and answers each with one line of the steps' milliseconds. MODE is plain (no
-// communication), ddp, ddp_forget (the same with ddp.zero_grad() instead of the optimizer's) or ddp_after
-// (buckets are reduced during backward, whether or not there is a core for it).
+// communication), ddp, ddp_forget (the same with ddp.zero_grad() instead of the optimizer's), ddp_after
+// (buckets are reduced after backward) or shard1, shard2, shard3 (ShardedDataParallel's stages, with zero_grad()
+// of its own).
 #include <chrono>
 #include <cmath>
 #include <iostream>
@@ -15,6 +16,7 @@
 #include "comm/make.h"
 #include "net/rendezvous/rendezvous.h"
 #include "train/ddp.h"
+#include "train/sharded/sharded.h"
 
 using namespace gradwire;
 namespace F = torch::nn::functional;
@@ -118,18 +120,31 @@ std::shared_ptr<Workload> make_workload(const std::string& name) {
   throw ConfigError(fmt::format("'{}' is not a workload: there are mlp, cnn and gpt", name));
 }
 
+// A stage of sharding and its optimizer.
+struct Shards {
+  Shards(std::shared_ptr<Workload> model, Communicator& communicator, int stage)
+      : sharded(std::move(model), communicator, {.stage = stage}), optimizer(sharded.parameters(), 0.01) {}
+  ShardedDataParallel<Workload> sharded;
+  torch::optim::SGD optimizer;
+};
+
 class Trainer {
  public:
   Trainer(const std::string& workload, Communicator& communicator)
-      : plain_(make_workload(workload)),
+      : workload_(workload),
+        communicator_(communicator),
+        plain_(make_workload(workload)),
         ddp_(make_workload(workload), communicator),
         after_(make_workload(workload), communicator, {.overlap = Overlap::after_backward}) {
     std::tie(input_, target_) = plain_->batch();
   }
 
   double step(const std::string& mode) {
+    Shards* const shards = mode.starts_with("shard") ? &shards_for(mode.back() - '0') : nullptr;
     const auto begin = std::chrono::steady_clock::now();
-    if (mode == "plain")
+    if (shards)
+      train_shards(*shards);
+    else if (mode == "plain")
       train(*plain_, plain_optimizer_);
     else if (mode == "ddp_after")
       train(after_, after_optimizer_);
@@ -146,6 +161,22 @@ class Trainer {
     optimizer.step();
   }
 
+  // All ranks are given the same modes, so all make it at the same place.
+  Shards& shards_for(int stage) {
+    auto& found = shards_[stage];
+    if (!found) found = std::make_unique<Shards>(make_workload(workload_), communicator_, stage);
+    return *found;
+  }
+
+  void train_shards(Shards& shards) {
+    shards.sharded.zero_grad();
+    shards.sharded.forward(input_, target_).backward();
+    shards.optimizer.step();
+  }
+
+  const std::string workload_;
+  Communicator& communicator_;
+  std::map<int, std::unique_ptr<Shards>> shards_;
   std::shared_ptr<Workload> plain_;
   DistributedDataParallel<Workload> ddp_, after_;
   torch::optim::SGD plain_optimizer_{plain_->parameters(), 0.01}, ddp_optimizer_{ddp_.parameters(), 0.01},

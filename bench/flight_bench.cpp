@@ -11,7 +11,7 @@ void record_call(benchmark::State& state) {
   Signature call{.bytes = 4096, .kind = Collective::all_reduce};
   for (auto _ : state) {
     recorder.begin(call);
-    recorder.end(call, FlightState::completed);
+    recorder.end(FlightState::completed);
     ++call.sequence;
   }
 }

@@ -10,7 +10,7 @@ target_link_libraries(gradwire_all INTERFACE gradwire::comm gradwire::launch)
 set_target_properties(gradwire_all PROPERTIES EXPORT_NAME gradwire)
 # <gradwire_train.h> gives programs that train all of <gradwire.h> too, so linking with gradwire::train is enough.
 if(TARGET gradwire_train)
-  target_link_libraries(gradwire_train INTERFACE gradwire_all)
+  target_link_libraries(gradwire_train INTERFACE gradwire_all gradwire_train_parallel)
 endif()
 install(TARGETS gradwire_all EXPORT GradwireTargets FILE_SET HEADERS DESTINATION include/gradwire)
 

@@ -5,5 +5,6 @@
 #include "base/error.h"
 #include "comm/communicator.h"
 #include "comm/make.h"
+#include "comm/objects.h"
 #include "launch/spawn.h"
 #include "net/rendezvous/rendezvous.h"

@@ -53,6 +53,24 @@ TEST(TrainVerb, learns_text) {
   EXPECT_TRUE(result.contains("accuracy"));
 }
 
+// The same 8 samples a step, cut in every way at once; dropout differs, so losses are near, not equal.
+TEST(TrainVerb, learns_text_on_a_mesh_as_one_rank_does) {
+  const std::vector<std::string> common = {"gpt-tiny", "--steps", "12", "--sequence", "64"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), common.begin(), common.end());
+    return run_json(more);
+  };
+  const auto alone = with({"-n", "1", "--batch", "8"});
+  const auto mesh = with({"-n", "8", "--batch", "1", "--dp", "2", "--tp", "2", "--pp", "2", "--micro-batches",
+                          "4", "--sequence-parallel", "--recompute"});
+  EXPECT_EQ(mesh.at("parameters"), alone.at("parameters"));
+  EXPECT_NEAR(mesh.at("loss_first").get<double>(), alone.at("loss_first").get<double>(), 0.1);
+  EXPECT_NEAR(mesh.at("loss_last").get<double>(), alone.at("loss_last").get<double>(), 0.3);
+  EXPECT_NEAR(mesh.at("test_loss").get<double>(), alone.at("test_loss").get<double>(), 0.3);
+  EXPECT_NEAR(mesh.at("mesh").at("bubble").get<double>(), 1.0 / 5, 1e-9) << "(pp - 1) / (m + pp - 1)";
+  EXPECT_EQ(mesh.at("mesh").at("links").size(), 4u) << mesh.at("mesh").at("links");
+}
+
 TEST(TrainVerb, says_where_a_steps_time_went_in_parts_that_add_up) {
   const auto result = run_json({"mlp", "-n", "2", "--steps", "6", "--batch", "8"});
   double sum = 0;
@@ -104,6 +122,75 @@ TEST(TrainVerb, goes_on_from_a_checkpoint_on_another_number_of_ranks) {
   auto other = gradwire_train({"convnet", "-n", "2", "--resume", file});
   EXPECT_EQ(other.finish(), 2);
   EXPECT_THAT(other.text(), HasSubstr("it is of another model"));
+}
+
+TEST(TrainVerb, shares_a_model_among_ranks_and_learns_the_same) {
+  const std::vector<std::string> arguments = {"gpt-tiny", "-n",     "2",          "--steps", "4",
+                                              "--batch",  "2",      "--sequence", "32",      "--accumulate",
+                                              "2",        "--clip", "1"};
+  const auto whole = run_json(arguments);
+  const auto all = whole.at("held_bytes").at("optimizer").get<double>();
+  EXPECT_EQ(all, 2.0 * 4 * 3'716'608);
+  for (const char* stage : {"1", "2", "3"}) {
+    auto sharing = arguments;
+    sharing.insert(sharing.end(), {"--shard", stage});
+    const auto shared = run_json(sharing);
+    for (std::size_t i = 0; i < 4; ++i)
+      EXPECT_NEAR(shared.at("losses")[i].get<double>(), whole.at("losses")[i].get<double>(), 1e-3) << stage;
+    const auto held = shared.at("held_bytes");
+    EXPECT_NEAR(held.at("optimizer").get<double>(), all / 2, all / 1000) << stage;
+    EXPECT_NEAR(held.at("parameters").get<double>(), all / 4, all / 1000) << stage;
+    EXPECT_GT(shared.at("comm_hidden_share").get<double>(), 0) << stage;
+  }
+}
+
+TEST(TrainVerb, goes_on_from_shares_with_other_ranks_and_stages) {
+  const TempDir directory;
+  const auto file = (directory.path() / "c.ckpt").string();
+  const std::vector<std::string> small = {"mlp", "--batch", "8", "--optimizer", "adamw", "--lr", "0.0005"};
+  const auto run = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), small.begin(), small.end());
+    return run_json(more);
+  };
+  const auto saved = run({"-n", "3", "--shard", "3", "--steps", "4", "--checkpoint", file});
+  for (const std::vector<std::string>& how :
+       {std::vector<std::string>{"-n", "2", "--shard", "2"}, std::vector<std::string>{"-n", "2"}}) {
+    auto more = how;
+    more.insert(more.end(), {"--steps", "5", "--resume", file});
+    const auto rest = run(more);
+    EXPECT_EQ(rest.at("first_step"), 4);
+    EXPECT_LT(rest.at("loss_first").get<double>(), saved.at("loss_first").get<double>() - 1);
+  }
+}
+
+TEST(TrainVerb, computes_in_sixteen_bits_and_learns_in_thirty_two) {
+  const std::vector<std::string> arguments = {"mlp",     "-n",   "2",      "--steps",   "6",
+                                              "--batch", "2",    "--data", "generated", "--optimizer",
+                                              "adamw",   "--lr", "0.0005"};
+  const auto exact = run_json(arguments);
+  for (const std::vector<std::string>& how :
+       {std::vector<std::string>{"--precision", "bf16"}, std::vector<std::string>{"--precision", "fp16"},
+        std::vector<std::string>{"--precision", "bf16", "--shard", "3"}}) {
+    auto more = arguments;
+    more.insert(more.end(), how.begin(), how.end());
+    const auto mixed = run_json(more);
+    EXPECT_NEAR(mixed.at("loss_last").get<double>(), exact.at("loss_last").get<double>(), 0.05) << how.back();
+    EXPECT_EQ(mixed.at("held_bytes").at("optimizer").get<double>(),
+              exact.at("held_bytes").at("optimizer").get<double>() / (how.size() > 2 ? 2 : 1))
+        << how.back();
+  }
+}
+
+TEST(TrainVerb, says_which_flags_sharding_has_no_use_for) {
+  for (const std::vector<std::string>& flags :
+       {std::vector<std::string>{"--backend", "none"}, std::vector<std::string>{"--compress", "bf16"},
+        std::vector<std::string>{"--overlap", "after"}}) {
+    std::vector<std::string> arguments = {"mlp", "-n", "2", "--shard", "3"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    auto run = gradwire_train(arguments);
+    EXPECT_EQ(run.finish(), 2);
+    EXPECT_THAT(run.text(), HasSubstr("--shard with " + flags[0]));
+  }
 }
 
 TEST(TrainVerb, takes_every_way_of_communicating) {
@@ -275,6 +362,9 @@ INSTANTIATE_TEST_SUITE_P(
                     BadUse{{"mlp", "--trace", "/nonesuch/t.json"}, "there is no folder /nonesuch"},
                     BadUse{{"mlp", "--on", "dgx-a100", "--steps", "3"}, "--steps has no meaning with --on"},
                     BadUse{{"mlp", "--resume", "/nonesuch"}, "there is no such file"},
+                    BadUse{{"mlp", "-n", "2", "--tp", "2"}, "mlp is no transformer"},
+                    BadUse{{"gpt-tiny", "-n", "3", "--pp", "2"}, "3 ranks can't be divided into models of 2"},
+                    BadUse{{"gpt-tiny", "-n", "4", "--dp", "4", "--tp", "2"}, "are 8 ranks, and there are 4"},
                     BadUse{{"mlp", "--nonsense"}, "--nonsense"}));
 
 TEST(TrainVerb, simulates_the_same_step_on_a_machine_nobody_has_here) {

@@ -11,7 +11,8 @@ namespace gradwire {
 namespace {
 
 constexpr std::array<std::string_view, kCollectives> kCollectiveNames = {
-    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all", "barrier"};
+    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all",
+    "barrier",    "gather",         "scatter",    "send",      "recv",   "exchange"};
 constexpr std::array<std::string_view, kDTypes> kDTypeNames = {"f32", "f64", "f16", "bf16",
                                                                "i8",  "u8",  "i32", "i64"};
 constexpr std::array<std::string_view, kReductions> kReductionNames = {"sum", "avg", "min", "max", "product"};
@@ -31,6 +32,11 @@ E parse_in(std::span<const std::string_view> names, std::string_view text, const
                                 did_you_mean(text, known)));
 }
 
+bool has_root(Collective kind) {
+  return kind == Collective::broadcast || kind == Collective::reduce || kind == Collective::gather ||
+         kind == Collective::scatter;
+}
+
 }  // namespace
 
 std::string_view name_of(Collective value) { return name_in(kCollectiveNames, value); }
@@ -46,16 +52,16 @@ Reduction parse_reduction(std::string_view text) {
 }
 
 std::string describe(const Signature& call) {
+  const std::string tag = call.tag != 0 ? fmt::format(", tag {}", call.tag) : "";
+  if (call.kind == Collective::send) return fmt::format("a message of {} bytes{}", call.bytes, tag);
   std::string text = fmt::format("call {}: {}", call.sequence, name_of(call.kind));
   if (call.kind == Collective::barrier) return text;
   text += fmt::format(" of {} bytes, {}", call.bytes, name_of(call.dtype()));
   const bool reduces = call.kind == Collective::all_reduce || call.kind == Collective::reduce_scatter ||
                        call.kind == Collective::reduce;
   if (reduces) text += fmt::format(", {}", name_of(call.reduction()));
-  if (call.kind == Collective::broadcast || call.kind == Collective::reduce)
-    text += fmt::format(", root {}", call.root);
-  if (call.tag != 0) text += fmt::format(", tag {}", call.tag);
-  return text;
+  if (has_root(call.kind)) text += fmt::format(", root {}", call.root);
+  return text + tag;
 }
 
 std::string describe_mismatch(Rank mine, const Signature& my_call, Rank theirs, const Signature& their_call) {

@@ -18,12 +18,21 @@ enum class Collective : std::uint8_t {
   broadcast,
   reduce,
   all_to_all,
-  barrier
+  barrier,
+  gather,
+  scatter,
+  send,
+  recv,
+  exchange
 };
 enum class DType : std::uint8_t { f32, f64, f16, bf16, i8, u8, i32, i64 };
 enum class Reduction : std::uint8_t { sum, avg, min, max, product };
 
-inline constexpr int kCollectives = 7, kDTypes = 8, kReductions = 5;
+inline constexpr int kCollectives = 12, kDTypes = 8, kReductions = 5;
+inline constexpr int kScheduled = 7;  // the first so many have programs of their own; the others are messages
+
+// Between some ranks of a group, while the others do something else.
+constexpr bool is_point_to_point(Collective kind) { return kind >= Collective::send; }
 
 constexpr std::size_t size_of(DType type) {
   constexpr std::size_t kSizes[] = {4, 8, 2, 2, 1, 1, 4, 8};
@@ -39,8 +48,9 @@ Reduction parse_reduction(std::string_view);
 
 // What a rank believes it is doing: travels with every message, so that two ranks that disagree both learn
 // what the other meant. `sequence` counts a communicator's calls; `tag` is the caller's own mark (a bucket's
-// number, say); `bytes` is what one rank contributes. Fixed layout: it crosses wires and shared memory
-// between like machines.
+// number, say); `bytes` is what one rank contributes, or those of one message where that is all. Messages of
+// point-to-point calls are of kind `send` on both sides and have no sequence. Fixed layout: it crosses wires
+// and shared memory between like machines.
 struct Signature {
   std::uint64_t sequence = 0;
   std::uint64_t bytes = 0;

@@ -20,7 +20,8 @@ train, folders of them, and with them in any order what tells the machine: a
 saved `nvidia-smi topo -m` or NCCL's topology XML. Kinds are told by content.
 One rank of many is enough for an answer that says what it can't know. Files of
 flight recorders (PyTorch's dumps, Gradwire's flight_rankR_N.bin) say which rank
-is behind on which call. --what-if puts the run on other links: nvlink, pcie, or
+is behind on which call, and NCCL's own record of its calls (nccl_calls_*.bin,
+see docs/nccl.md) what it ran and how fast. --what-if puts the run on other links: nvlink, pcie, or
 a machine as --on takes it.
 
 Examples:
@@ -46,8 +47,17 @@ struct AnalyzeFlags {
                                 gathered.files[0].file, words_for(gathered.files[0].kind)));
 }
 
+void add_nccl_calls(Report& report, const CaseFile& given) {
+  if (!given.nccl_calls) return;
+  Report recorded = recorded_report(*given.nccl_calls);
+  report.data["nccl_calls"] = recorded.data;
+  report.add(Gap{});
+  report.append(std::move(recorded));
+}
+
 Report report_of_traces(const CaseFile& given, const std::vector<std::string>& links) {
   Report report = analysis_report(*given.analysis);
+  add_nccl_calls(report, given);
   if (links.empty()) return report;
   Report others = what_if_report(what_if(given, links));
   report.data["what_if"] = others.data;
@@ -56,13 +66,20 @@ Report report_of_traces(const CaseFile& given, const std::vector<std::string>& l
   return report;
 }
 
-// What analyze has to say of these files: of traces where the time went, of flight recorders alone who is behind.
+// Of a run without a trace: who is behind, and what NCCL ran.
+Report report_of_records(const CaseFile& given) {
+  Report report = diagnosis_report(diagnose(given));
+  add_nccl_calls(report, given);
+  return report;
+}
+
+// What analyze has to say of these files: of traces where the time went, of records alone what they hold.
 int run_analyze(const AnalyzeFlags& flags) {
   Gathered gathered = read_all(flags.files);
   const bool traced = !gathered.profiles.empty() || !gathered.timelines.empty();
-  if (!traced && gathered.dumps.empty()) refuse_files(gathered);
+  if (!traced && gathered.dumps.empty() && gathered.nccl_calls.empty()) refuse_files(gathered);
   const CaseFile given = make_case(std::move(gathered), flags.on);
-  Report report = traced ? report_of_traces(given, flags.what_if) : diagnosis_report(diagnose(given));
+  Report report = traced ? report_of_traces(given, flags.what_if) : report_of_records(given);
   show(report, flags.json);
   if (!flags.html.empty())
     write_html(flags.html, run_page(given, plain_page("analyze", "Where the time went", std::move(report))));

@@ -12,7 +12,7 @@
 #include "cli/measured_files.h"
 #include "measure/sample.h"
 #include "predict/backends/own.h"
-#include "predict/nccl/all_reduce.h"
+#include "predict/nccl/collective.h"
 #include "report/bench.h"
 #include "report/page/topology.h"
 #include "report/render.h"
@@ -26,23 +26,6 @@ struct PricedRow {
   AllReduceEstimate estimate;
   double busbw = 0;
 };
-
-AllReduceEstimate ask(const NcclModel& model, Collective collective, Bytes bytes) {
-  switch (collective) {
-    case Collective::all_reduce:
-      return model.all_reduce(bytes);
-    case Collective::reduce_scatter:
-      return model.reduce_scatter(bytes);
-    case Collective::all_gather:
-      return model.all_gather(bytes);
-    case Collective::broadcast:
-      return model.broadcast(bytes);
-    default:
-      throw ConfigError(fmt::format(
-          "{} has no model: with --on there are all_reduce, reduce_scatter, all_gather and broadcast",
-          name_of(collective)));
-  }
-}
 
 // Prices all-reduces of one backend other than NCCL: ours by their programs, the others by two constants.
 class HostBackend {
@@ -81,12 +64,12 @@ std::vector<PricedRow> price(const PriceOptions& options, const Machine& machine
   for (const std::string& backend : options.backends) {
     if (backend != "nccl" && options.collective != Collective::all_reduce)
       throw ConfigError(fmt::format("{} with --on: only all_reduce has a model", backend));
-    const NcclModel model(machine, default_calibration(), nccl_settings_here());
+    const GroupModel model(machine, all_ranks(machine), default_calibration(), nccl_settings_here());
     std::optional<HostBackend> host;
     if (backend != "nccl") host.emplace(options, backend);
     for (const Bytes bytes : options.sizes) {
       PricedRow row{backend, bytes, {}, 0};
-      row.estimate = host ? host->all_reduce(machine, bytes) : ask(model, options.collective, bytes);
+      row.estimate = host ? host->all_reduce(machine, bytes) : model.estimate(options.collective, bytes);
       if (row.estimate.time > 0)
         row.busbw = bus_bandwidth(options.collective, ranks, bytes, row.estimate.time) / 1e9;
       rows.push_back(std::move(row));

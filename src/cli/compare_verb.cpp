@@ -9,9 +9,11 @@
 #include "cli/html_flag.h"
 #include "cli/measured_files.h"
 #include "cli/page_question.h"
+#include "cli/plan_flags.h"
 #include "cli/verbs.h"
 #include "report/compare/short_names.h"
 #include "report/page/comparison.h"
+#include "report/plan/plan.h"
 #include "report/render.h"
 
 namespace gradwire {
@@ -23,7 +25,8 @@ presets/models/example.yaml, or a trace that `gradwire train` wrote. The answer
 compares the best connected machine with the worst, of those with equal GPUs if
 there are such; with one --on it says what a link without limits would change
 there. --sweep draws the answer along an axis. --measured FILE is of the first
---on, 2=FILE of the second: it moves that machine's links alone.
+--on, 2=FILE of the second: it moves that machine's links alone. With --tp,
+--pp, --dp, --shard, --recompute or --micro-batch it is split as by `plan`.
 
 Examples:
   gradwire compare gpt2 --on 2x-titan-rtx-nvlink --on 2x-titan-rtx-pcie
@@ -34,14 +37,41 @@ Examples:
   gradwire compare vgg16 --on 4x-rtx3090-pcie --sweep link=1..200
   gradwire compare gpt2 --on 2x-rtx3090-nvlink --on 2x-rtx3090-pcie \
       --measured 2=nccl-tests.txt --verbose
+  gradwire compare llama-7b --on dgx-a100 --on 8x-a100-pcie --tp 8
 )";
 
 struct CompareFlags {
   std::string model, sweep, html;
   std::vector<std::string> on, measured;
   StepFlags step;
+  PlanSizes sizes;
   bool json = false, verbose = false;
 };
+
+// A model that is split: priced as `plan` does, with what the flags leave open at its best on each machine.
+int compare_split(const CompareFlags& flags) {
+  if (!flags.sweep.empty() || !flags.html.empty())
+    throw ConfigError(
+        "--sweep and --html do not go with --dp, --tp, --pp, --shard, --recompute or --micro-batch");
+  PlanQuestion question;
+  question.shape = transformer_sizes(flags.model, sequence_of(flags.step));
+  question.precision = parse_matmul_precision(flags.step.precision == "fp32" ? "bf16" : flags.step.precision);
+  apply(flags.sizes, question);
+  std::vector<Machine> machines;
+  for (const auto& name : flags.on) {
+    machines.push_back(find_machine(name));
+    machines.back().name = name;
+  }
+  apply_measured(machines, flags.measured);
+  std::vector<PlannedMachine> planned;
+  for (const auto& machine : machines) {
+    const int gpus = static_cast<int>(machine.gpus.size());
+    question.batch = flags.step.batch * flags.step.accumulate * gpus;
+    planned.push_back({machine.name, gpus, make_plans(question, machine, 1)});
+  }
+  show(plan_comparison(question, planned), flags.json);
+  return 0;
+}
 
 // Programs get the names as they gave them; people get files without their folders.
 Compared for_people(Asked asked, const CompareFlags& flags, Compared as_given) {
@@ -54,6 +84,7 @@ Compared for_people(Asked asked, const CompareFlags& flags, Compared as_given) {
 }
 
 int run_compare(const CompareFlags& flags) {
+  if (flags.sizes.any()) return compare_split(flags);
   const auto question = question_of(flags.model, flags.step);
   Asked asked{question.workload, question.options, question.warning, {}, flags.sweep, flags.verbose};
   const FilesRead files;
@@ -87,6 +118,7 @@ void add_compare_verb(CLI::App& app, int& exit_code) {
       ->required()
       ->take_all();
   add_step_flags(*verb, flags->step);
+  add_plan_sizes(*verb, flags->sizes);
   verb->add_option("-b,--backend", flags->step.backend,
                    "who joins the gradients: nccl; on hosts gloo mpi tcp shm shm+tcp")
       ->capture_default_str();

@@ -32,6 +32,7 @@ void add_verbs(CLI::App& app, int& exit_code) {
   gradwire::add_watch_verb(app, exit_code);
   gradwire::add_train_verb(app, exit_code);
   gradwire::add_bench_verb(app, exit_code);
+  gradwire::add_plan_verb(app, exit_code);
   gradwire::add_page_verb(app, exit_code);
   gradwire::add_run_verb(app, exit_code);
   gradwire::add_topo_verb(app, exit_code);

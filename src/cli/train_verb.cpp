@@ -17,6 +17,7 @@
 #include "cli/usage.h"
 #include "cli/verbs.h"
 #include "report/wrap.h"
+#include "train/job/mesh_options.h"
 #include "train/job/options.h"
 
 namespace gradwire {
@@ -40,8 +41,10 @@ constexpr const char* kTrainExamples = R"(
 Examples:
   gradwire train mlp -n 2
   gradwire train gpt-tiny -n 2 --steps 200 --trace step.json
+  gradwire train gpt-tiny -n 2 --shard 3 --precision bf16
   gradwire train convnet -n 2 --checkpoint c.ckpt --checkpoint-every 50 \
     --max-restarts 3
+  gradwire train gpt-tiny -n 8 --dp 2 --tp 2 --pp 2 --micro-batches 4
   gradwire train resnet50 -n 2 --batch 4 --compress bf16 --backend tcp --json
   gradwire train resnet50 --on dgx-a100 --batch 64 --html step.html
   gradwire train gpt2 --on 2x-rtx3090-pcie --measured nccl-tests.txt
@@ -83,9 +86,18 @@ const std::vector<std::string> kRealOnly = {"--nnodes",
                                             "--checkpoint",
                                             "--checkpoint-every",
                                             "--checkpoint-keep",
+                                            "--shard",
                                             "--sharded",
                                             "--resume",
-                                            "--resume-unchecked"};
+                                            "--resume-unchecked",
+                                            "--dp",
+                                            "--tp",
+                                            "--pp",
+                                            "--schedule",
+                                            "--micro-batches",
+                                            "--virtual-stages",
+                                            "--sequence-parallel",
+                                            "--recompute"};
 
 std::string model_list() {
   std::string text;
@@ -139,6 +151,9 @@ int run_train(const TrainFlags& flags) {
   LaunchOptions options = launch_options(flags.launch);
   options.name = "gradwire train";
   options.final_codes = {2};  // bad usage or input
+  if (!find_variable(options.environment, "OMPI_COMM_WORLD_SIZE") &&
+      !find_variable(options.environment, "PMI_SIZE"))
+    mesh_of(train, options.ranks * options.nodes);  // refuses here what every rank would
   // Rank 0 alone speaks, to the terminal itself: lines in front of which a rank stands can't hold a progress
   // bar.
   if (flags.launch.log_dir.empty()) options.group.output = GroupOptions::Output::inherit;
@@ -154,8 +169,12 @@ void add_training_flags(CLI::App& verb, TrainOptions& train) {
   verb.add_option("--accumulate", train.accumulate, "micro-batches a step; the last one communicates")
       ->capture_default_str()
       ->check(within(1, 1 << 20));
-  verb.add_option("--precision", train.precision, "of parameters and gradients: fp32 fp64 bf16")
+  verb.add_option("--precision", train.precision, "fp32 fp64; bf16 fp16: computed so, learnt in fp32")
       ->capture_default_str();
+  verb.add_option("--shard", train.shard,
+                  "ranks share 1: optimizer state, 2: and gradients, 3: and parameters")
+      ->capture_default_str()
+      ->check(within(0, 3));
   verb.add_option("--optimizer", train.optimizer, "sgd (momentum 0.9) or adamw [the model's]");
   verb.add_option("--lr", train.learning_rate, "learning rate [the model's]")->check(within(1e-12, 1e6));
   verb.add_flag("--scale-lr", train.scale_lr, "multiply it by the number of ranks, also when that changes");
@@ -183,6 +202,29 @@ void add_communication_flags(CLI::App& verb, TrainOptions& train) {
   verb.add_flag("--sync-batch-norm", train.sync_batch_norm, "resnets: normalize over the batch of all ranks");
   verb.add_option("--overlap", train.overlap, "buckets leave: during backward, after it, or auto")
       ->capture_default_str();
+}
+
+// How the ranks share the model; other than the batch.
+void add_mesh_flags(CLI::App& verb, TrainOptions& train) {
+  verb.add_option("--dp", train.dp, "ranks that learn from different data [what --tp and --pp leave]")
+      ->check(within(1, 1 << 20));
+  verb.add_option("--tp", train.tp, "ranks that share each layer (tensor parallelism; gpt, bert)")
+      ->capture_default_str()
+      ->check(within(1, 1 << 20));
+  verb.add_option("--pp", train.pp, "stages the layers are cut into (pipeline parallelism)")
+      ->capture_default_str()
+      ->check(within(1, 1 << 20));
+  verb.add_option("--micro-batches", train.micro_batches,
+                  "of --batch samples, that fill a pipeline [2 a stage]")
+      ->check(within(1, 1 << 20));
+  verb.add_option("--schedule", train.schedule, "of a pipeline: gpipe 1f1b interleaved")
+      ->capture_default_str();
+  verb.add_option("--virtual-stages", train.virtual_stages, "chunks a stage, of interleaved [2]")
+      ->check(within(1, 1 << 20));
+  verb.add_flag("--sequence-parallel", train.sequence_parallel,
+                "with --tp: norms and dropout on a part of the sequence");
+  verb.add_flag("--recompute", train.recompute,
+                "layers run again in backward instead of keeping activations");
 }
 
 void add_file_flags(CLI::App& verb, TrainFlags& flags) {
@@ -219,6 +261,7 @@ void add_train_verb(CLI::App& app, int& exit_code) {
   add_launch_flags(*verb, flags->launch, "gradwire train");
   add_training_flags(*verb, flags->train);
   add_communication_flags(*verb, flags->train);
+  add_mesh_flags(*verb, flags->train);
   add_file_flags(*verb, *flags);
   verb->footer(kTrainExample + model_list() + kTrainExamples);
   verb->callback([verb, flags, &exit_code] {

@@ -8,6 +8,7 @@
 #include "cli/verbs.h"
 #include "predict/records/read.h"
 #include "report/render.h"
+#include "report/validate/parallel.h"
 #include "report/validate/validate.h"
 
 namespace gradwire {
@@ -15,15 +16,17 @@ namespace {
 
 constexpr const char* kValidateExample = R"(
 FILE holds measured records, one JSON object a line, as docs/records.md says:
-all-reduce sweeps and training runs. Every row is predicted without its answer:
-where a platform is among the built-in measurements, the calibration of
-collectives and the constants of the step are both fitted again without it.
+all-reduce sweeps, training runs, and runs of tensor, pipeline or sharded
+parallelism. Every row is predicted without its answer: where a platform is
+among the built-in measurements, the calibration of collectives and the
+constants of the step are both fitted again without it.
 Only records of quality `ok` count in the summary; of `odd` ones it is said what
 is wrong. What can't be predicted is listed with the reason. --markdown writes a
 report of the files given; docs/accuracy.md is that of both files.
 
 Examples:
   gradwire validate presets/measured/collectives.jsonl
+  gradwire validate presets/measured/parallel.jsonl
   gradwire validate presets/measured/*.jsonl --markdown docs/accuracy.md
   gradwire validate presets/measured/collectives.jsonl --fit > nccl.yaml
 )";
@@ -51,6 +54,14 @@ std::string fitted(std::span<const Record> records) {
   return calibration_yaml(calibrate(all));
 }
 
+// Those of parallel training, or all others.
+std::vector<Record> records_of(const std::vector<Record>& all, bool parallel) {
+  std::vector<Record> chosen;
+  for (const Record& record : all)
+    if (record.parallel.has_value() == parallel) chosen.push_back(record);
+  return chosen;
+}
+
 int run_validate(const ValidateFlags& flags) {
   if (flags.fit) {  // a calibration must not rest on less than what it was given
     fmt::print("{}", fitted(read_all(flags.files, nullptr)));
@@ -58,11 +69,18 @@ int run_validate(const ValidateFlags& flags) {
   }
   std::vector<std::string> unknown;
   const std::vector<Record> records = read_all(flags.files, &unknown);
-  Validation validation = validate(records, !flags.markdown.empty() || !flags.json);
-  validation.skipped.insert(validation.skipped.begin(), unknown.begin(), unknown.end());
-  if (!flags.markdown.empty())
-    write_file(flags.markdown, validation_markdown(validation, records, flags.files));
-  show(validation_report(validation, flags.all ? 1 << 30 : kShownPoints), flags.json);
+  const int most = flags.all ? 1 << 30 : kShownPoints;
+  Report report;
+  if (const auto others = records_of(records, false); !others.empty() || !unknown.empty()) {
+    Validation validation = validate(others, !flags.markdown.empty() || !flags.json);
+    validation.skipped.insert(validation.skipped.begin(), unknown.begin(), unknown.end());
+    if (!flags.markdown.empty())
+      write_file(flags.markdown, validation_markdown(validation, others, flags.files));
+    report = validation_report(validation, most);
+  }
+  if (const auto runs = records_of(records, true); !runs.empty())
+    add_parallel(report, validate_parallel(runs, built_in_parallel_records()), most);
+  show(report, flags.json);
   return 0;
 }
 

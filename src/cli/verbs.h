@@ -15,6 +15,7 @@ void add_watch_verb(CLI::App& app, int& exit_code);   // exit code: that of what
 void add_train_verb(CLI::App& app, int& exit_code);
 void add_bench_verb(CLI::App& app,
                     int& exit_code);  // and the hidden `bench-rank`, which its rank processes run
+void add_plan_verb(CLI::App& app, int& exit_code);
 void add_page_verb(CLI::App& app, int& exit_code);
 void add_run_verb(CLI::App& app, int& exit_code);
 void add_topo_verb(CLI::App& app, int& exit_code);

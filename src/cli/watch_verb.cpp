@@ -6,10 +6,13 @@
 #include <optional>
 
 #include "base/files.h"
+#include "cli/html_flag.h"
 #include "cli/this_host.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
+#include "import/nvlink_traffic.h"
 #include "report/explain/explain.h"
+#include "report/page/run_page.h"
 #include "report/render.h"
 #include "watch/watch.h"
 
@@ -28,12 +31,13 @@ is left alone, and the report says so.
 Examples:
   gradwire watch -- torchrun --nproc-per-node 2 train.py
   gradwire watch --out seen --steps 10 -- python3 train.py --epochs 1
+  gradwire watch --html run.html -- torchrun --nproc-per-node 2 train.py
   gradwire watch --json -- gradwire run -n 2 -- python3 train.py > report.json
 )";
 
 struct WatchFlags {
   std::vector<std::string> command;
-  std::string out, on;
+  std::string out, on, html;
   int start = -1, steps = 8;
   bool json = false;
 };
@@ -46,9 +50,11 @@ Gathered gather_from(const std::filesystem::path& folder) {
   return gathered;
 }
 
-Report explain_watched(const WatchedRun& run, const std::filesystem::path& folder, const std::string& on) {
-  const CaseFile given = make_case(gather_from(folder), on);
-  return watch_report(run, given, diagnose(given), what_if(given, {"nvlink", "pcie"}));
+// NVML's counters, which tell whether NVLink was used at all, kept with what the run left.
+void keep_nvlink_traffic(const std::filesystem::path& folder, const std::vector<NvmlTraffic>& before) {
+  if (before.empty()) return;
+  const auto traffic = traffic_between(before, read_nvlink_traffic());
+  if (!traffic.gpus.empty()) write_file(folder / "nvlink_traffic.json", nvlink_traffic_json(traffic));
 }
 
 int run_watch(const WatchFlags& flags) {
@@ -61,12 +67,17 @@ int run_watch(const WatchFlags& flags) {
   if (flags.start >= 0) options.window.start = flags.start;
   options.output_to_error = flags.json;
   if (!flags.on.empty()) find_machine(flags.on);  // before hours of training, not after
+  const auto counted = read_nvlink_traffic();
   const WatchedRun run = watch(options, process_environment());
-  const Report report = explain_watched(run, options.folder, flags.on);
+  keep_nvlink_traffic(options.folder, counted);
+  const CaseFile given = make_case(gather_from(options.folder), flags.on);
+  Report report = watch_report(run, given, diagnose(given), what_if(given, {"nvlink", "pcie"}));
   if (flags.json)
     show(report, true);
   else
     fmt::print(stderr, "\n{}", to_text(report));
+  if (!flags.html.empty())
+    write_html(flags.html, run_page(given, plain_page("watch", "A run that was watched", std::move(report))));
   return run.exit_code;
 }
 
@@ -88,6 +99,7 @@ void add_watch_verb(CLI::App& app, int& exit_code) {
   verb->add_option("--on", flags->on, "the machine it runs on: gives the rates to expect")
       ->type_name("MACHINE");
   verb->add_flag("--json", flags->json, "one JSON object on standard output and nothing else");
+  add_html_flag(*verb, flags->html);
   verb->footer(kWatchExample);
   verb->callback([flags, &exit_code] { exit_code = run_watch(*flags); });
 }

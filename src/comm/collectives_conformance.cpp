@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "comm/conformance_case.h"
+#include "comm/conformance_messages.h"
 
 namespace gradwire {
 namespace {
@@ -68,9 +69,10 @@ class Suite {
     for (const Collective kind : kinds_) {
       if (kind == Collective::barrier)
         run_case({.kind = kind});
-      else
+      else if (!is_point_to_point(kind))
         run_kind(kind);
     }
+    for (auto& text : check_messages(collectives_, options_, sequence_)) wrong_.push_back(std::move(text));
     return std::move(wrong_);
   }
 
@@ -82,7 +84,7 @@ class Suite {
   }
 
   void run_kind(Collective kind) {
-    const bool rooted = kind == Collective::reduce || kind == Collective::broadcast;
+    const bool rooted = has_root(kind);
     for (const DType dtype : dtypes_)
       for (const Reduction reduction : reduces(kind) ? reductions_ : std::vector{Reduction::sum})
         for (const std::size_t count : options_.counts)
@@ -97,8 +99,7 @@ class Suite {
   void run_variants(Case c) {
     for (int i = 0; i < 2; ++i) {
       const unsigned variant = variant_++;
-      c.in_place =
-          (variant & 1) != 0 && c.kind != Collective::reduce_scatter && c.kind != Collective::all_to_all;
+      c.in_place = (variant & 1) != 0 && in_parts(c.kind) == 1;
       c.from_backend = (variant & 2) != 0;
       c.misalignment = (variant & 4) != 0 ? 1 + variant % 5 : 0;
       run_case(c);
@@ -117,16 +118,20 @@ class Suite {
   }
 
   void start(const Call& call) {
-    collectives_.run(call, check_call(call, collectives_.size(), sequence_));
-    ++sequence_;
+    const Signature signature = check_call(call, collectives_.size(), sequence_++);
+    run_call(collectives_, spell_out(call, collectives_.rank(), collectives_.size()), signature, scratch_);
   }
 
   // How many parts the input and the output have.
   std::size_t in_parts(Collective kind) const {
-    return kind == Collective::reduce_scatter || kind == Collective::all_to_all ? ranks_ : 1;
+    const bool several =
+        kind == Collective::reduce_scatter || kind == Collective::all_to_all || kind == Collective::scatter;
+    return several ? ranks_ : 1;
   }
   std::size_t out_parts(Collective kind) const {
-    return kind == Collective::all_gather || kind == Collective::all_to_all ? ranks_ : 1;
+    const bool several =
+        kind == Collective::all_gather || kind == Collective::all_to_all || kind == Collective::gather;
+    return several ? ranks_ : 1;
   }
 
   Elements contribution(const Case& c, std::size_t rank) const {
@@ -136,7 +141,10 @@ class Suite {
   // What must be in the output of this rank; `before` is what was there.
   Elements expected(const Case& c, const Elements& before) const {
     if (c.kind == Collective::broadcast) return contribution(c, static_cast<std::size_t>(c.root));
-    if (c.kind == Collective::reduce && me_ != static_cast<std::size_t>(c.root)) return before;
+    const bool to_root = c.kind == Collective::reduce || c.kind == Collective::gather;
+    if (to_root && me_ != static_cast<std::size_t>(c.root)) return before;
+    if (c.kind == Collective::scatter)
+      return part_of(contribution(c, static_cast<std::size_t>(c.root)), me_, ranks_);
     std::vector<Elements> parts;
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
       const Elements whole = contribution(c, rank);
@@ -154,7 +162,7 @@ class Suite {
     const Region out(memory, part * out_parts(c.kind), c.misalignment);
     const Region in(memory + region_bytes_, part * in_parts(c.kind), c.misalignment);
     const Elements mine = contribution(c, me_);
-    const std::size_t own_offset = c.kind == Collective::all_gather ? me_ * part : 0;
+    const std::size_t own_offset = out_parts(c.kind) > 1 ? me_ * part : 0;
     in.fill(mine);
     if (c.in_place) out.fill(mine, own_offset);
     if (c.kind == Collective::broadcast && me_ == static_cast<std::size_t>(c.root)) out.fill(mine);
@@ -234,6 +242,7 @@ class Suite {
   std::size_t region_bytes_;
   Memory backend_memory_;
   Elements ordinary_memory_;
+  Memory scratch_;
   std::vector<std::string> wrong_;
 };
 

@@ -4,9 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <barrier>
+#include <condition_variable>
 #include <cstring>
+#include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -23,6 +27,10 @@ struct Board {
   explicit Board(int ranks) : calls(static_cast<std::size_t>(ranks)), meet(ranks) {}
   std::vector<std::vector<std::byte>> calls;  // what each rank put in
   std::barrier<> meet;
+
+  std::mutex mutex;
+  std::condition_variable arrived;
+  std::map<std::pair<Rank, Rank>, std::deque<std::vector<std::byte>>> messages;  // by sender and receiver
 };
 
 class ThreadedCollectives : public Collectives {
@@ -33,6 +41,22 @@ class ThreadedCollectives : public Collectives {
   std::string name() const override { return "threads"; }
   Memory allocate(std::size_t bytes) override { return allocate_private(bytes); }
   void cancel() noexcept override {}
+  void give_up(const std::exception&) noexcept override {}
+
+  void exchange(std::span<const Message> messages, const Signature&, Seconds) override {
+    std::unique_lock lock(board_.mutex);
+    for (const Message& message : messages)
+      if (message.out)
+        board_.messages[{rank_, message.peer}].emplace_back(message.out->begin(), message.out->end());
+    board_.arrived.notify_all();
+    for (const Message& message : messages) {
+      if (!message.in) continue;
+      auto& queue = board_.messages[{message.peer, rank_}];
+      board_.arrived.wait(lock, [&] { return !queue.empty(); });
+      std::copy(queue.front().begin(), queue.front().end(), message.in->begin());
+      queue.pop_front();
+    }
+  }
 
   void run(const Call& call, const Signature&) override {
     const auto given = call.kind == Collective::broadcast ? std::span<const std::byte>(call.out) : call.in;
@@ -82,6 +106,12 @@ class Spoiled final : public ThreadedCollectives {
   void run(const Call& call, const Signature& signature) override {
     ThreadedCollectives::run(call, signature);
     if (spoil_ && !call.out.empty()) spoil_(call);
+  }
+  void exchange(std::span<const Message> messages, const Signature& signature, Seconds timeout) override {
+    ThreadedCollectives::exchange(messages, signature, timeout);
+    for (const Message& message : messages)
+      if (spoil_ && message.in && !message.in->empty())
+        spoil_({.kind = signature.kind, .in = *message.in, .out = *message.in});
   }
 
  private:
@@ -146,6 +176,17 @@ TEST(CollectivesConformance, notices_a_reduce_that_writes_on_a_rank_that_is_not_
     if (call.kind == Collective::reduce && call.root == 0) call.out[0] ^= std::byte{1};
   };
   EXPECT_FALSE(complaints(2, spoil, {.kinds = {Collective::reduce}, .large_count = 0}).empty());
+}
+
+TEST(CollectivesConformance, names_the_kind_of_message_that_came_wrong) {
+  const auto spoil_kind = [](Collective kind) {
+    const auto all = complaints(3, [kind](const Call& call) { call.out[0] ^= std::byte{call.kind == kind}; },
+                                {.large_count = 0});
+    return all.empty() ? std::string() : all.back();
+  };
+  EXPECT_THAT(spoil_kind(Collective::recv), HasSubstr("rank 2 of 3: a message down the chain"));
+  EXPECT_THAT(spoil_kind(Collective::exchange), HasSubstr("a message "));
+  EXPECT_THAT(spoil_kind(Collective::gather), HasSubstr("a gather with parts of different sizes"));
 }
 
 TEST(CollectivesConformance, notices_sums_whose_bits_differ_from_rank_to_rank) {

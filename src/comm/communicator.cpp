@@ -16,8 +16,10 @@ bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
 
 // In place is allowed where both begin at one address, or where `in` is this rank's own part of `out`.
 void check_overlap(const Call& call, bool may_be_in_place) {
-  const bool same_part = call.in.data() >= call.out.data() && !call.in.empty() &&
-                         static_cast<std::size_t>(call.in.data() - call.out.data()) % call.in.size() == 0;
+  const bool same_part =
+      call.in.data() >= call.out.data() && !call.in.empty() &&
+      (!call.out_parts.empty() ||  // then the rank's own place is known where it is spelt out
+       static_cast<std::size_t>(call.in.data() - call.out.data()) % call.in.size() == 0);
   if (overlap(call.in, call.out) && !(may_be_in_place && same_part))
     refuse(call, "in and out overlap; give two buffers, or exactly the same one where it works in place");
 }
@@ -27,8 +29,56 @@ void check_root(const Call& call, int world) {
     refuse(call, fmt::format("root {} is not a rank of 0..{}", call.root, world - 1));
 }
 
+void check_part(const Call& call, std::size_t bytes) {
+  if (bytes % size_of(call.dtype) != 0)
+    refuse(call, fmt::format("a part of {} bytes is not a whole number of {} elements", bytes,
+                             name_of(call.dtype)));
+}
+
+// A part for each rank, and all of them together the buffer.
+void check_parts(const Call& call, const std::vector<std::size_t>& parts, std::size_t bytes, int world) {
+  if (parts.empty()) return;
+  if (parts.size() != static_cast<std::size_t>(world))
+    refuse(call, fmt::format("{} parts are given for {} ranks", parts.size(), world));
+  std::size_t left = bytes;
+  for (const std::size_t part : parts) {
+    check_part(call, part);
+    if (part > left) refuse(call, fmt::format("its parts have more than the {} bytes of the buffer", bytes));
+    left -= part;
+  }
+  if (left != 0) refuse(call, fmt::format("its parts leave {} of {} bytes over", left, bytes));
+}
+
+void check_messages(const Call& call, int world) {
+  for (const Message& message : call.messages) {
+    if (message.peer < 0 || message.peer >= world)
+      refuse(call, fmt::format("peer {} is not a rank of 0..{}", message.peer, world - 1));
+    if (!message.out && !message.in)
+      refuse(call, fmt::format("a message with rank {} neither sends nor receives", message.peer));
+  }
+}
+
+// Where ranks have parts of their own sizes: only a rank itself knows whether its own is right.
+bool check_uneven(const Call& call, int world) {
+  check_parts(call, call.in_parts, call.in.size(), world);
+  check_parts(call, call.out_parts, call.out.size(), world);
+  switch (call.kind) {
+    case Collective::all_to_all:
+      if (call.in_parts.empty() != call.out_parts.empty())
+        refuse(call, "with parts of different sizes both in's and out's are needed");
+      return !call.in_parts.empty();
+    case Collective::all_gather:
+      return !call.out_parts.empty();
+    case Collective::reduce_scatter:
+      return !call.in_parts.empty();
+    default:
+      return false;
+  }
+}
+
 void check_sizes(const Call& call, int world) {
   const std::size_t in = call.in.size(), out = call.out.size(), n = static_cast<std::size_t>(world);
+  if (check_uneven(call, world)) return check_overlap(call, call.kind == Collective::all_gather);
   switch (call.kind) {
     case Collective::all_reduce:
       if (in != out) refuse(call, "in and out must have the same size");
@@ -49,11 +99,27 @@ void check_sizes(const Call& call, int world) {
       if (in != out || in % (n * size_of(call.dtype)) != 0)
         refuse(call, fmt::format("in and out must have the same size, a multiple of {} parts", n));
       return check_overlap(call, n == 1);
+    case Collective::gather:
+    case Collective::scatter:
+      return check_root(call, world);
+    case Collective::send:
+    case Collective::recv:
+    case Collective::exchange:
+      return check_messages(call, world);
     case Collective::barrier:
       return;
   }
   refuse(call, "no such collective");
 }
+
+std::size_t bytes_of_messages(const Call& call) {
+  std::size_t bytes = 0;
+  for (const Message& message : call.messages)
+    bytes += (message.out ? message.out->size() : 0) + (message.in ? message.in->size() : 0);
+  return bytes;
+}
+
+bool comes_from_root(Collective kind) { return kind == Collective::broadcast || kind == Collective::scatter; }
 
 }  // namespace
 
@@ -89,9 +155,37 @@ Call all_to_all(std::span<const std::byte> in, std::span<std::byte> out, DType t
 
 Call barrier() { return {}; }
 
+Call gather(std::span<const std::byte> in, std::span<std::byte> out, DType type, Rank root) {
+  return {.kind = Collective::gather, .in = in, .out = out, .dtype = type, .root = root};
+}
+
+Call scatter(std::span<const std::byte> in, std::span<std::byte> out, DType type, Rank root) {
+  return {.kind = Collective::scatter, .in = in, .out = out, .dtype = type, .root = root};
+}
+
+Call with_parts(Call call, Parts parts) {
+  call.in_parts = std::move(parts.in);
+  call.out_parts = std::move(parts.out);
+  return call;
+}
+
+Call send(std::span<const std::byte> data, Rank to, std::uint32_t tag) {
+  return {.kind = Collective::send, .tag = tag, .messages = {{.peer = to, .out = data, .tag = tag}}};
+}
+
+Call recv(std::span<std::byte> data, Rank from, std::uint32_t tag) {
+  return {.kind = Collective::recv, .tag = tag, .messages = {{.peer = from, .in = data, .tag = tag}}};
+}
+
+Call exchange(std::vector<Message> messages) {
+  return {.kind = Collective::exchange, .messages = std::move(messages)};
+}
+
 Signature check_call(const Call& call, int world, std::uint64_t sequence) {
   check_sizes(call, world);
-  const std::size_t bytes = call.kind == Collective::broadcast ? call.out.size() : call.in.size();
+  const std::size_t bytes = is_point_to_point(call.kind) ? bytes_of_messages(call)
+                            : comes_from_root(call.kind) ? call.out.size()
+                                                         : call.in.size();
   if (bytes % size_of(call.dtype) != 0)
     refuse(call, fmt::format("not a whole number of {} elements", name_of(call.dtype)));
   return {.sequence = sequence,

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "comm/messages.h"
 
 namespace gradwire {
 namespace {
@@ -65,8 +66,32 @@ TEST_F(CheckCall, refuses_buffers_that_overlap_by_half_and_accepts_those_in_plac
 TEST_F(CheckCall, accepts_empty_buffers_everywhere) {
   for (const Call& call :
        {all_reduce({}, DType::f64), reduce_scatter({}, {}, DType::i8), all_gather({}, {}, DType::f16),
-        broadcast({}, DType::u8, 0), all_to_all({}, {}, DType::i64), barrier()})
+        broadcast({}, DType::u8, 0), all_to_all({}, {}, DType::i64), barrier(), gather({}, {}, DType::f32, 2),
+        scatter({}, {}, DType::f32, 0), send({}, 1), recv({}, 2), exchange({})})
     EXPECT_EQ(refusal(call, 3), "accepted");
+}
+
+TEST_F(CheckCall, refuses_messages_with_nobody_or_of_nothing) {
+  EXPECT_THAT(refusal(send(part(0, 8), 2), 2), HasSubstr("peer 2 is not a rank of 0..1"));
+  EXPECT_THAT(refusal(exchange({{.peer = 1}}), 2),
+              HasSubstr("a message with rank 1 neither sends nor receives"));
+}
+
+TEST_F(CheckCall, refuses_parts_that_do_not_make_the_buffer) {
+  const Call gathers = all_gather(part(0, 8), part(8, 24), DType::f32);
+  EXPECT_EQ(refusal(with_parts(gathers, {.out = {8, 16}}), 2), "accepted");
+  EXPECT_THAT(refusal(with_parts(gathers, {.out = {8}}), 2), HasSubstr("1 parts are given for 2 ranks"));
+  EXPECT_THAT(refusal(with_parts(gathers, {.out = {8, 12}}), 2), HasSubstr("leave 4 of 24 bytes over"));
+  EXPECT_THAT(refusal(with_parts(gathers, {.out = {8, 20}}), 2), HasSubstr("more than the 24 bytes"));
+  EXPECT_THAT(refusal(with_parts(gathers, {.out = {6, 18}}), 2), HasSubstr("a part of 6 bytes"));
+  EXPECT_THAT(refusal(with_parts(all_to_all(part(0, 8), part(8, 8), DType::f32), {.in = {0, 8}}), 2),
+              HasSubstr("both in's and out's are needed"));
+}
+
+TEST_F(CheckCall, leaves_it_to_each_rank_to_know_its_own_part) {
+  const Call gathers = with_parts(all_gather(part(0, 8), part(8, 24), DType::f32), {.out = {8, 16}});
+  EXPECT_EQ(spell_out(gathers, 0, 2).messages.size(), 2u);
+  EXPECT_THROW(spell_out(gathers, 1, 2), ConfigError);
 }
 
 }  // namespace

@@ -43,6 +43,11 @@ bool reduces(Collective kind) {
   return kind == Collective::all_reduce || kind == Collective::reduce_scatter || kind == Collective::reduce;
 }
 
+bool has_root(Collective kind) {
+  return kind == Collective::broadcast || kind == Collective::reduce || kind == Collective::gather ||
+         kind == Collective::scatter;
+}
+
 bool is_float(DType dtype) { return dtype <= DType::bf16; }
 
 std::string describe(const ConformanceCase& c) {

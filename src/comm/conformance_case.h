@@ -22,6 +22,7 @@ struct ConformanceCase {
 };
 
 std::string describe(const ConformanceCase&);
+bool has_root(Collective kind);
 bool reduces(Collective);
 bool is_float(DType);
 

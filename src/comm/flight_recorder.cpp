@@ -69,19 +69,19 @@ void FlightRecorder::map(int fd) {
 FlightRecorder::~FlightRecorder() { ::munmap(memory_, kMappedBytes); }
 
 void FlightRecorder::begin(const Signature& call) {
-  FlightRecord& record = place_of(call.sequence);
+  FlightRecord& record = records_[begun_++ % kKept];
   record.call = call;
   record.begin_ns = coarse_now();
   record.end_ns = 0;
   record.state = FlightState::started;
 }
 
-void FlightRecorder::end(const Signature& call, FlightState state) {
-  FlightRecord& record = place_of(call.sequence);
+void FlightRecorder::end(FlightState state) {
+  FlightRecord& record = records_[(begun_ - 1) % kKept];
   record.end_ns = coarse_now();
   record.state = state;
 }
 
-FlightRecord FlightRecorder::record(std::uint64_t sequence) const { return records_[sequence % kKept]; }
+FlightRecord FlightRecorder::record(std::uint64_t number) const { return records_[number % kKept]; }
 
 }  // namespace gradwire

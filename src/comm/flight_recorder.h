@@ -16,7 +16,8 @@
 
 namespace gradwire {
 
-// The layout of the file: a head, then kKept records, that of call n in place n % kKept.
+// The layout of the file: a head, then kKept records, that of the communicator's n-th call in place n % kKept. `sequence` of a
+// point-to-point call is that of the collective that comes next: only those are numbered alike on all ranks.
 struct FlightHead {
   char magic[8] = {'G', 'W', 'F', 'L', 'I', 'G', 'H', 'T'};
   std::uint32_t version = 1;
@@ -51,18 +52,18 @@ class FlightRecorder {
   FlightRecorder& operator=(const FlightRecorder&) = delete;
 
   void begin(const Signature& call);
-  void end(const Signature& call, FlightState state);
+  void end(FlightState state);  // of the call that began last
 
   const std::filesystem::path& file() const { return file_; }  // empty: in memory alone
-  FlightRecord record(std::uint64_t sequence) const;
+  FlightRecord record(std::uint64_t number) const;
 
  private:
   void map(int fd);
-  FlightRecord& place_of(std::uint64_t sequence) { return records_[sequence % kKept]; }
 
   std::filesystem::path file_;
   void* memory_ = nullptr;
   FlightRecord* records_ = nullptr;
+  std::uint64_t begun_ = 0;
 };
 
 }  // namespace gradwire

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/mutex.h"
+#include "comm/messages.h"
 
 namespace gradwire {
 namespace {
@@ -55,6 +56,15 @@ class Queued::State {
       if (!item.done.load(std::memory_order_acquire)) run_next();
     }
     if (item.error) std::rethrow_exception(item.error);
+  }
+
+  // A running call ends soon, and with it the wait for the lock.
+  void abort() {
+    collectives_->cancel();
+    const Lock lock(runner_);
+    const Cancelled why(fmt::format("rank {} aborted its communicator", collectives_->rank()));
+    fail(std::make_exception_ptr(why));
+    collectives_->give_up(why);
   }
 
   void stop() {
@@ -111,13 +121,13 @@ class Queued::State {
 
   void execute(const Call& call, Signature signature) REQUIRES(runner_) {
     if (broken_) std::rethrow_exception(broken_);
-    signature.sequence = sequence_++;
+    signature.sequence = is_point_to_point(call.kind) ? sequence_ : sequence_++;
     recorder_->begin(signature);
     try {
-      collectives_->run(call, signature);
-      recorder_->end(signature, FlightState::completed);
+      run_call(*collectives_, call, signature, scratch_);
+      recorder_->end(FlightState::completed);
     } catch (...) {
-      recorder_->end(signature, FlightState::failed);
+      recorder_->end(FlightState::failed);
       fail(std::current_exception());
       throw;
     }
@@ -132,7 +142,8 @@ class Queued::State {
 
   Mutex runner_;
   std::unique_ptr<FlightRecorder> recorder_ GUARDED_BY(runner_);
-  std::uint64_t sequence_ GUARDED_BY(runner_) = 0;
+  std::uint64_t sequence_ GUARDED_BY(runner_) = 0;  // of calls that all ranks make
+  Memory scratch_ GUARDED_BY(runner_);
   std::exception_ptr broken_ GUARDED_BY(runner_);
 
   Mutex queue_mutex_;
@@ -172,18 +183,24 @@ Rank Queued::rank() const { return state_->collectives().rank(); }
 int Queued::size() const { return state_->collectives().size(); }
 std::string Queued::name() const { return state_->collectives().name(); }
 Memory Queued::allocate(std::size_t bytes) { return state_->collectives().allocate(bytes); }
+void Queued::abort() { state_->abort(); }
 
 std::unique_ptr<Work> Queued::start(const Call& call) {
   auto item = std::make_shared<Item>();
-  item->call = call;
   item->signature = check_call(call, size(), 0);
+  item->call = is_of_messages(call) ? spell_out(call, rank(), size()) : call;
   state_->enqueue(item);
   return std::make_unique<QueuedWork<State>>(state_, std::move(item));
 }
 
 void Queued::run(const Call& call) {
   const Signature signature = check_call(call, state_->collectives().size(), 0);
-  if (!state_->run_at_once(call, signature)) start(call)->wait();
+  if (is_of_messages(call)) {
+    const Call whole = spell_out(call, rank(), size());
+    if (!state_->run_at_once(whole, signature)) start(call)->wait();
+  } else if (!state_->run_at_once(call, signature)) {
+    start(call)->wait();
+  }
 }
 
 }  // namespace gradwire

@@ -28,6 +28,7 @@ class Queued final : public Communicator {
   std::unique_ptr<Work> start(const Call& call) override;
   void run(const Call& call) override;
   Memory allocate(std::size_t bytes) override;
+  void abort() override;
 
  private:
   class State;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <latch>
 #include <thread>
@@ -24,6 +25,7 @@ class Recorder final : public Collectives {
     std::vector<std::thread::id> threads;
     std::latch entered{1};
     std::atomic<bool> open = false, cancelled = false;
+    std::string told;
   };
 
   explicit Recorder(Log& log) : log_(log) {}
@@ -31,6 +33,10 @@ class Recorder final : public Collectives {
   int size() const override { return 1; }
   std::string name() const override { return "recorder"; }
   Memory allocate(std::size_t bytes) override { return allocate_private(bytes); }
+  void give_up(const std::exception& why) noexcept override { log_.told = why.what(); }
+  void exchange(std::span<const Message> messages, const Signature& signature, Seconds) override {
+    run({.tag = messages[0].tag}, signature);
+  }
   void cancel() noexcept override {
     log_.cancelled = true;
     log_.cancelled.notify_all();
@@ -119,6 +125,25 @@ TEST_F(QueuedTest, refuses_a_wrong_call_without_breaking) {
   EXPECT_THROW(queued_.start(broadcast({}, DType::f32, 5)), ConfigError);
   queued_.run(call_with(1));
   EXPECT_EQ(log_.tags.size(), 1u);
+}
+
+TEST_F(QueuedTest, numbers_the_calls_of_all_ranks_alone) {
+  std::array<std::byte, 1> data{};
+  queued_.run(call_with(1));
+  queued_.run(exchange({{.peer = 0, .out = data, .in = data}}));
+  queued_.run(call_with(2));
+  EXPECT_EQ(log_.sequences, (std::vector<std::uint64_t>{0, 1}));
+}
+
+TEST_F(QueuedTest, ends_running_and_later_calls_when_it_is_aborted_and_tells_the_others) {
+  const auto running = queued_.start(call_with(Recorder::kGate));
+  const auto queued = queued_.start(call_with(1));
+  log_.entered.wait();
+  queued_.abort();
+  EXPECT_THROW(running->wait(), Cancelled);
+  EXPECT_THROW(queued->wait(), Cancelled);
+  EXPECT_THROW(queued_.run(call_with(2)), Cancelled);
+  EXPECT_EQ(log_.told, "rank 0 aborted its communicator");
 }
 
 TEST(Queued, cancels_what_is_running_and_queued_when_it_is_destroyed) {

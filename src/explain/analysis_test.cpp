@@ -70,6 +70,20 @@ TEST(RankSteps, end_a_step_where_the_gpu_is_done_with_it) {
   EXPECT_NEAR(steps.steps[1].shares.idle, 0, 1e-9);
 }
 
+TEST(RankSteps, leave_out_what_was_launched_after_the_last_of_them) {
+  // A file cut off in its third step: the step's own mark, which comes last, is missing.
+  const auto profile = SampleTrace()
+                           .step(1, 0, 100)
+                           .kernel(10, 80)
+                           .step(2, 100, 100)
+                           .kernel(110, 80)
+                           .kernel(215, 500)
+                           .profile();
+  const auto steps = rank_steps(profile);
+  ASSERT_EQ(steps.steps.size(), 2u);
+  EXPECT_NEAR(steps.mean.step(), 100e-6, 1e-6);
+}
+
 TEST(RankSteps, fall_back_to_the_optimizer_or_the_whole_trace) {
   SampleTrace optimizer;
   for (int i = 0; i < 3; ++i)

@@ -28,6 +28,8 @@ std::vector<std::string> looked_at(const CaseFile& given) {
   look(list, given.files.scripts.size(), "a script", "scripts");
   look(list, given.files.dumps.size(), "a dump of the flight recorder: one rank's alone tells no hang",
        "dumps of the flight recorder");
+  look(list, given.files.nvlink_traffic.size(), "NVML's counters of NVLink", "counters of NVLink");
+  look(list, given.files.nccl_calls.size(), "NCCL's own record of its calls", "records of NCCL's calls");
   look(list, given.files.notes.size(), "notes of gradwire watch", "notes of gradwire watch");
   return list;
 }
@@ -113,6 +115,7 @@ CaseFile make_case(Gathered files, const std::string& on) {
   else if (!given.files.timelines.empty())
     given.analysis =
         analyze_timeline(given.files.timelines[0].timeline, given.files.timelines[0].file, machine);
+  if (!given.files.nccl_calls.empty()) given.nccl_calls = recorded_calls(given.files.nccl_calls, machine);
   if (given.analysis)
     for (const ReadFile& file : given.files.files)
       if (!file.problem.empty()) given.analysis->notes.push_back("left out: " + file.problem);

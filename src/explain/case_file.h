@@ -7,6 +7,7 @@
 
 #include "explain/analysis.h"
 #include "explain/finding.h"
+#include "explain/recorded_calls.h"
 #include "import/read_all.h"
 #include "topo/import/matrix.h"
 
@@ -15,6 +16,7 @@ namespace gradwire {
 struct CaseFile {
   Gathered files;
   std::optional<RunAnalysis> analysis;
+  std::optional<RecordedCalls> nccl_calls;
   std::optional<Machine> machine;
 };
 

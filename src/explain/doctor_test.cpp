@@ -102,6 +102,42 @@ TEST(Doctor, finds_why_a_run_died_in_the_words_of_any_version) {
   EXPECT_EQ(rule_of("n:1:2 [0] NCCL WARN Could not find real path of /sys/class/x\n"), "");
 }
 
+TEST(Doctor, says_in_which_calls_ranks_waited_when_the_watchdog_ended_them) {
+  const std::string line =
+      "[rank{0}]:[E1011 12:00:00.1 ProcessGroupNCCL.cpp:616] [Rank {0}] Watchdog caught collective operation "
+      "timeout: WorkNCCL(SeqNum={1}, OpType={2}, NumelIn=10, Timeout(ms)=600000) ran for 600021 "
+      "milliseconds\n";
+  const auto said = [&](int rank, int sequence, const char* operation) {
+    return fmt::format(fmt::runtime(line), rank, sequence, operation);
+  };
+  const auto same = diagnosis_of_log(said(0, 41, "ALLREDUCE") + said(2, 41, "ALLREDUCE"));
+  EXPECT_EQ(first_rule(same), "R35");
+  EXPECT_EQ(same.findings[0].what, "a rank did not come to ALLREDUCE 41, in which ranks 0, 2 waited");
+  const auto apart =
+      diagnosis_of_log(said(0, 41, "ALLREDUCE") + said(2, 41, "ALLREDUCE") + said(1, 40, "BROADCAST"));
+  EXPECT_EQ(apart.findings[0].what,
+            "ranks waited for each other in different collectives: ranks 0, 2 in ALLREDUCE 41; rank 1 in "
+            "BROADCAST 40");
+  EXPECT_EQ(diagnosis_of_log(said(0, 41, "ALLREDUCE")).findings[0].what,
+            "a rank did not come to a collective that the others were in");
+}
+
+TEST(Doctor, finds_that_ranks_could_not_connect) {
+  EXPECT_EQ(
+      first_rule(diagnosis_of_log("w:9:9 [0] misc/socket.cc:484 NCCL WARN socketStartConnect: Connect to "
+                                  "172.17.0.2<53821> failed : Software caused connection abort\n")),
+      "R36");
+}
+
+TEST(Doctor, knows_from_the_graph_of_nccl_that_peers_talk_over_pcie_and_that_nvlink_may_cross_nodes) {
+  const auto pcie = diagnosis_of_log(
+      "h:1:1 [0] NCCL INFO Pattern 4, crossNic 0, nChannels 2, bw 12.0/12.0, type PHB/PIX, sameChannels 1\n"
+      "h:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n");
+  EXPECT_EQ(pcie.nvlink.used, Answered::no);
+  const auto rack = diagnosis_of_log("gb:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 4[0] via P2P/MNNVL\n");
+  EXPECT_EQ(rack.nvlink.used, Answered::yes);
+}
+
 TEST(Doctor, does_not_take_two_machines_of_one_name_for_one) {
   const std::string network =
       "box:1:2 [0] NCCL INFO Channel 00/0 : 1[2a000] -> 8[27000] [send] via NET/Socket/0\n";
@@ -234,6 +270,17 @@ TEST(Doctor, says_which_rank_a_hanging_run_waits_for) {
   EXPECT_EQ(first_rule(diagnosis), "R35");
   EXPECT_NE(diagnosis.findings[0].what.find("rank 1 is behind: it never came to call 5"), std::string::npos)
       << diagnosis.findings[0].what;
+}
+
+TEST(Doctor, does_not_count_messages_between_two_ranks_when_it_looks_for_who_is_behind) {
+  CaseFile given;
+  for (int rank = 0; rank < 3; ++rank) {
+    FlightDump dump{.file = "dump" + std::to_string(rank), .rank = rank, .calls = {}};
+    dump.calls.push_back({"default_pg", 1, "nccl:all_reduce", "completed", "[[8]]"});
+    if (rank < 2) dump.calls.push_back({"default_pg", 2, "send", "completed", "8 bytes", true});
+    given.files.dumps.push_back(std::move(dump));
+  }
+  EXPECT_TRUE(diagnose(given).findings.empty());
 }
 
 Diagnosis diagnosis_of_script(const char* text) {

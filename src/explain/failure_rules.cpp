@@ -1,8 +1,11 @@
 // Why a run died, by what NCCL and PyTorch printed, and what RCCL warns of. What each was learnt from stands in
 // docs/explain.md.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 #include <set>
 
 #include "base/text.h"
@@ -29,7 +32,7 @@ constexpr const char* kNoReason = "NCCL failed, and what is here does not say wh
 constexpr const char* kAskAll = "NCCL_DEBUG=INFO on every node, and give all the logs to gradwire doctor";
 
 // What died of it, and why, by what was printed; the first that fits.
-constexpr std::array<KnownFailure, 22> kFailures = {{
+constexpr std::array<KnownFailure, 23> kFailures = {{
     {"duplicate gpu detected", "R23", "two ranks use the same GPU",
      "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))  # before anything else"},
     {"no space left on device", "R18", kSmallShm, kMoreShm},
@@ -63,6 +66,7 @@ constexpr std::array<KnownFailure, 22> kFailures = {{
     {"got completion from peer*status=12", "R37", kBrokenLink, kMendLink},
     {"no route to host", "R36", kNoWay, kNameInterface},
     {"connect*connection timed out", "R36", kNoWay, kNameInterface},
+    {"connect to*failed", "R36", kNoWay, kNameInterface},
     {"no socket interface found", "R36", "NCCL_SOCKET_IFNAME names no interface of this machine",
      kNameInterface},
     {"cuda failure", "R00",
@@ -75,6 +79,14 @@ constexpr std::array<KnownFailure, 22> kFailures = {{
     {"ncclinternalerror", "R00", kNoReason, kAskAll},
     {"ncclremoteerror", "R00", "another rank died first, and what is here does not say of what", kAskAll},
 }};
+
+template <typename Number>
+std::optional<Number> find_after(std::string_view text, std::string_view word) {
+  const auto at = text.find(word);
+  if (at == std::string_view::npos) return std::nullopt;
+  const auto digits = text.substr(at + word.size());
+  return find_integer<Number>(digits.substr(0, digits.find_first_not_of("0123456789")));
+}
 
 bool fits(std::string_view sign, const std::string& text) {
   std::size_t at = 0;
@@ -92,7 +104,44 @@ std::string in_small_letters(std::string text) {
   return text;
 }
 
-constexpr std::string_view kUnexplained = "R00";
+constexpr std::string_view kUnexplained = "R00", kHang = "R35";
+
+// "[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=4123, OpType=ALLREDUCE, ...": the rank by its
+// call; the first that it says.
+std::map<int, std::string> stuck_calls(const NcclLog& log) {
+  std::map<int, std::string> calls;
+  for (const SaidInLog& said : log.failures) {
+    const auto rank = find_after<int>(said.text, "[Rank ");
+    const auto sequence = find_after<long>(said.text, "SeqNum=");
+    const auto operation = said.text.find("OpType=");
+    if (!rank || !sequence || operation == std::string::npos) continue;
+    const auto word = std::string_view(said.text).substr(operation + 7);
+    calls.emplace(*rank, fmt::format("{} {}", word.substr(0, word.find_first_of(",) ")), *sequence));
+  }
+  return calls;
+}
+
+std::string rank_list(const std::vector<int>& ranks) {
+  constexpr std::size_t kNamed = 6;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(ranks.size(), kNamed); ++i) names.push_back(std::to_string(ranks[i]));
+  if (ranks.size() > kNamed) names.emplace_back("...");
+  return (ranks.size() == 1 ? "rank " : "ranks ") + join(names, ", ");
+}
+
+// Who waited in which call, where ranks said it as they died; nothing where fewer than two did.
+std::optional<std::string> who_is_stuck(const NcclLog& log) {
+  std::map<std::string, std::vector<int>> ranks;
+  const auto calls = stuck_calls(log);
+  for (const auto& [rank, call] : calls) ranks[call].push_back(rank);
+  if (calls.size() < 2) return std::nullopt;
+  if (ranks.size() == 1)
+    return fmt::format("a rank did not come to {}, in which {} waited", ranks.begin()->first,
+                       rank_list(ranks.begin()->second));
+  std::vector<std::string> parts;
+  for (const auto& [call, who] : ranks) parts.push_back(fmt::format("{} in {}", rank_list(who), call));
+  return "ranks waited for each other in different collectives: " + join(parts, "; ");
+}
 
 std::vector<Finding> failures_in(const NcclLog& log) {
   std::set<std::string_view> told;
@@ -108,6 +157,7 @@ std::vector<Finding> failures_in(const NcclLog& log) {
       finding.severity = known->rule == kUnexplained ? Severity::medium : Severity::high;
       finding.sure = finding.severity == Severity::high ? Certainty::certain : Certainty::likely;
       finding.what = known->what;
+      if (finding.rule == kHang) finding.what = who_is_stuck(log).value_or(finding.what);
       finding.evidence = line_of_file(log.file, said.line, said.text);
       finding.fix = known->fix;
       findings.push_back(std::move(finding));

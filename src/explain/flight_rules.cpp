@@ -23,6 +23,7 @@ GroupProgress progress_of(const std::vector<FlightDump>& dumps) {
   for (std::size_t i = 0; i < dumps.size(); ++i) {
     std::map<std::string, RankProgress> own;
     for (const RecordedCall& call : dumps[i].calls) {
+      if (call.point_to_point) continue;  // ranks differ in how many of these they make
       auto& progress = own[call.group];
       if (call.sequence < progress.last) continue;
       progress = {dumps[i].rank.value_or(static_cast<int>(i)), call.sequence, &call, dumps[i].file};
@@ -34,7 +35,7 @@ GroupProgress progress_of(const std::vector<FlightDump>& dumps) {
 
 const RecordedCall* find_call(const FlightDump& dump, const std::string& group, long sequence) {
   const auto found = std::find_if(dump.calls.begin(), dump.calls.end(), [&](const auto& call) {
-    return call.group == group && call.sequence == sequence;
+    return call.group == group && call.sequence == sequence && !call.point_to_point;
   });
   return found == dump.calls.end() ? nullptr : &*found;
 }

@@ -168,6 +168,24 @@ void check_rates(const CaseFile& given, const NcclTestTable& table, std::vector<
   findings.push_back(std::move(finding));
 }
 
+// The same of what the run itself did, where the largest of its calls is matched over ranks: waiting is no rate.
+void check_recorded_rates(const RecordedCalls& calls, std::vector<Finding>& findings) {
+  const RecordedRow* largest = nullptr;
+  for (const RecordedRow& row : calls.rows)
+    if (row.row.matched && row.row.expected_busbw_gbps &&
+        (largest == nullptr || row.row.bytes > largest->row.bytes))
+      largest = &row;
+  if (largest == nullptr || largest->row.busbw_gbps > *largest->row.expected_busbw_gbps * 0.5) return;
+  Finding finding;
+  finding.rule = "R11";
+  finding.what = fmt::format("{} of {} runs at a busbw of {:.1f} GB/s; this machine should give {:.0f}",
+                             largest->row.collective, format_bytes(largest->row.bytes),
+                             largest->row.busbw_gbps, *largest->row.expected_busbw_gbps);
+  finding.evidence = fmt::format("NCCL's record of {} calls ({})", largest->row.count, largest->way);
+  finding.fix = "run it again with NCCL_DEBUG=INFO and give the log to gradwire doctor";
+  findings.push_back(std::move(finding));
+}
+
 }  // namespace
 
 void add_machine_findings(const CaseFile& given, Diagnosis& diagnosis) {
@@ -182,6 +200,7 @@ void add_machine_findings(const CaseFile& given, Diagnosis& diagnosis) {
     check_acs(report, diagnosis.findings);
   }
   for (const NcclTestTable& table : given.files.tables) check_rates(given, table, diagnosis.findings);
+  if (given.nccl_calls) check_recorded_rates(*given.nccl_calls, diagnosis.findings);
 }
 
 }  // namespace gradwire

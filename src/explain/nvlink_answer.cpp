@@ -1,6 +1,9 @@
 // Is there NVLink, and is it used? `via P2P` alone proves nothing: peer access over PCIe prints the same.
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "base/text.h"
 #include "explain/case_file.h"
 
 namespace gradwire {
@@ -19,6 +22,15 @@ bool says_nvlink(const NcclLog& log) {
          log.find(Transport::nvlink_network) != nullptr;
 }
 
+// "PHB/PIX": the way inside a node, then that to the network. A graph that NCCL made for GPUs with NVLink says NVL or NVB.
+bool says_pcie(const NcclLog& log) {
+  const auto over_pcie = [](const std::string& type) {
+    return type.starts_with("PIX") || type.starts_with("PXB") || type.starts_with("PHB") ||
+           type.starts_with("SYS");
+  };
+  return !log.path_types.empty() && std::all_of(log.path_types.begin(), log.path_types.end(), over_pcie);
+}
+
 NvlinkAnswer answer_from_log(const NcclLog& log, Answered present) {
   if (log.rccl) return {Answered::no, Answered::no, "this is RCCL: AMD's GPUs have xGMI, not NVLink"};
   if (through_host_memory_alone(log))
@@ -26,6 +38,11 @@ NvlinkAnswer answer_from_log(const NcclLog& log, Answered present) {
   if (says_nvlink(log) && log.find(Transport::p2p) != nullptr)
     return {Answered::yes, Answered::yes,
             "NCCL's own graph or chunk size is the one it uses over NVLink, and peers are connected by P2P"};
+  if (log.find(Transport::nvlink_network) != nullptr)
+    return {Answered::yes, Answered::yes, "NCCL connects GPUs of different nodes by NVLink (MNNVL)"};
+  if (says_pcie(log) && log.find(Transport::p2p) != nullptr)
+    return {present, Answered::no,
+            "GPUs reach each other directly, and the way that NCCL's graph took is PCIe, not NVLink"};
   if (log.find(Transport::p2p) == nullptr)
     return {says_nvlink(log) ? Answered::yes : present, Answered::unknown,
             "no connection between GPUs of one node is in the log"};
@@ -34,9 +51,37 @@ NvlinkAnswer answer_from_log(const NcclLog& log, Answered present) {
           "nvidia-smi topo -m"};
 }
 
+// What DistributedDataParallel of a watched run has to move at least: each gradient once a step.
+double gradient_bytes(const std::vector<WatchNotes>& notes) {
+  double most = 0;
+  for (const WatchNotes& rank : notes)
+    if (rank.ddp && rank.world > 1)
+      most = std::max(most, static_cast<double>(rank.ddp->parameters) * rank.steps);
+  return most;
+}
+
+// NVML's counters are the proof. Where nothing is known of what there was to move, what a program moves in passing
+// (connecting, a barrier) is no use of a link.
+std::optional<NvlinkAnswer> find_counted(const CaseFile& given) {
+  constexpr double kInPassing = 1 << 20, kShare = 0.1;
+  for (const NvlinkTraffic& traffic : given.files.nvlink_traffic) {
+    if (traffic.gpus.empty()) continue;
+    const double moved = static_cast<double>(traffic.most()), asked = gradient_bytes(given.files.notes);
+    const auto words = fmt::format("NVML counted {} over NVLink on the busiest GPU during the run",
+                                   format_bytes(traffic.most()));
+    const auto gradients =
+        asked > 0 ? fmt::format(", and its gradients are {} in all", format_bytes(static_cast<Bytes>(asked)))
+                  : std::string();
+    const bool used = moved > kInPassing && moved > asked * kShare;
+    return NvlinkAnswer{Answered::yes, used ? Answered::yes : Answered::no, words + gradients};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 NvlinkAnswer answer_nvlink(const CaseFile& given) {
+  if (const auto counted = find_counted(given)) return *counted;
   NvlinkAnswer answer{Answered::unknown, Answered::unknown,
                       "nothing that was given tells; save nvidia-smi topo -m and a log with NCCL_DEBUG=INFO"};
   bool everywhere = false;

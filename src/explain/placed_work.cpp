@@ -38,6 +38,12 @@ class Placer {
     return static_cast<int>(after - marks_.steps.begin()) - 1;
   }
 
+  // What was launched when the last step had ended belongs to one that is not marked: the file is cut off, or the
+  // program went on to something else.
+  bool is_after_all(Nanoseconds moment) const {
+    return !marks_.steps.empty() && moment > marks_.steps.back().window.end;
+  }
+
   Part part_of(std::int32_t lane, Nanoseconds moment) const {
     if (is_in(marks_.optimizer, lane, moment)) return Part::optimizer;
     if (is_in(marks_.backward, lane, moment)) return Part::backward;
@@ -103,7 +109,8 @@ PlacedWork place_gpu_work(const Profile& profile, const Landmarks& marks) {
     if (!on_gpu(activity.kind)) continue;
     const Activity* launch = launches.find(activity);
     const int step = placer.step_of(launch == nullptr ? activity.begin : launch->begin);
-    if (step >= 0) work.step_ends[step] = std::max(work.step_ends[step], activity.end);
+    if (step >= 0 && !(launch != nullptr && placer.is_after_all(launch->begin)))
+      work.step_ends[step] = std::max(work.step_ends[step], activity.end);
     if (activity.kind == ActivityKind::communication)
       work.communication.push_back(span);
     else if (activity.kind == ActivityKind::copy)

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "base/text.h"
+#include "import/nccl_records.h"
 #include "topo/import/matrix.h"
 
 namespace gradwire {
@@ -20,6 +21,7 @@ bool has_any(std::string_view head, std::initializer_list<std::string_view> text
 FileKind kind_of_json(std::string_view head) {
   if (has_text(head, "gradwire_timeline")) return FileKind::timeline;
   if (has_text(head.substr(0, 200), "\"gradwire_watch\"")) return FileKind::watch_notes;
+  if (has_text(head, "\"gradwire_nvlink_traffic\"")) return FileKind::nvlink_traffic;
   if (has_text(head, "\"coll_perf\"") || has_text(head, "\"coll_busbw_gbs\""))
     return FileKind::nccl_inspector;
   if (has_any(head, {"\"traceEvents\"", "\"schemaVersion\"", "\"deviceProperties\"", "\"distributedInfo\"",
@@ -98,8 +100,9 @@ FileKind kind_of(std::string_view head) {
   text = trim(text);
   if (text.empty()) return FileKind::empty;
   if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5)
-    return FileKind::flight_recorder;                                   // a pickle
-  if (head.starts_with("GWFLIGHT")) return FileKind::flight_recorder;   // Gradwire's own
+    return FileKind::flight_recorder;                                  // a pickle
+  if (head.starts_with("GWFLIGHT")) return FileKind::flight_recorder;  // Gradwire's own
+  if (is_nccl_records(head)) return FileKind::nccl_records;
   if (head[0] == '\x0a' && is_binary(head)) return FileKind::perfetto;  // field 1 of a Trace, a packet
   if (text[0] == '{' || text[0] == '[')
     if (const FileKind kind = kind_of_json(text);
@@ -125,6 +128,8 @@ std::string_view words_for(FileKind kind) {
                                          "lspci -vv",
                                          "an environment",
                                          "a flight recorder's dump",
+                                         "NCCL's calls, recorded by gradwire",
+                                         "counters of NVLink over a run",
                                          "notes of gradwire watch",
                                          "a training script",
                                          "an empty file",

@@ -21,6 +21,8 @@ enum class FileKind : std::uint8_t {
   lspci,            // lspci -vv
   environment,      // env, printenv, /proc/PID/environ
   flight_recorder,  // a dump of PyTorch's flight recorder: JSON or pickle
+  nccl_records,     // NCCL's calls, by Gradwire's profiler plugin
+  nvlink_traffic,   // NVML's counters of NVLink over a watched run
   watch_notes,      // what the hook of gradwire watch noted
   script,           // a training script: Python or C++
   empty,

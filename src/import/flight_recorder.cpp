@@ -85,6 +85,7 @@ RecordedCall own_call(std::string_view record, const std::string& group) {
   call.name = kind < kCollectives ? std::string(name_of(static_cast<Collective>(kind))) : "unknown";
   call.state = std::string(kStates[std::min<std::size_t>(state, 3)]);
   call.sizes = fmt::format("{} bytes", number_at<std::uint64_t>(record, 8));
+  call.point_to_point = kind < kCollectives && is_point_to_point(static_cast<Collective>(kind));
   return call;
 }
 
@@ -100,8 +101,8 @@ FlightDump own_dump(std::string_view bytes) {
     const auto record = bytes.substr(kFlightHeadBytes + i * size, size);
     if (number_at<std::uint8_t>(record, 40) != 0) dump.calls.push_back(own_call(record, group));
   }
-  std::sort(dump.calls.begin(), dump.calls.end(),
-            [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
+  std::stable_sort(dump.calls.begin(), dump.calls.end(),
+                   [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
   return dump;
 }
 
@@ -113,7 +114,8 @@ FlightDump dump_of(const Json& document) {
   for (const Json& entry : *entries)
     if (entry.is_object())
       dump.calls.push_back({group_of(entry), sequence_of(entry), word_of(entry, "profiling_name"),
-                            word_of(entry, "state"), word_of(entry, "input_sizes")});
+                            word_of(entry, "state"), word_of(entry, "input_sizes"),
+                            entry.value("is_p2p", Json(false)) == true});
   return dump;
 }
 

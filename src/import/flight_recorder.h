@@ -10,11 +10,12 @@
 namespace gradwire {
 
 struct RecordedCall {
-  std::string group;  // of processes: "default_pg", or its number
-  long sequence = 0;  // in its group
-  std::string name;   // "nccl:all_reduce"
-  std::string state;  // "scheduled", "started", "completed"
-  std::string sizes;  // "[[1024]]"
+  std::string group;            // of processes: "default_pg", or its number
+  long sequence = 0;            // in its group
+  std::string name;             // "nccl:all_reduce"
+  std::string state;            // "scheduled", "started", "completed"
+  std::string sizes;            // "[[1024]]"
+  bool point_to_point = false;  // not all ranks of the group have it in their sequence
 };
 
 struct FlightDump {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 
 namespace gradwire {
@@ -21,6 +23,51 @@ constexpr ByteSet bytes_of(std::string_view text) {
 
 constexpr ByteSet kInString = bytes_of("\"\\\n"), kNesting = bytes_of("{}[]\""),
                   kAfterScalar = bytes_of(",]} \t\r\n");
+
+// Eight bytes at a time, as one number. A byte that is zero leaves its highest bit; so may those above it, which the first
+// one found makes harmless.
+constexpr std::uint64_t kEach = 0x0101010101010101;
+constexpr std::uint64_t zero_bytes(std::uint64_t word) { return (word - kEach) & ~word & (kEach << 7); }
+constexpr std::uint64_t equal_bytes(std::uint64_t word, char c) {
+  return zero_bytes(word ^ (kEach * static_cast<unsigned char>(c)));
+}
+
+// The first byte of the set, or the end; `candidates` marks the bytes of a word that may be of it.
+template <typename Candidates>
+const char* first_of(const ByteSet& set, Candidates candidates, const char* p, const char* end) {
+  if constexpr (std::endian::native == std::endian::little)
+    while (end - p >= 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, p, sizeof word);
+      const std::uint64_t found = candidates(word);
+      if (found == 0) {
+        p += 8;
+        continue;
+      }
+      p += std::countr_zero(found) / 8;
+      if (set[static_cast<unsigned char>(*p)]) return p;
+      ++p;
+    }
+  while (p != end && !set[static_cast<unsigned char>(*p)]) ++p;
+  return p;
+}
+
+const char* end_within_string(const char* p, const char* end) {
+  return first_of(
+      kInString,
+      [](std::uint64_t word) {
+        return equal_bytes(word, '"') | equal_bytes(word, '\\') | equal_bytes(word, '\n');
+      },
+      p, end);
+}
+
+// With three of their bits set the four brackets are one byte, which else only Y, y and _ become.
+const char* next_bracket_or_quote(const char* p, const char* end) {
+  return first_of(
+      kNesting,
+      [](std::uint64_t word) { return equal_bytes(word | kEach * 0x26, 0x7f) | equal_bytes(word, '"'); }, p,
+      end);
+}
 
 }  // namespace
 
@@ -45,7 +92,7 @@ bool JsonPieces::fill() {
   return got > 0;
 }
 
-bool JsonPieces::has(std::size_t at) {
+bool JsonPieces::fill_to(std::size_t at) {
   while (begin_ + at >= end_)
     if (!fill()) return false;
   return true;
@@ -64,8 +111,8 @@ std::size_t JsonPieces::skip_blanks(std::size_t at) {
 std::size_t JsonPieces::end_of_string(std::size_t at) {
   ++at;
   while (has(at)) {
-    const char *p = buffer_.data() + begin_ + at, *const begin = p, *const end = buffer_.data() + end_;
-    while (p != end && !kInString[static_cast<unsigned char>(*p)]) ++p;
+    const char *const begin = buffer_.data() + begin_ + at, *const end = buffer_.data() + end_;
+    const char* const p = end_within_string(begin, end);
     at += static_cast<std::size_t>(p - begin);
     if (p == end) continue;
     if (*p != '\\') return at + 1;
@@ -77,8 +124,8 @@ std::size_t JsonPieces::end_of_string(std::size_t at) {
 std::size_t JsonPieces::end_of_nested(std::size_t at) {
   std::size_t depth = 0;
   while (has(at)) {
-    const char *p = buffer_.data() + begin_ + at, *const begin = p, *const end = buffer_.data() + end_;
-    while (p != end && !kNesting[static_cast<unsigned char>(*p)]) ++p;
+    const char *const begin = buffer_.data() + begin_ + at, *const end = buffer_.data() + end_;
+    const char* const p = next_bracket_or_quote(begin, end);
     at += static_cast<std::size_t>(p - begin);
     if (p == end) continue;
     if (*p == '"') {

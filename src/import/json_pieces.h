@@ -40,7 +40,8 @@ class JsonPieces {
   std::string end_reason() const;
 
   // Offsets count from begin_, because the buffer moves when it is filled.
-  bool has(std::size_t at);
+  bool has(std::size_t at) { return begin_ + at < end_ || fill_to(at); }
+  bool fill_to(std::size_t at);
   bool fill();
   char byte(std::size_t at) const { return buffer_[begin_ + at]; }
   std::size_t skip_blanks(std::size_t at);

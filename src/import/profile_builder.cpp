@@ -32,11 +32,6 @@ bool is_copy_name(std::string_view name) {
          name.starts_with("[memory]") || name.starts_with("hipMemcpy");
 }
 
-ActivityKind gpu_kind(std::string_view name) {
-  if (is_communication_kernel(name)) return ActivityKind::communication;
-  return name.starts_with("Memcpy") || name.starts_with("Memset") ? ActivityKind::copy : ActivityKind::kernel;
-}
-
 ActivityKind host_kind(std::string_view name) {
   return encloses(name) ? ActivityKind::annotation : ActivityKind::cpu_op;
 }
@@ -56,7 +51,20 @@ bool tells_of_a_call(const ProfileEvent& event) {
 
 }  // namespace
 
-std::optional<ActivityKind> activity_kind(const ProfileEvent& event) {
+bool ProfileBuilder::communicates(std::string_view name) {
+  const auto index = name_index(name);
+  if (index + 1 >= kMostNames) return is_communication_kernel(name);  // one number for many
+  communicates_.resize(std::max<std::size_t>(communicates_.size(), index + 1));
+  if (!communicates_[index]) communicates_[index] = is_communication_kernel(name);
+  return *communicates_[index];
+}
+
+ActivityKind ProfileBuilder::gpu_kind(std::string_view name) {
+  if (communicates(name)) return ActivityKind::communication;
+  return name.starts_with("Memcpy") || name.starts_with("Memset") ? ActivityKind::copy : ActivityKind::kernel;
+}
+
+std::optional<ActivityKind> ProfileBuilder::find_kind(const ProfileEvent& event) {
   const auto category = event.category;
   if (category.empty())
     return event.process_text.starts_with("CUDA") ? gpu_kind(event.name) : host_kind(event.name);
@@ -124,7 +132,7 @@ void ProfileBuilder::say_who_it_was() {
 
 void ProfileBuilder::add(const ProfileEvent& event) {
   if (event.phase != "X" || !event.begin) return;
-  const auto kind = activity_kind(event);
+  const auto kind = find_kind(event);
   if (!kind) return;
   Activity activity;
   activity.begin = *event.begin;

@@ -29,6 +29,9 @@ class ProfileBuilder {
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
   std::uint32_t name_index(std::string_view name);
+  bool communicates(std::string_view name);
+  ActivityKind gpu_kind(std::string_view name);
+  std::optional<ActivityKind> find_kind(const ProfileEvent&);  // nothing for what is not kept
   std::int32_t lane_index(std::int64_t process, std::int64_t thread);
   std::int32_t add_call(const ProfileEvent&);
   void take_group(const ProfileEvent&);
@@ -39,11 +42,9 @@ class ProfileBuilder {
   int largest_group_ = 0;
   std::optional<int> rank_in_it_;
   std::unordered_map<std::string, std::uint32_t, NameHash, std::equal_to<>> names_;
+  std::vector<std::optional<bool>> communicates_;  // by name: a trace has few, and each thousands of times
   std::map<std::pair<std::int64_t, std::int64_t>, std::int32_t> lanes_;
 };
-
-// What kind of activity an event is; nothing for what is not kept.
-std::optional<ActivityKind> activity_kind(const ProfileEvent&);
 
 // Gives every communication kernel without arguments of its own the call that started it: by equal external
 // id, by the operator around its launch, or, where all of that is missing, one after the other.

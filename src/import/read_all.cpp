@@ -140,6 +140,10 @@ void read_other(ReadFile& file, Gathered& gathered) {
     if (is_small_text(file)) read_text(file, gathered);
     if (file.kind == FileKind::flight_recorder)
       gathered.dumps.push_back(parse_flight_dump(read_unpacked(file.file, kMostDump), file.file));
+    if (file.kind == FileKind::nccl_records)
+      gathered.nccl_calls.push_back(parse_nccl_records(read_unpacked(file.file, kMostDump), file.file));
+    if (file.kind == FileKind::nvlink_traffic)
+      gathered.nvlink_traffic.push_back(parse_nvlink_traffic(read_unpacked(file.file, kMostText), file.file));
     if (file.kind == FileKind::watch_notes)
       gathered.notes.push_back(parse_watch_notes(read_unpacked(file.file, kMostText), file.file));
   } catch (const ConfigError& error) {

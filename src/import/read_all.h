@@ -11,7 +11,9 @@
 #include "import/flight_recorder.h"
 #include "import/machine_reports.h"
 #include "import/nccl_log.h"
+#include "import/nccl_records.h"
 #include "import/nccl_tests.h"
+#include "import/nvlink_traffic.h"
 #include "import/profile.h"
 #include "import/script.h"
 #include "import/watch_notes.h"
@@ -49,6 +51,8 @@ struct Gathered {
   std::vector<ScriptFile> scripts;
   std::vector<FlightDump> dumps;
   std::vector<WatchNotes> notes;
+  std::vector<NcclCalls> nccl_calls;
+  std::vector<NvlinkTraffic> nvlink_traffic;
   std::vector<std::string> machines;  // files that describe one: nvidia-smi topo -m, NCCL's XML
 };
 

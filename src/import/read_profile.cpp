@@ -80,8 +80,11 @@ bool is_passed_over(std::string_view event) {
   if (key == std::string_view::npos || event.substr(key, 4) != "\"ph\"") return false;
   const auto phase = event.find('"', key + 4);
   if (phase == std::string_view::npos || phase + 1 >= event.size()) return false;
-  return event[phase + 1] != 'X' ||
-         event.substr(phase, 48).find("\"python_function\"") != std::string_view::npos;
+  if (event[phase + 1] != 'X') return true;
+  const auto next = event.find('"', phase + 3);
+  if (next == std::string_view::npos || event.substr(next, 5) != "\"cat\"") return false;
+  const auto category = event.find('"', next + 5);
+  return category != std::string_view::npos && event.substr(category).starts_with("\"python_function\"");
 }
 
 void note_damage(Profile& profile, const std::string& damage) {

@@ -4,10 +4,29 @@
 
 #include "base/error.h"
 #include "import/file_kind.h"
+#include "import/nvlink_traffic.h"
 #include "import/read_profile.h"
 
 namespace gradwire {
 namespace {
+
+TEST(NvlinkTraffic, is_the_difference_of_counters_of_the_same_gpus_and_survives_its_file) {
+  const std::vector<NvmlTraffic> before = {{"A", "0000:01:00.0", 1000, 500},
+                                           {"B", "0000:02:00.0", 7000, 7000}};
+  const std::vector<NvmlTraffic> after = {{"B", "0000:02:00.0", 6000, 9000},
+                                          {"A", "0000:01:00.0", 5000, 700}};
+  const auto traffic = traffic_between(before, after);
+  ASSERT_EQ(traffic.gpus.size(), 2u);
+  EXPECT_EQ(traffic.gpus[0].sent, 0u);  // went back: the driver was loaded anew
+  EXPECT_EQ(traffic.gpus[0].received, 2000u);
+  EXPECT_EQ(traffic.gpus[1].sent, 4000u);
+  EXPECT_EQ(traffic.most(), 4000u);
+  const std::string text = nvlink_traffic_json(traffic);
+  EXPECT_EQ(kind_of(text), FileKind::nvlink_traffic);
+  EXPECT_EQ(parse_nvlink_traffic(text, "t").most(), 4000u);
+  for (std::size_t size = 0; size + 2 < text.size(); ++size)
+    EXPECT_THROW(parse_nvlink_traffic(text.substr(0, size), "t"), ConfigError);
+}
 
 constexpr const char* kNotes =
     R"({"gradwire_watch": 1, "rank": 1, "world": 2, "backend": "gloo", "torch": "1.13.0", "kineto": false, "steps": 30,

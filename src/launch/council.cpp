@@ -78,6 +78,8 @@ void Council::take_seat() {
                     "--node-rank of its own",
                     options_.node, place_.text()));
   store_->set(fmt::format("holder/{}", options_.node), name_);
+  // What the launcher before was ready for is not this one's; first this, or the seat would look taken and ready.
+  store_->set(fmt::format("ready/{}", options_.node), "");
   store_->set(fmt::format("lost/{}", options_.node), "");
 }
 
@@ -253,7 +255,7 @@ std::string Council::find_lost_launcher() {
     if (is_silent(node))
       return fmt::format("the launcher of node {} has been silent for {}: it is stopped or cut off", node,
                          format_seconds(options_.timeout));
-    if (const auto now = NodeRoster::parse_ready(node, find("ready", node)); now && now->token != token)
+    if (const auto now = NodeRoster::parse_ready(node, find("ready", node)); !now || now->token != token)
       return fmt::format("the launcher of node {} has begun anew", node);
   }
   return {};

@@ -18,6 +18,7 @@ Seating third_of_four() {
   Seating seating;
   seating.attempt = 2;
   seating.first_rank = 2;
+  seating.group_rank = 1;
   seating.local_size = 2;
   seating.size = 4;
   seating.store = "10.0.0.1:4000/2";

@@ -32,6 +32,10 @@ class Limit final : public Collectives {
   int size() const override { return world_.size; }
   std::string name() const override { return "limit"; }
   void cancel() noexcept override {}
+  void give_up(const std::exception&) noexcept override {}
+  void exchange(std::span<const Message>, const Signature&, Seconds) override {
+    throw ConfigError("the limit is measured for all_reduce alone");
+  }
 
   Memory allocate(std::size_t bytes) override {
     const auto segments = share("buffer", std::max<std::size_t>(bytes, 64));

@@ -57,6 +57,8 @@ double bus_bandwidth(Collective collective, int ranks, Bytes bytes, Seconds time
     case Collective::reduce_scatter:
     case Collective::all_gather:
     case Collective::all_to_all:
+    case Collective::gather:
+    case Collective::scatter:
       return share * algorithm_bandwidth(bytes, time);
     default:
       return algorithm_bandwidth(bytes, time);
@@ -65,7 +67,8 @@ double bus_bandwidth(Collective collective, int ranks, Bytes bytes, Seconds time
 
 Bytes fitting_size(Collective collective, DType dtype, int ranks, Bytes bytes) {
   const bool in_parts = collective == Collective::reduce_scatter || collective == Collective::all_gather ||
-                        collective == Collective::all_to_all;
+                        collective == Collective::all_to_all || collective == Collective::gather ||
+                        collective == Collective::scatter;
   const Bytes unit = size_of(dtype) * (in_parts ? static_cast<Bytes>(ranks) : 1);
   return collective == Collective::barrier ? 0 : bytes / unit * unit;
 }

@@ -118,8 +118,9 @@ CheckedBuffers::CheckedBuffers(Communicator& communicator, const SampleRequest& 
                                bool from_communicator)
     : request_(request), rank_(communicator.rank()), ranks_(communicator.size()) {
   const Bytes bytes = request.bytes, part = bytes / static_cast<Bytes>(ranks_);
-  out_ = allocate(communicator, request.collective == Collective::reduce_scatter ? part : bytes,
-                  from_communicator);
+  const bool to_parts =
+      request.collective == Collective::reduce_scatter || request.collective == Collective::scatter;
+  out_ = allocate(communicator, to_parts ? part : bytes, from_communicator);
   switch (request.collective) {
     case Collective::all_reduce:
       call_ = all_reduce(out_.bytes(), request.dtype, request.reduction);
@@ -145,6 +146,45 @@ CheckedBuffers::CheckedBuffers(Communicator& communicator, const SampleRequest& 
       in_ = allocate(communicator, bytes, from_communicator);
       call_ = all_to_all(in_.bytes(), out_.bytes(), request.dtype);
       break;
+    case Collective::gather:
+      in_ = allocate(communicator, part, from_communicator);
+      call_ = gather(in_.bytes(), out_.bytes(), request.dtype, 0);
+      break;
+    case Collective::scatter:
+      in_ = allocate(communicator, bytes, from_communicator);
+      call_ = scatter(in_.bytes(), out_.bytes(), request.dtype, 0);
+      break;
+    case Collective::send:
+    case Collective::recv:
+    case Collective::exchange:
+      in_ = allocate(communicator, bytes, from_communicator);
+      call_ = messages_between(request.collective == Collective::exchange);
+      break;
+  }
+}
+
+// Round the ranks, as nccl-tests' sendrecv, or from rank 0 to rank 1 alone.
+Call CheckedBuffers::messages_between(bool all) const {
+  const Message next{.peer = (rank_ + 1) % ranks_, .out = in_.bytes()};
+  const Message before{.peer = (rank_ + ranks_ - 1) % ranks_, .in = out_.bytes()};
+  if (all) return exchange({next, before});
+  if (ranks_ == 1 || rank_ > 1) return exchange({});
+  return exchange({rank_ == 0 ? next : before});
+}
+
+// Whether the call gives this rank something.
+bool CheckedBuffers::receives() const {
+  switch (request_.collective) {
+    case Collective::barrier:
+      return false;
+    case Collective::reduce:
+    case Collective::gather:
+      return rank_ == 0;
+    case Collective::send:
+    case Collective::recv:
+      return rank_ == 1;
+    default:
+      return true;
   }
 }
 
@@ -157,8 +197,7 @@ void CheckedBuffers::fill() {
 
 std::uint64_t CheckedBuffers::count_wrong() const {
   const std::size_t size = size_of(request_.dtype);
-  if (request_.collective == Collective::barrier || (request_.collective == Collective::reduce && rank_ != 0))
-    return 0;
+  if (!receives()) return 0;
   std::uint64_t wrong = 0;
   for (std::size_t i = 0; i < out_.bytes().size() / size; ++i) {
     const double value = load(request_.dtype, out_.bytes().data() + i * size), right = expected(i);
@@ -171,7 +210,14 @@ double CheckedBuffers::expected(std::uint64_t index) const {
   const std::uint64_t part = request_.bytes / size_of(request_.dtype) / static_cast<std::uint64_t>(ranks_);
   switch (request_.collective) {
     case Collective::broadcast:
+    case Collective::send:
+    case Collective::recv:
       return pattern(0, index, request_.reduction);
+    case Collective::exchange:
+      return pattern((rank_ + ranks_ - 1) % ranks_, index, request_.reduction);
+    case Collective::scatter:
+      return pattern(0, static_cast<std::uint64_t>(rank_) * part + index, request_.reduction);
+    case Collective::gather:
     case Collective::all_gather:
       return pattern(static_cast<Rank>(index / part), index % part, request_.reduction);
     case Collective::all_to_all:

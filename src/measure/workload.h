@@ -20,6 +20,8 @@ class CheckedBuffers {
       const;  // elements of this rank's result that a sequential reduction gives otherwise
 
  private:
+  Call messages_between(bool all) const;
+  bool receives() const;
   double expected(std::uint64_t index) const;
   double combined(std::uint64_t index) const;
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "net/exchange.h"
 
 namespace gradwire {
 
@@ -16,6 +18,22 @@ World subset(const World& world, const std::vector<Rank>& members, const std::st
   part.members.clear();
   for (const Rank member : members) part.members.push_back(world.global(member));
   return part;
+}
+
+std::optional<World> split(const World& world, std::optional<int> colour, int key, const std::string& name) {
+  const std::string mine = colour ? fmt::format("{} {}", *colour, key) : "none";
+  const auto all = exchange(world, "split " + name, Deadline::after(world.timeout), [&] { return mine; });
+  std::vector<std::pair<int, Rank>> members;  // by key, then by rank
+  for (Rank rank = 0; rank < world.size && colour; ++rank) {
+    const auto words = split(all[rank], ' ');
+    if (words.size() != 2 || find_integer<int>(words[0]) != colour) continue;
+    members.emplace_back(find_integer<int>(words[1]).value_or(0), rank);
+  }
+  if (!colour) return std::nullopt;
+  std::sort(members.begin(), members.end());
+  std::vector<Rank> ranks;
+  for (const auto& member : members) ranks.push_back(member.second);
+  return subset(world, ranks, fmt::format("{}-{}", name, *colour));
 }
 
 std::vector<int> hosts_of(const World& world) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,11 @@ struct World {
 // The world of some of its ranks, in that order, as one of them sees it; all of them call it with the same
 // list and name.
 World subset(const World& world, const std::vector<Rank>& members, const std::string& name);
+
+// The world of the ranks that give the same colour, in the order of their keys, or of their ranks where keys are the same. All ranks
+// of `world` call it, with one name; none may be lost. A rank with no colour gets no world.
+std::optional<World> split(const World& world, std::optional<int> colour, int key = 0,
+                           const std::string& name = "split");
 
 // The host of every rank, numbered from 0 in the order of their first rank. All ranks call it.
 std::vector<int> hosts_of(const World& world);

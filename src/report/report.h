@@ -54,7 +54,8 @@ struct StackedBars {
 
 struct Series {
   std::string name;
-  std::vector<std::pair<double, double>> points;  // x and y above 0; others are left out
+  std::vector<std::pair<double, double>> points;       // x and y above 0; others are left out
+  std::vector<std::pair<double, double>> ranges = {};  // of y, one a point; empty: it has none
 };
 
 // Several series on logarithmic axes.

@@ -23,17 +23,61 @@ std::string learnt(const TrainOptions& options, const TrainResult& result) {
   if (result.interrupted_by != 0)
     text += fmt::format(", ended by {} before step {} of {}", describe_signal(result.interrupted_by),
                         result.first_step + static_cast<int>(result.losses.size()) + 1, options.steps);
+  if (result.skipped_steps > 0)
+    text += fmt::format(", {} left out because float16 overflowed", result.skipped_steps);
   return text + tested(result);
+}
+
+nlohmann::json held_json(const HeldMemory& held) {
+  return {{"parameters", held.parameters},
+          {"gathered", held.gathered},
+          {"gradients", held.gradients},
+          {"optimizer", held.optimizer}};
+}
+
+std::string held_text(const HeldMemory& held) {
+  const std::string gathered =
+      held.gathered == 0 ? "" : fmt::format(" and {} of gathered ones", format_bytes(held.gathered));
+  return fmt::format("a rank holds {} of parameters{}, {} of gradients, {} of optimizer state",
+                     format_bytes(held.parameters), gathered, format_bytes(held.gradients),
+                     format_bytes(held.optimizer));
 }
 
 }  // namespace
 
 double samples_per_second(const TrainOptions& options, const TrainResult& result) {
-  const double samples = static_cast<double>(options.batch) * options.accumulate * result.ranks;
+  const double samples =
+      static_cast<double>(options.batch) * options.accumulate * result.ranks / result.model_ranks;
   return result.step.step() > 0 ? samples / result.step.step() : 0;
 }
 
 namespace {
+
+nlohmann::json mesh_json(const TrainOptions& options, const TrainResult& result) {
+  nlohmann::json json = {{"dp", result.ranks / result.model_ranks},
+                         {"tp", options.tp},
+                         {"pp", options.pp},
+                         {"sequence_parallel", options.sequence_parallel},
+                         {"recompute", options.recompute},
+                         {"links", result.mesh}};
+  if (!result.pipeline) return json;
+  json["schedule"] = options.schedule;
+  json["micro_batches"] = options.micro_batches;
+  json["bubble_by_formula"] = result.pipeline->bubble_by_formula;
+  if (result.pipeline->bubble) json["bubble"] = *result.pipeline->bubble;
+  json["waiting_ms"] = ms(result.pipeline->waiting);
+  return json;
+}
+
+std::string pipeline_line(const TrainOptions& options, const PipelineResult& pipeline) {
+  const std::string counted =
+      pipeline.bubble ? fmt::format("{:.1f} % of its slots were idle, ", *pipeline.bubble * 100) : "";
+  return fmt::format(
+      "pipeline: {}, {} micro-batches over {} stages: {}{:.1f} % by the formula; a rank waited {:.2f} ms a "
+      "step for others",
+      options.schedule, options.micro_batches, options.pp, counted, pipeline.bubble_by_formula * 100,
+      ms(pipeline.waiting));
+}
 
 nlohmann::json train_json(const TrainOptions& options, const TrainResult& result) {
   nlohmann::json json = {{"model", options.model},
@@ -45,6 +89,9 @@ nlohmann::json train_json(const TrainOptions& options, const TrainResult& result
                          {"batch", options.batch},
                          {"accumulate", options.accumulate},
                          {"precision", options.precision},
+                         {"shard", options.shard},
+                         {"held_bytes", held_json(result.held)},
+                         {"skipped_steps", result.skipped_steps},
                          {"compress", options.compress},
                          {"data", result.data},
                          {"first_step", result.first_step},
@@ -62,6 +109,7 @@ nlohmann::json train_json(const TrainOptions& options, const TrainResult& result
   if (result.accuracy) json["accuracy"] = *result.accuracy;
   if (result.test_loss) json["test_loss"] = *result.test_loss;
   if (!options.trace.empty()) json["trace"] = options.trace;
+  if (!result.mesh.empty()) json["mesh"] = mesh_json(options, result);
   return json;
 }
 
@@ -71,15 +119,19 @@ Report run_report(const TrainOptions& options, const TrainResult& result) {
   const std::string accumulate = options.accumulate > 1 ? fmt::format(" x {}", options.accumulate) : "";
   const std::string compress =
       options.compress == "none" ? "" : fmt::format(", {} gradients", options.compress);
+  const std::string shard = options.shard == 0 ? "" : fmt::format(", sharded (stage {})", options.shard);
   const std::string wires = result.backend == "none" ? "none (ranks apart)" : result.backend;
   Report report;
-  report.add(Sentence{fmt::format("{}: {:.2f} M parameters, {} of gradients in {} buckets", options.model,
-                                  static_cast<double>(result.parameters) / 1e6,
-                                  format_bytes(result.gradient_bytes), result.buckets)},
-             Sentence{fmt::format("{} ranks x {} threads over {}, batch {}{} a rank, {}{}, {}", result.ranks,
-                                  result.threads, wires, options.batch, accumulate, options.precision,
-                                  compress, result.data),
-                      "", "  "});
+  report.add(
+      Sentence{fmt::format("{}: {:.2f} M parameters, {} of gradients in {} {}", options.model,
+                           static_cast<double>(result.parameters) / 1e6, format_bytes(result.gradient_bytes),
+                           result.buckets, options.shard > 0 ? "units" : "buckets")},
+      Sentence{fmt::format("{} ranks x {} threads over {}, batch {}{} a {}, {}{}{}, {}", result.ranks,
+                           result.threads, wires, options.batch, accumulate,
+                           result.model_ranks > 1 ? "model" : "rank", options.precision, compress, shard,
+                           result.data),
+               "", "  "});
+  for (const std::string& line : result.mesh) report.add(Sentence{line, "", "  "});
   return report;
 }
 
@@ -96,6 +148,9 @@ Report train_report(const TrainOptions& options, const TrainResult& result) {
            fmt::format("{:.1f} samples/s; where a median step of {:.2f} ms went:",
                        samples_per_second(options, result), ms(result.step.step())),
            result.step);
+  report.add(Sentence{held_text(result.held), "", "  "});
+  if (result.pipeline) report.add(Gap{}, Sentence{pipeline_line(options, *result.pipeline)});
+  for (const std::string& line : result.mesh) report.add(Sentence{line, "", "  "});
   if (result.dropped_spans > 0)
     report.add(Sentence{
         fmt::format("the trace holds the first steps alone: {} spans found no room", result.dropped_spans)});

@@ -140,9 +140,10 @@ Algorithm choose_algorithm(const Problem& problem) {
     case Collective::all_to_all:
       return direct;
     case Collective::barrier:
-      break;
+      return dissemination;
+    default:
+      throw ConfigError(fmt::format("{} is made of messages and has no program", name_of(problem.kind)));
   }
-  return dissemination;
 }
 
 // Pieces of about `segment`, rounded up to 1, 2, 3, 4, 6, 8, 12, 16, ... so that many sizes share a plan.

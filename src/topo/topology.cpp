@@ -24,8 +24,10 @@ DeviceId Topology::add_device(Device device) {
 LinkId Topology::add_link(Link link) {
   const auto id = static_cast<LinkId>(links_.size());
   auto& out = out_[static_cast<std::size_t>(link.from)];
-  const auto sockets = static_cast<std::ptrdiff_t>(socket_links(link.from).size());
-  out.insert(link.kind == LinkKind::socket ? out.end() : out.end() - sockets, id);
+  if (link.kind == LinkKind::socket || out.empty() || this->link(out.back()).kind != LinkKind::socket)
+    out.push_back(id);
+  else
+    out.insert(out.end() - static_cast<std::ptrdiff_t>(socket_links(link.from).size()), id);
   if (device(link.to).kind == DeviceKind::net_switch)
     uplinks_[static_cast<std::size_t>(link.from)].push_back(id);
   links_.push_back(link);

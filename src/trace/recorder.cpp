@@ -27,7 +27,42 @@ void Recorder::add_named(SpanKind kind, const char* name, Seconds begin, Seconds
 }
 
 void Recorder::add_bucket(int bucket, Bytes bytes, const BucketTimes& times) {
-  put({SpanKind::bucket, step(), bucket, nullptr, bytes, times.ready, times.begin, times.end});
+  add_collective("bucket", bucket, bytes, times);
+}
+
+void Recorder::add_collective(const char* name, int unit, Bytes bytes, const BucketTimes& times) {
+  put({SpanKind::bucket, step(), unit, name, bytes, times.ready, times.begin, times.end});
+}
+
+void Recorder::set_step(int step) {
+  if (marks() != nullptr) resolve();
+  step_.store(step, std::memory_order_relaxed);
+}
+
+void Recorder::add_late(LateSpan span) {
+  const Lock lock(mutex_);
+  pending_.push_back({step(), std::move(span)});
+}
+
+void Recorder::resolve() {
+  const Lock lock(mutex_);
+  std::erase_if(pending_, [this](const Pending& late) {
+    const auto times = late.span.find();
+    if (times)
+      put({late.span.kind, late.step, late.span.bucket, late.span.name, late.span.bytes, times->ready,
+           times->begin, times->end});
+    return times.has_value();
+  });
+}
+
+// A mark that could not be made leaves the span out, and it counts as dropped.
+void Timed::add_late() {
+  recorder_->add_late(
+      {.kind = kind_, .name = name_, .find = [begin = std::move(late_begin_), end = marks_->mark()] {
+         const auto last = end ? end() : std::nullopt;
+         const auto first = last && begin ? begin() : std::nullopt;
+         return first ? std::optional(Recorder::BucketTimes{*first, *first, *last}) : std::nullopt;
+       }});
 }
 
 std::vector<Span> Recorder::spans(Rank rank, Seconds offset) const {
@@ -42,7 +77,7 @@ std::vector<Span> Recorder::spans(Rank rank, Seconds offset) const {
               .begin = record.begin + offset,
               .end = record.end + offset};
     if (record.kind == SpanKind::bucket) {
-      span.name = fmt::format("bucket {}", record.bucket);
+      span.name = fmt::format("{} {}", record.name ? record.name : "bucket", record.bucket);
       span.bucket = record.bucket;
       span.bytes = record.bytes;
       span.ready = record.ready + offset;
@@ -53,10 +88,15 @@ std::vector<Span> Recorder::spans(Rank rank, Seconds offset) const {
 }
 
 std::size_t Recorder::dropped() const {
+  const Lock lock(mutex_);
   const auto used = used_.load();
-  return used > records_.size() ? used - records_.size() : 0;
+  return (used > records_.size() ? used - records_.size() : 0) + pending_.size();
 }
 
-void Recorder::clear() { used_ = 0; }
+void Recorder::clear() {
+  const Lock lock(mutex_);
+  used_ = 0;
+  pending_.clear();
+}
 
 }  // namespace gradwire

@@ -61,5 +61,54 @@ TEST(Timed, records_its_own_lifetime_and_nothing_without_a_recorder) {
   EXPECT_LE(spans[0].begin, spans[0].end);
 }
 
+// A device whose marks are reached when the test says so: mark n at n seconds.
+class SlowDevice final : public DeviceMarks {
+ public:
+  LateTime mark() noexcept override {
+    return [this, number = ++marks_]() -> std::optional<Seconds> {
+      return number <= reached ? std::optional<Seconds>(number) : std::nullopt;
+    };
+  }
+  int reached = 0;
+
+ private:
+  int marks_ = 0;
+};
+
+TEST(Recorder, takes_spans_of_a_device_down_when_the_device_has_been_there) {
+  Recorder recorder(8);
+  SlowDevice device;
+  recorder.set_marks(&device);
+  recorder.set_step(1);
+  { const Timed timed(&recorder, SpanKind::forward); }
+  { const Timed timed(&recorder, SpanKind::backward, "late"); }
+  device.reached = 3;  // the second span has begun and not ended
+  recorder.set_step(2);
+  ASSERT_EQ(recorder.spans(0).size(), 1u);
+  EXPECT_EQ(recorder.spans(0)[0].kind, SpanKind::forward);
+  EXPECT_EQ(recorder.spans(0)[0].begin, 1);
+  EXPECT_EQ(recorder.spans(0)[0].end, 2);
+  EXPECT_EQ(recorder.spans(0)[0].step, 1);
+  EXPECT_EQ(recorder.dropped(), 1u);
+  device.reached = 4;
+  recorder.resolve();
+  ASSERT_EQ(recorder.spans(0).size(), 2u);
+  EXPECT_EQ(recorder.spans(0)[1].step, 1);  // that in which it was begun
+  EXPECT_EQ(recorder.spans(0)[1].name, "late");
+  EXPECT_EQ(recorder.dropped(), 0u);
+}
+
+TEST(Recorder, counts_spans_whose_device_can_not_tell) {
+  struct Broken final : DeviceMarks {
+    LateTime mark() noexcept override { return {}; }
+  } broken;
+  Recorder recorder(8);
+  recorder.set_marks(&broken);
+  { const Timed timed(&recorder, SpanKind::forward); }
+  recorder.resolve();
+  EXPECT_TRUE(recorder.spans(0).empty());
+  EXPECT_EQ(recorder.dropped(), 1u);
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -1,7 +1,9 @@
 #include "train/cuda_order.h"
 
+#include "base/deadline.h"
 #include "base/error.h"
 #include "comm/nccl/nccl.h"
+#include "net/backoff.h"
 
 namespace gradwire {
 namespace {
@@ -46,6 +48,38 @@ void GradientOrder::wait_for_gradients(int bucket) {
   for (auto& [stream, event] : made_[bucket])
     if (stream != leaving) check_cuda(cudaStreamWaitEvent(leaving, event.get(), 0), "cudaStreamWaitEvent");
   made_.erase(bucket);
+}
+
+StreamMarks::StreamMarks(Communicator& communicator, CurrentStream current, std::shared_ptr<CudaClock> clock)
+    : communicator_(communicator), current_(std::move(current)), clock_(std::move(clock)) {}
+
+// A clock that fails must not stop a training: its spans are missing, and counted.
+LateTime StreamMarks::mark() noexcept {
+  try {
+    return [mark = std::make_shared<TimedMark>(clock_->mark(current_()))] { return mark->find(); };
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+void StreamMarks::set_trace(Recorder* trace, Seconds timeout) {
+  if (trace_ != nullptr) {
+    if (const LateTime here = mark()) {
+      const Deadline deadline = Deadline::after(timeout);
+      Backoff(1).wait([&] { return here().has_value(); },
+                      [&] {
+                        if (deadline.passed())
+                          throw Timeout(fmt::format("the GPU did not come to the end of its work in {}",
+                                                    format_seconds(timeout)));
+                      });
+    }
+    trace_->resolve();
+    trace_->set_marks(nullptr);
+  }
+  trace_ = trace;
+  if (auto* const nccl = dynamic_cast<NcclCommunicator*>(&communicator_))
+    nccl->set_clock(trace != nullptr ? clock_ : nullptr);
+  if (trace != nullptr) trace->set_marks(this);
 }
 
 }  // namespace gradwire

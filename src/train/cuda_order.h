@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/nccl/cuda_clock.h"
 #include "comm/nccl/gpu.h"
+#include "trace/recorder.h"
 
 namespace gradwire {
 
@@ -26,6 +28,7 @@ class StreamCommunicator final : public Communicator {
   std::unique_ptr<Work> start(const Call& call) override;
   void run(const Call& call) override { start(call)->wait(); }
   Memory allocate(std::size_t bytes) override { return communicator_.allocate(bytes); }
+  void abort() override { communicator_.abort(); }
 
  private:
   Communicator& communicator_;
@@ -43,6 +46,23 @@ class GradientOrder {
  private:
   const CurrentStream current_;
   std::map<int, std::map<cudaStream_t, CudaEvent>> made_;  // by bucket, by stream: the last gradient's event
+};
+
+// Times of the GPU for a recorder: marks on the calling thread's stream, and calls that know when they ran. While a
+// recorder is set, the communicator's calls are timed.
+class StreamMarks final : public DeviceMarks {
+ public:
+  // The communicator is an NcclCommunicator, borrowed.
+  StreamMarks(Communicator& communicator, CurrentStream current, std::shared_ptr<CudaClock> clock);
+  LateTime mark() noexcept override;
+  // Of the former recorder all is taken down first: waits until the stream has come to the present point.
+  void set_trace(Recorder* trace, Seconds timeout);
+
+ private:
+  Communicator& communicator_;
+  const CurrentStream current_;
+  const std::shared_ptr<CudaClock> clock_;
+  Recorder* trace_ = nullptr;
 };
 
 }  // namespace gradwire

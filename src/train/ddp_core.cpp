@@ -80,6 +80,7 @@ DdpCore::DdpCore(ModelTensors model, Communicator& communicator, const DdpOption
   buffers_->from(0);
   reducer_ = std::make_shared<Reducer>(wanting_gradients(model_), *streams_, options_);
   warn_about_this_rank(communicator);
+  if (trace_ != nullptr) streams_->set_trace(trace_);
 }
 
 void DdpCore::before_forward(const std::vector<torch::Tensor>& inputs) {
@@ -147,6 +148,7 @@ void DdpCore::sync_buffers(Rank root) {
 }
 
 void DdpCore::set_trace(Recorder* trace) {
+  streams_->set_trace(trace);
   trace_ = trace;
   reducer_->set_trace(trace);
 }

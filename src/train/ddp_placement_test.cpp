@@ -40,6 +40,7 @@ class NamedNccl final : public Communicator {
   std::unique_ptr<Work> start(const Call& call) override { return communicator_.start(call); }
   void run(const Call& call) override { communicator_.run(call); }
   Memory allocate(std::size_t bytes) override { return communicator_.allocate(bytes); }
+  void abort() override { communicator_.abort(); }
 
  private:
   Communicator& communicator_;

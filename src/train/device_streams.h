@@ -7,6 +7,7 @@
 #include <torch/torch.h>
 
 #include "comm/communicator.h"
+#include "trace/recorder.h"
 
 namespace gradwire {
 
@@ -20,6 +21,9 @@ class DeviceStreams {
   virtual void gradient_made(int bucket) = 0;
   // What the calling thread starts next comes after all gradients of this bucket.
   virtual void wait_for_gradients(int bucket) = 0;
+  // What this recorder is told from now on are times of the device; null: what the former was told is taken down, once
+  // the device has come there. On CPUs the host's times are the device's.
+  virtual void set_trace(Recorder* trace) = 0;
 };
 
 // The communicator is borrowed. Throws ConfigError when Gradwire or its libtorch was built without CUDA and

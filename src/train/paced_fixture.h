@@ -19,6 +19,10 @@ class Paced final : public Collectives {
   std::string name() const override { return "paced " + collectives_->name(); }
   Memory allocate(std::size_t bytes) override { return collectives_->allocate(bytes); }
   void cancel() noexcept override { collectives_->cancel(); }
+  void give_up(const std::exception& why) noexcept override { collectives_->give_up(why); }
+  void exchange(std::span<const Message> messages, const Signature& signature, Seconds timeout) override {
+    collectives_->exchange(messages, signature, timeout);
+  }
   void run(const Call& call, const Signature& signature) override {
     const auto end = Deadline::after(static_cast<double>(signature.bytes) / bytes_per_s_);
     collectives_->run(call, signature);

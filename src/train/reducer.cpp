@@ -162,13 +162,22 @@ void Reducer::start_pass() {
   works_.clear();
   works_.resize(arena_.layout().size());
   ready_.assign(arena_.layout().size(), 0);
+  late_ready_.assign(arena_.layout().size(), {});
 }
 
 void Reducer::note(int parameter, Gradient what) {
   const auto completed = ledger_.note(parameter, what);
   if (what == Gradient::here) streams_.gradient_made(arena_.bucket_of(parameter));
   if (what == Gradient::absent) arena_.clear_if_absent(parameter);
-  if (completed) ready_[static_cast<std::size_t>(*completed)] = steady_now();
+  if (completed) note_ready(static_cast<std::size_t>(*completed));
+}
+
+void Reducer::note_ready(std::size_t bucket) {
+  DeviceMarks* const marks = trace_ != nullptr ? trace_->marks() : nullptr;
+  if (marks != nullptr)
+    late_ready_[bucket] = marks->mark();
+  else
+    ready_[bucket] = steady_now();
 }
 
 void Reducer::launch_ready() {
@@ -238,7 +247,24 @@ void Reducer::finish_buckets() {
   works_.clear();
 }
 
+// On a device nothing has happened yet: the call is kept until it knows when it ran.
+void Reducer::record_late_bucket(std::size_t bucket) {
+  trace_->add_late({.kind = SpanKind::bucket,
+                    .bucket = static_cast<int>(bucket),
+                    .bytes = arena_.layout()[bucket].bytes,
+                    .find = [work = std::shared_ptr(std::move(works_[bucket])),
+                             ready = late_ready_[bucket]]() -> std::optional<Recorder::BucketTimes> {
+                      const auto times = work->times();
+                      if (!times) return std::nullopt;
+                      const Seconds begin = on_steady_clock(times->begin);
+                      const auto made = ready ? ready() : std::nullopt;
+                      return Recorder::BucketTimes{std::min(made.value_or(begin), begin), begin,
+                                                   on_steady_clock(times->end)};
+                    }});
+}
+
 void Reducer::record_bucket(std::size_t bucket) {
+  if (trace_ != nullptr && trace_->marks() != nullptr) return record_late_bucket(bucket);
   const auto times = trace_ != nullptr ? works_[bucket]->times() : std::nullopt;
   if (!times) return;
   const Seconds begin = on_steady_clock(times->begin);

@@ -73,7 +73,9 @@ class Reducer {
   std::vector<int> agree_on_presence() REQUIRES(mutex_);
   void agree_on_order(const std::vector<int>& seen) REQUIRES(mutex_);
   [[noreturn]] void refuse_missing(const std::vector<int>& missing) const;
+  void note_ready(std::size_t bucket) REQUIRES(mutex_);
   void record_bucket(std::size_t bucket) REQUIRES(mutex_);
+  void record_late_bucket(std::size_t bucket) REQUIRES(mutex_);
   bool tolerates_missing() const REQUIRES(mutex_) {
     return options_.find_unused_parameters || (options_.static_graph && !order_known_);
   }
@@ -99,7 +101,8 @@ class Reducer {
   bool shadow_ GUARDED_BY(mutex_) = false;
   BucketLedger ledger_ GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<BucketWork>> works_ GUARDED_BY(mutex_);
-  std::vector<Seconds> ready_ GUARDED_BY(mutex_);  // when each bucket's last gradient was there
+  std::vector<Seconds> ready_ GUARDED_BY(mutex_);        // when each bucket's last gradient was there
+  std::vector<LateTime> late_ready_ GUARDED_BY(mutex_);  // the same of a device, which is not there yet
 
   bool order_known_ GUARDED_BY(mutex_) = false;
   std::vector<Bucket> next_layout_ GUARDED_BY(mutex_);  // empty: keep the present one

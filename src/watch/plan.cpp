@@ -35,6 +35,22 @@ void ask_nccl(const Environment& users, const std::filesystem::path& folder, std
   plan.environment["NCCL_DEBUG_FILE"] = (folder / "nccl.%h.%p.log").string();
 }
 
+// NCCL opens one profiler a process, 2.23 and later.
+void ask_nccl_profiler(const Environment& users, const WatchPlaces& places, WatchPlan& plan) {
+  if (places.nccl_profiler.empty()) return;
+  const auto kept = [&](const std::string& what) {
+    plan.left_alone.push_back(what + ": NCCL's calls are not recorded here");
+  };
+  if (const auto plugin = find_variable(users, "NCCL_PROFILER_PLUGIN"))
+    return kept(fmt::format("NCCL_PROFILER_PLUGIN={} is yours", *plugin));
+  if (places.nccl_settings.find("NCCL_PROFILER_PLUGIN") != std::string::npos)
+    return kept("your nccl.conf names a profiler");
+  if (!places.users_profiler.empty())
+    return kept(places.users_profiler.string() + " is NCCL's profiler here");
+  plan.environment["NCCL_PROFILER_PLUGIN"] = places.nccl_profiler.string();
+  plan.environment["GRADWIRE_NCCL_DIR"] = places.folder.string();
+}
+
 void ask_python(const Environment& users, const std::filesystem::path& hook, WatchPlan& plan) {
   const auto path = find_variable(users, "PYTHONPATH");
   plan.environment["PYTHONPATH"] = hook.string() + (path ? ":" + *path : "");
@@ -52,16 +68,15 @@ void ask_gradwire(const Environment& users, const std::filesystem::path& folder,
 
 }  // namespace
 
-WatchPlan plan_watch(const Environment& users, const std::filesystem::path& folder,
-                     const std::filesystem::path& hook, const WatchWindow& window,
-                     std::string_view nccl_settings) {
+WatchPlan plan_watch(const Environment& users, const WatchPlaces& places, const WatchWindow& window) {
   WatchPlan plan{users, {}};
-  plan.environment["GRADWIRE_WATCH_DIR"] = folder.string();
+  plan.environment["GRADWIRE_WATCH_DIR"] = places.folder.string();
   plan.environment["GRADWIRE_WATCH_STEPS"] = std::to_string(window.steps);
   plan.environment["GRADWIRE_WATCH_START"] = std::to_string(window.start.value_or(-1));
-  ask_python(users, hook, plan);
-  ask_nccl(users, folder, nccl_settings, plan);
-  ask_gradwire(users, folder, plan);
+  ask_python(users, places.hook, plan);
+  ask_nccl(users, places.folder, places.nccl_settings, plan);
+  ask_nccl_profiler(users, places, plan);
+  ask_gradwire(users, places.folder, plan);
   return plan;
 }
 

@@ -23,11 +23,15 @@ struct WatchPlan {
   std::vector<std::string> left_alone;  // what the user set and is therefore not collected, for people
 };
 
-// `folder` is where things are left, `hook` where hook_text() lies as files. `nccl_settings` is what NCCL's own files of
-// settings hold.
-WatchPlan plan_watch(const Environment& users, const std::filesystem::path& folder,
-                     const std::filesystem::path& hook, const WatchWindow& window,
-                     std::string_view nccl_settings = {});
+struct WatchPlaces {
+  std::filesystem::path folder;          // where things are left
+  std::filesystem::path hook;            // where hook_text() lies as files
+  std::filesystem::path nccl_profiler;   // the plugin; empty: there is none
+  std::filesystem::path users_profiler;  // one that NCCL would find by itself; empty: none
+  std::string nccl_settings;             // what NCCL's own files of settings hold
+};
+
+WatchPlan plan_watch(const Environment& users, const WatchPlaces& places, const WatchWindow& window);
 
 // The user's variables that decide how a run communicates and computes, as lines NAME=VALUE; others may be secrets.
 std::string telling_variables(const Environment& users);

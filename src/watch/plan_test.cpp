@@ -11,7 +11,12 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 WatchPlan plan_of(const Environment& users, std::string_view nccl_settings = {}) {
-  return plan_watch(users, "/seen", "/seen/hook", {}, nccl_settings);
+  WatchPlaces places;
+  places.folder = "/seen";
+  places.hook = "/seen/hook";
+  places.nccl_profiler = "/lib/profiler.so";
+  places.nccl_settings = nccl_settings;
+  return plan_watch(users, places, {});
 }
 
 TEST(WatchPlan, asks_python_nccl_and_gradwire_to_leave_what_explains_the_run) {
@@ -47,8 +52,33 @@ TEST(WatchPlan, heeds_files_of_settings) {
   EXPECT_THAT(plan.left_alone, ElementsAre(HasSubstr("nccl.conf")));
 }
 
+TEST(WatchPlan, asks_nccl_to_record_its_calls_in_the_folder) {
+  const auto plan = plan_of({});
+  EXPECT_EQ(plan.environment.at("NCCL_PROFILER_PLUGIN"), "/lib/profiler.so");
+  EXPECT_EQ(plan.environment.at("GRADWIRE_NCCL_DIR"), "/seen");
+}
+
+TEST(WatchPlan, asks_for_no_profiler_where_none_was_built) {
+  EXPECT_EQ(plan_watch({}, {}, {}).environment.count("NCCL_PROFILER_PLUGIN"), 0u);
+}
+
+TEST(WatchPlan, never_displaces_a_profiler_of_nccl_and_says_so) {
+  const auto named = plan_of({{"NCCL_PROFILER_PLUGIN", "mine"}});
+  EXPECT_EQ(named.environment.at("NCCL_PROFILER_PLUGIN"), "mine");
+  EXPECT_THAT(named.left_alone, ElementsAre(HasSubstr("NCCL_PROFILER_PLUGIN=mine is yours")));
+  const auto settled = plan_of({}, "NCCL_PROFILER_PLUGIN=mine\n");
+  EXPECT_EQ(settled.environment.count("NCCL_PROFILER_PLUGIN"), 0u);
+  EXPECT_THAT(settled.left_alone, ElementsAre(HasSubstr("your nccl.conf names a profiler")));
+  WatchPlaces places;
+  places.nccl_profiler = "/lib/profiler.so";
+  places.users_profiler = "/opt/libnccl-profiler.so";
+  const auto found = plan_watch({}, places, {});
+  EXPECT_EQ(found.environment.count("NCCL_PROFILER_PLUGIN"), 0u);
+  EXPECT_THAT(found.left_alone, ElementsAre(HasSubstr("/opt/libnccl-profiler.so is NCCL's profiler here")));
+}
+
 TEST(WatchPlan, tells_the_hook_which_steps_to_trace) {
-  const auto plan = plan_watch({}, "/seen", "/hook", {.start = 100, .steps = 7});
+  const auto plan = plan_watch({}, {}, {.start = 100, .steps = 7});
   EXPECT_EQ(plan.environment.at("GRADWIRE_WATCH_START"), "100");
   EXPECT_EQ(plan.environment.at("GRADWIRE_WATCH_STEPS"), "7");
   EXPECT_EQ(plan_of({}).environment.at("GRADWIRE_WATCH_START"), "-1");

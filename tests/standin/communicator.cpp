@@ -86,7 +86,8 @@ void ncclComm::execute(const Operation& operation, std::uint64_t sequence) {
   if (stop_) return;
   running_ = true;
   lock.unlock();
-  const auto trouble = carry_out(operation, sequence, hello_.rank, hello_.size, mesh_);
+  const std::uint64_t number = operation.kind == standin::Kind::group ? 0 : shared_++;
+  const auto trouble = carry_out(operation, number, hello_.rank, hello_.size, mesh_);
   if (trouble) report(*trouble);
   lock.lock();
   changed_.wait(lock, [&] { return stop_ || !trouble; });

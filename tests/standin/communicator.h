@@ -55,6 +55,7 @@ struct ncclComm : public std::enable_shared_from_this<ncclComm> {
   std::uint64_t calls_ = 0;  // of the thread that calls
   bool finalized_ = false;
 
+  std::uint64_t shared_ = 0;  // operations that all ranks have, of the one whose turn it is
   std::atomic<bool> stop_ = false;
   standin::Mesh mesh_;  // of the operation whose turn it is
 

@@ -73,6 +73,7 @@ class Lane {
 
   void add(const Transfer& transfer) { queues_[static_cast<std::size_t>(transfer.peer)].push_back(transfer); }
   bool busy(std::size_t peer) const { return !queues_[peer].empty(); }
+  std::int64_t latest() const { return latest_; }
 
   std::optional<Trouble> progress(std::size_t peer, int fd) {
     while (busy(peer)) {
@@ -83,6 +84,7 @@ class Lane {
       if (!outgoing_ && next.moved >= sizeof(Header) && next.arrived != next.header)
         return Trouble{ncclInvalidUsage, fmt::format("this rank is in {}, but rank {} is in {}",
                                                      describe(next.header), peer, describe(next.arrived))};
+      if (!outgoing_ && next.moved >= sizeof(Header)) latest_ = std::max(latest_, next.arrived.at);
       if (next.done()) queues_[peer].pop_front();
     }
     return std::nullopt;
@@ -90,6 +92,7 @@ class Lane {
 
  private:
   bool outgoing_;
+  std::int64_t latest_ = 0;
   std::vector<std::deque<Transfer>> queues_;
 };
 
@@ -167,7 +170,10 @@ std::optional<Trouble> Mesh::exchange(std::vector<Outgoing> out, std::vector<Inc
       const int events = (receiving.busy(peer) ? POLLIN : 0) | (sending.busy(peer) ? POLLOUT : 0);
       if (events != 0) waiting.push_back({fd, static_cast<short>(events), 0});
     }
-    if (waiting.empty()) return std::nullopt;
+    if (waiting.empty()) {
+      latest_ = receiving.latest();
+      return std::nullopt;
+    }
     poll(waiting.data(), waiting.size(), kLookMs);
   }
   return Trouble{ncclInternalError, "the communicator was aborted"};

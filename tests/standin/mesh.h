@@ -33,7 +33,11 @@ struct Hello {
 struct Header {
   std::uint64_t sequence = 0, count = 0;
   std::int32_t kind = 0, datatype = 0, operation = 0, root = 0;
-  bool operator==(const Header&) const = default;
+  std::int64_t at = 0;  // the time of the rank's stream, in which ranks may differ
+  bool operator==(const Header& other) const {
+    return sequence == other.sequence && count == other.count && kind == other.kind &&
+           datatype == other.datatype && operation == other.operation && root == other.root;
+  }
 };
 std::string describe(const Header&);
 
@@ -57,11 +61,14 @@ class Mesh {
 
   // Sends and receives everything at once; messages with one peer keep their order.
   std::optional<Trouble> exchange(std::vector<Outgoing> out, std::vector<Incoming> in);
+  // The latest time that any peer of the last exchange said.
+  std::int64_t latest() const { return latest_; }
 
  private:
   std::optional<Trouble> greet(gradwire::Fd connection, const Hello& mine);
 
   const std::atomic<bool>& stop_;
+  std::int64_t latest_ = 0;
   std::vector<gradwire::Fd> peers_;  // by rank; none for this rank itself
 };
 

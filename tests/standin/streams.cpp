@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "devices.h"
+#include "standin_time.h"
 #include "task_queue.h"
 
 namespace {
@@ -17,7 +18,8 @@ namespace {
 struct Moment {
   std::mutex mutex;
   std::condition_variable changed;
-  std::uint64_t recorded = 0, reached = 0;  // guarded by mutex
+  std::uint64_t recorded = 0, reached = 0;   // guarded by mutex
+  std::map<std::uint64_t, long long> times;  // of the streams when they came there
 
   std::uint64_t record() {
     const std::lock_guard lock(mutex);
@@ -26,25 +28,33 @@ struct Moment {
   void reach(std::uint64_t record) {
     const std::lock_guard lock(mutex);
     reached = std::max(reached, record);
+    times[record] = *standinRunningTime();
     changed.notify_all();
   }
   void wait_for(std::uint64_t record) {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return reached >= record; });
+    if (const auto at = times.find(record); at != times.end())
+      *standinRunningTime() = std::max(*standinRunningTime(), at->second);
   }
 };
+
+thread_local long long own_time = 0;
+thread_local long long* running_time = &own_time;
 
 }  // namespace
 
 struct CUstream_st {
   explicit CUstream_st(int owner) : device(owner) {}
   const int device;
+  long long time = 0;  // of the thread of the queue
   standin::TaskQueue queue;
 };
 
 struct CUevent_st {
-  explicit CUevent_st(int owner) : device(owner) {}
+  CUevent_st(int owner, bool with_time) : device(owner), timed(with_time) {}
   const int device;
+  const bool timed;
   Moment moment;
 };
 
@@ -90,9 +100,9 @@ class Handles {
     return true;
   }
 
-  Event add_event(int device) {
+  Event add_event(int device, bool timed) {
     const std::lock_guard lock(mutex_);
-    auto event = std::make_shared<CUevent_st>(device);
+    auto event = std::make_shared<CUevent_st>(device, timed);
     return events_[event.get()] = event;
   }
 
@@ -141,7 +151,11 @@ Handles& handles() {
 cudaError_t post(cudaStream_t handle, std::function<void()> task) {
   const Stream stream = handles().find_stream(handle);
   if (!stream) return fail(cudaErrorInvalidResourceHandle);
-  stream->queue.post(std::move(task));
+  // The queue's thread ends before the stream does: the address holds.
+  stream->queue.post([time = &stream->time, task = std::move(task)] {
+    running_time = time;
+    task();
+  });
   return cudaSuccess;
 }
 
@@ -209,9 +223,9 @@ cudaError_t cudaMemsetAsync(void* devPtr, int value, std::size_t count, cudaStre
   return post(stream, [=] { std::memset(reach(devPtr), value, count); });
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
   if (!use_current_device()) return fail(cudaErrorNoDevice);
-  *event = handles().add_event(current_device()).get();
+  *event = handles().add_event(current_device(), (flags & cudaEventDisableTiming) == 0).get();
   return cudaSuccess;
 }
 
@@ -237,6 +251,26 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
   const std::lock_guard lock(event->moment.mutex);
   return event->moment.reached >= event->moment.recorded ? cudaSuccess : cudaErrorNotReady;
 }
+
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) {
+  const Event from = handles().find_event(start), to = handles().find_event(end);
+  if (!from || !to || !from->timed || !to->timed || from->device != to->device)
+    return fail(cudaErrorInvalidResourceHandle);
+  const std::scoped_lock lock(from->moment.mutex, to->moment.mutex);
+  for (const Event& event : {from, to}) {
+    if (event->moment.recorded == 0) return fail(cudaErrorInvalidResourceHandle);
+    if (event->moment.reached < event->moment.recorded) return cudaErrorNotReady;
+  }
+  *ms = static_cast<float>(
+      static_cast<double>(to->moment.times.rbegin()->second - from->moment.times.rbegin()->second) * 1e-6);
+  return cudaSuccess;
+}
+
+cudaError_t standinSpend(cudaStream_t stream, long long nanoseconds) {
+  return post(stream, [=] { *standinRunningTime() += nanoseconds; });
+}
+
+long long* standinRunningTime() { return running_time; }
 
 cudaError_t cudaEventDestroy(cudaEvent_t handle) {
   return handles().remove_event(handle) ? cudaSuccess : fail(cudaErrorInvalidResourceHandle);

@@ -125,6 +125,17 @@ test('the command is copied, and so is the link', { skip }, async () => {
   await close();
 });
 
+test('a command for a model without a name brings the file that it names', { skip }, async () => {
+  const model = { name: 'transformer-350M', family: 'transformer', sample: 'sequence', sequence: 1024, batch: 4, parameters: 350000000 };
+  const { page, close } = await opened(question.replace('gpt2', encodeURIComponent(JSON.stringify(model))), { context: { permissions: ['clipboard-read', 'clipboard-write'] } });
+  await page.locator('.panel').getByRole('button', { name: 'Copy command' }).click();
+  await page.waitForSelector('.toast.shown, dialog.offer');
+  const shown = page.locator('dialog.offer textarea');
+  const text = (await shown.count()) === 0 ? await page.evaluate(() => navigator.clipboard.readText()) : await shown.inputValue();
+  assert.match(text, /^cat > transformer-350M.yaml <<'END'\n\{[^]*"parameters": 350000000\n\}\nEND\ngradwire compare transformer-350M.yaml --on /);
+  await close();
+});
+
 test('axe finds nothing serious in the panel, it prints on two pages, and a telephone is wide enough', { skip }, async () => {
   for (const options of [{ dark: true }, { width: 390 }]) {
     const { page, problems, close } = await opened(question, options);

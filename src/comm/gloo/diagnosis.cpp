@@ -17,6 +17,10 @@ namespace {
 constexpr Seconds kGrace = 0.5;
 constexpr std::chrono::milliseconds kBetweenLooks(5);
 
+std::string fault_key(const World& world, Rank rank) {
+  return fmt::format("{}/gloo/fault/{}", world.name, rank);
+}
+
 class Inquiry {
  public:
   Inquiry(const World& world, const GlooFailure& failure)
@@ -38,7 +42,7 @@ class Inquiry {
 
  private:
   Rank global(Rank rank) const { return world_.global(rank); }
-  std::string key(Rank rank) const { return fmt::format("{}/gloo/fault/{}", world_.name, rank); }
+  std::string key(Rank rank) const { return fault_key(world_, rank); }
 
   // `peer_lost` says no more than that this rank is alive and saw a connection close.
   void testify() {
@@ -102,6 +106,11 @@ class Inquiry {
 };
 
 }  // namespace
+
+void tell_gloo_fault(const World& world, const std::exception& error) noexcept try {
+  world.store->set(fault_key(world, world.rank), Fault::of(error, world.global(world.rank)).encode());
+} catch (const std::exception&) {  // the store is gone, and with it everybody who would ask
+}
 
 void raise_gloo_failure(const World& world, const GlooFailure& failure) {
   Inquiry(world, failure).conclude();

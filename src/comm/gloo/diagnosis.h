@@ -3,6 +3,7 @@
 // and each looks there who is lost and who says nothing at all.
 #pragma once
 
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct GlooFailure {
   bool timed_out = false;          // here; it may be elsewhere that the trouble began
   std::vector<Rank> awaited = {};  // who was waited for, where that is known
 };
+
+// Says why this rank gives up, for those who fail because of it.
+void tell_gloo_fault(const World& world, const std::exception& error) noexcept;
 
 // Throws PeerLost, Timeout or TransportError naming the rank at fault; takes at most about half a second.
 [[noreturn]] void raise_gloo_failure(const World& world, const GlooFailure& failure);

@@ -18,6 +18,7 @@
 #include "comm/gloo/classic.h"
 #include "comm/gloo/diagnosis.h"
 #include "comm/gloo/mesh.h"
+#include "comm/gloo/post.h"
 #include "comm/gloo/roll_call.h"
 #include "comm/kernels/kernels.h"
 
@@ -61,14 +62,15 @@ class GlooCollectives final : public Collectives {
   Memory allocate(std::size_t bytes) override { return allocate_private(bytes); }
 
   void run(const Call& call, const Signature& signature) override {
-    if (broken_) std::rethrow_exception(broken_);
-    const BrokenPipeGuard guard;
-    try {
-      run_or_fail(call, signature);
-    } catch (...) {
-      broken_ = std::current_exception();
-      throw;
-    }
+    or_break([&] {
+      set_timeout(call.timeout);
+      failing_as(
+          signature, [&] { return roll_call_.missing(); },
+          [&] {
+            agree_and_run(call, signature);
+            if (options_.check) roll_call_.dismiss();
+          });
+    });
   }
 
   void cancel() noexcept override {
@@ -76,7 +78,33 @@ class GlooCollectives final : public Collectives {
     break_off(*context_);
   }
 
+  void give_up(const std::exception& why) noexcept override {
+    tell_gloo_fault(world_, why);
+    break_off(*context_);
+  }
+
+  void exchange(std::span<const Message> messages, const Signature& signature, Seconds timeout) override {
+    or_break([&] {
+      set_timeout(timeout);
+      Post post(world_, *context_, options_.check);
+      failing_as(
+          signature, [&] { return post.awaited(); }, [&] { post.exchange(messages, signature, timeout_); });
+    });
+  }
+
  private:
+  template <typename Work>
+  void or_break(const Work& work) {
+    if (broken_) std::rethrow_exception(broken_);
+    const BrokenPipeGuard guard;
+    try {
+      work();
+    } catch (...) {
+      broken_ = std::current_exception();
+      throw;
+    }
+  }
+
   static std::shared_ptr<gloo::Context> connect(const World& world) {
     try {
       return connect_mesh(world);
@@ -87,16 +115,23 @@ class GlooCollectives final : public Collectives {
     }
   }
 
-  void run_or_fail(const Call& call, const Signature& signature) {
+  // Gloo's errors as ours; `awaited` says for whom this rank waited.
+  template <typename Awaited, typename Work>
+  void failing_as(const Signature& signature, const Awaited& awaited, const Work& work) {
     try {
-      agree_and_run(call, signature);
-      if (options_.check) roll_call_.dismiss();
+      work();
     } catch (const gloo::IoException& error) {
       if (cancelled_) throw Cancelled(fmt::format("rank {} gave up {}", world_.rank, describe(signature)));
-      raise_gloo_failure(world_, {.during = describe(signature),
-                                  .text = error.what(),
-                                  .timed_out = says_timeout(error.what()),
-                                  .awaited = roll_call_.missing()});
+      World patient = world_;
+      patient.timeout = timeout_;
+      raise_gloo_failure(patient, {.during = describe(signature),
+                                   .text = error.what(),
+                                   .timed_out = says_timeout(error.what()),
+                                   .awaited = awaited()});
+    } catch (const Mismatch& error) {
+      tell_gloo_fault(world_, error);
+      break_off(*context_);
+      throw;
     } catch (const gloo::EnforceNotMet& error) {
       break_off(*context_);
       throw TransportError(fmt::format("gloo failed in {}: {}", describe(signature), error.what()));
@@ -140,7 +175,7 @@ class GlooCollectives final : public Collectives {
         return;
       case Collective::all_to_all:
         return all_to_all(call);
-      case Collective::barrier:
+      default:
         return barrier();
     }
   }
@@ -241,6 +276,12 @@ class GlooCollectives final : public Collectives {
     gloo::alltoall(options);
   }
 
+  // Of the waits of the next call. Gloo asks its context when a wait begins.
+  void set_timeout(Seconds timeout) {
+    timeout_ = timeout > 0 ? timeout : world_.timeout;
+    context_->setTimeout(gloo_timeout(timeout_));
+  }
+
   void barrier() {
     if (options_.check) return;  // the roll call was one
     gloo::BarrierOptions options(context_);
@@ -254,6 +295,7 @@ class GlooCollectives final : public Collectives {
   std::atomic<bool> cancelled_ = false;
 
   // Of the thread that calls:
+  Seconds timeout_ = 0;
   RollCall roll_call_;
   ClassicAllReduce classic_;
   std::vector<std::byte> scratch_;
@@ -268,6 +310,8 @@ class Alone final : public Collectives {
   std::string name() const override { return "gloo"; }
   Memory allocate(std::size_t bytes) override { return allocate_private(bytes); }
   void cancel() noexcept override {}
+  void give_up(const std::exception&) noexcept override {}
+  void exchange(std::span<const Message>, const Signature&, Seconds) override {}  // there is nobody else
   void run(const Call& call, const Signature&) override {
     if (!call.in.empty() && call.in.data() != call.out.data())
       std::memcpy(call.out.data(), call.in.data(), call.in.size());

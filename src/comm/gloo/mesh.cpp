@@ -60,10 +60,6 @@ void connect(Context& context, const std::shared_ptr<gloo::rendezvous::Store>& s
     context.connectFullMesh(*store, device);
 }
 
-std::chrono::milliseconds timeout_of(const World& world) {
-  return std::chrono::milliseconds(static_cast<std::int64_t>(std::clamp(world.timeout * 1e3, 1.0, 1e9)));
-}
-
 std::shared_ptr<gloo::transport::Device> make_device(const World& world) {
   const SocketAddress address = choose_address(world.interface);
   // Gloo takes whoever connects first for a peer: a stranger could end the job, or join it.
@@ -79,6 +75,10 @@ std::shared_ptr<gloo::transport::Device> make_device(const World& world) {
 
 }  // namespace
 
+std::chrono::milliseconds gloo_timeout(Seconds timeout) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(std::clamp(timeout * 1e3, 1.0, 1e9)));
+}
+
 std::shared_ptr<gloo::Context> connect_mesh(const World& world) {
   const BrokenPipeGuard guard;
   std::shared_ptr<gloo::transport::Device> device;
@@ -87,7 +87,7 @@ std::shared_ptr<gloo::Context> connect_mesh(const World& world) {
     return device->str();
   });
   auto context = std::make_shared<gloo::rendezvous::Context>(world.rank, world.size);
-  context->setTimeout(timeout_of(world));
+  context->setTimeout(gloo_timeout(world.timeout));
   connect(*context, std::make_shared<GlooStore>(world), device);
   return context;
 }

@@ -3,6 +3,7 @@
 
 #include <gloo/context.h>
 
+#include <chrono>
 #include <memory>
 
 #include "net/world.h"
@@ -12,6 +13,9 @@ namespace gradwire {
 // Connects every pair of ranks; all ranks call it. Gloo's waits last the world's timeout. What goes wrong is
 // thrown as Gloo or the store throw it.
 std::shared_ptr<gloo::Context> connect_mesh(const World& world);
+
+// As Gloo wants to have it.
+std::chrono::milliseconds gloo_timeout(Seconds timeout);
 
 // Makes every operation under way on the context, in any thread, fail soon, and closes its connections.
 void break_off(gloo::Context& context) noexcept;

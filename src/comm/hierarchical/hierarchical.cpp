@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <future>
 #include <vector>
 
 #include "base/error.h"
@@ -73,6 +74,11 @@ class Hierarchical final : public Collectives {
   int size() const override { return world_.size; }
   std::string name() const override { return inside_->name() + "+" + flat_->name(); }
   Memory allocate(std::size_t bytes) override { return inside_->allocate(bytes); }
+  void give_up(const std::exception& why) noexcept override {
+    inside_->give_up(why);
+    flat_->give_up(why);
+    if (lane_collectives_ != nullptr) lane_collectives_->give_up(why);
+  }
   void cancel() noexcept override {
     inside_->cancel();
     flat_->cancel();
@@ -82,8 +88,29 @@ class Hierarchical final : public Collectives {
   // The one place where errors of the parts become those of the whole: a rank that fails here closes its
   // connections, and ranks elsewhere would take that for the fault.
   void run(const Call& call, const Signature&) override {
+    sharing_faults([&] { dispatch(call); });
+  }
+
+  void exchange(std::span<const Message> messages, const Signature& call, Seconds timeout) override {
+    std::vector<Message> inside, across;
+    for (Message message : messages) {
+      const auto& home = layout_.hosts[layout_.my_host];
+      const auto place = std::find(home.begin(), home.end(), message.peer);
+      if (place != home.end()) message.peer = static_cast<Rank>(place - home.begin());
+      (place != home.end() ? inside : across).push_back(message);
+    }
+    sharing_faults([&] {
+      if (inside.empty()) return flat_->exchange(across, call, timeout);
+      if (across.empty()) return inside_->exchange(inside, call, timeout);
+      exchange_both(inside, across, call, timeout);
+    });
+  }
+
+ private:
+  template <typename Work>
+  void sharing_faults(const Work& work) const {
     try {
-      dispatch(call);
+      work();
     } catch (const Cancelled&) {
       throw;
     } catch (const std::exception& error) {
@@ -91,7 +118,19 @@ class Hierarchical final : public Collectives {
     }
   }
 
- private:
+  // Neither may wait for the other: a peer may have to hear from this rank on both before it goes on.
+  void exchange_both(std::span<const Message> inside, std::span<const Message> across, const Signature& call,
+                     Seconds timeout) {
+    auto crossing = std::async(std::launch::async, [&] { flat_->exchange(across, call, timeout); });
+    try {
+      inside_->exchange(inside, call, timeout);
+    } catch (...) {
+      flat_->cancel();
+      throw;
+    }
+    crossing.get();
+  }
+
   void dispatch(const Call& call) {
     switch (call.kind) {
       case Collective::all_reduce:
@@ -103,6 +142,7 @@ class Hierarchical final : public Collectives {
       case Collective::all_gather:
       case Collective::all_to_all:
       case Collective::barrier:
+      default:
         return flat_.run(call);
     }
   }
@@ -186,6 +226,7 @@ class Hierarchical final : public Collectives {
 
   static Call tagged(Call part, const Call& whole) {
     part.tag = whole.tag;
+    part.timeout = whole.timeout;
     return part;
   }
 

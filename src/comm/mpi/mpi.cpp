@@ -1,11 +1,13 @@
 #include "comm/mpi/mpi.h"
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <vector>
 
 #include "base/error.h"
 #include "comm/kernels/kernels.h"
+#include "comm/mpi/post.h"
 #include "comm/mpi/session.h"
 #include "comm/mpi/watchdog.h"
 
@@ -46,7 +48,19 @@ class Mpi final : public Collectives {
   int size() const override { return world_.size; }
   std::string name() const override { return "mpi"; }
   Memory allocate(std::size_t bytes) override { return allocate_private(bytes); }
-  void cancel() noexcept override {}  // MPI has no such thing
+  // Ends messages; MPI has no such thing for its collectives.
+  void cancel() noexcept override { cancelled_ = true; }
+  void give_up(const std::exception& why) noexcept override { tell_everybody(world_, group_, why); }
+
+  void exchange(std::span<const Message> messages, const Signature& call, Seconds timeout) override {
+    MpiPost post(world_, group_, options_.check);
+    try {
+      post.exchange(messages, {call, timeout > 0 ? timeout : world_.timeout, cancelled_});
+    } catch (const Error& error) {
+      tell_everybody(world_, group_, error);
+      throw;
+    }
+  }
 
   void run(const Call& call, const Signature& signature) override {
     const auto watched = watchdog_.during(name_of(call.kind).data());  // a literal
@@ -70,7 +84,7 @@ class Mpi final : public Collectives {
       case Collective::all_to_all:
         all_to_all(call);
         break;
-      case Collective::barrier:
+      default:
         check_mpi(MPI_Barrier(group_), "MPI_Barrier");
     }
     const bool has_result = call.kind != Collective::reduce || call.root == rank();
@@ -188,11 +202,11 @@ class Mpi final : public Collectives {
                 "MPI_Alltoall");
       return;
     }
-    for (int step = 0; step < size(); ++step) exchange(call, bytes, step);
+    for (int step = 0; step < size(); ++step) swap_parts(call, bytes, step);
   }
 
   // With the rank `step` places on, and the one `step` places back.
-  void exchange(const Call& call, std::size_t bytes, int step) {
+  void swap_parts(const Call& call, std::size_t bytes, int step) {
     const Rank to = (rank() + step) % size(), from = (rank() - step + size()) % size();
     in_pieces(elements(call, bytes), call.dtype, [&](std::size_t first, int count) {
       const std::size_t offset = first * size_of(call.dtype);
@@ -207,6 +221,7 @@ class Mpi final : public Collectives {
   const World world_;
   const MpiOptions options_;
   const Isa isa_ = best_isa();
+  std::atomic<bool> cancelled_ = false;
   MPI_Comm group_ = MPI_COMM_NULL;  // ends with MPI: freeing it would be a collective call in a destructor
   MpiWatchdog watchdog_;
   struct Started {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "comm/collectives_conformance.h"
+#include "comm/messages.h"
 #include "net/rendezvous/environment.h"
 
 namespace {
@@ -30,6 +31,31 @@ std::vector<std::string> check_disagreement(Collectives& collectives) {
                                  : std::vector<std::string>{"no mismatch was noticed"};
 }
 
+template <typename Expected>
+std::vector<std::string> check_failure(Collectives& collectives, const Call& call,
+                                       const std::string& wanted) {
+  try {
+    Memory none;
+    run_call(collectives, call, check_call(call, collectives.size(), 0), none);
+  } catch (const Expected& error) {
+    const std::string text = error.what();
+    return text.find(wanted) != text.npos ? std::vector<std::string>{}
+                                          : std::vector{fmt::format("'{}' is not in: {}", wanted, text)};
+  }
+  return {fmt::format("'{}' was not told", wanted)};
+}
+
+// Ranks 0 and 1 both wait; the one that has no more patience tells the other.
+std::vector<std::string> check_messages_that_fail(Collectives& collectives) {
+  std::array<std::byte, 8> data{};
+  if (collectives.size() == 1 || collectives.rank() > 1) return {};
+  Call late = recv(data, 1);
+  late.timeout = 0.2;
+  if (collectives.rank() == 0) return check_failure<Timeout>(collectives, late, "waited 200 ms for rank 1");
+  return check_failure<Timeout>(collectives, recv(data, 0),
+                                "rank 0 reports: rank 0 waited 200 ms for rank 1");
+}
+
 }  // namespace
 
 int main() {
@@ -40,6 +66,7 @@ int main() {
   const auto collectives = make_mpi(world);
   auto wrong = check_collectives(*collectives);
   for (const auto& text : check_disagreement(*collectives)) wrong.push_back(text);
+  for (const auto& text : check_messages_that_fail(*collectives)) wrong.push_back(text);
   for (const auto& text : wrong) fmt::print(stderr, "rank {} of {}: {}\n", world.rank, world.size, text);
   return wrong.empty() ? 0 : 1;
 }

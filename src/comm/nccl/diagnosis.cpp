@@ -25,6 +25,11 @@ std::exception_ptr plain(const FailedCall& failure, const std::string& others) {
   return std::make_exception_ptr(TransportError(text));
 }
 
+// Whether two ranks' calls have to be the same: those that not all ranks make don't.
+bool in_one_call(const Signature& a, const Signature& b) {
+  return a.sequence == b.sequence && !is_point_to_point(a.kind) && !is_point_to_point(b.kind);
+}
+
 std::string list(const std::vector<std::string>& ranks) {
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", join(ranks, ", "));
 }
@@ -57,7 +62,7 @@ std::exception_ptr diagnose(const FailedCall& failure, Roster& roster) {
   if (!failure.call) return plain(failure, "");
   const auto& stuck = account.stuck;
   for (std::size_t rank = 0; rank < stuck.size(); ++rank)
-    if (stuck[rank] && stuck[rank]->sequence == failure.call->sequence && *stuck[rank] != *failure.call)
+    if (stuck[rank] && in_one_call(*stuck[rank], *failure.call) && *stuck[rank] != *failure.call)
       return std::make_exception_ptr(
           Mismatch(describe_mismatch(failure.rank, *failure.call, static_cast<Rank>(rank), *stuck[rank])));
   return plain(failure, tell_others(failure, stuck));

@@ -12,6 +12,7 @@
 
 #include "base/mutex.h"
 #include "comm/communicator.h"
+#include "comm/nccl/cuda_clock.h"
 #include "comm/nccl/gpu.h"
 #include "comm/nccl/handle.h"
 #include "comm/nccl/nccl.h"
@@ -30,18 +31,20 @@ class NcclEngine : public std::enable_shared_from_this<NcclEngine> {
   int device() const { return device_; }
 
   std::unique_ptr<NcclWork> start(const Call& call);
+  void set_clock(std::shared_ptr<CudaClock> clock);
   void finish();
-  void give_up() noexcept;  // what has not ended fails with Cancelled
+  void give_up(const std::string& why) noexcept;  // what has not ended fails with Cancelled
+  void abort();                                   // gives up and tells the others
 
   // Returns when `ready`. Throws, and breaks the communicator, when a deadline passes, NCCL reports an error
-  // or a rank is gone. `call` is what the wait is part of.
-  void await(const std::optional<Signature>& call, const std::function<bool()>& ready);
+  // or a rank is gone. `call` is what the wait is part of; `timeout` 0: the world's.
+  void await(const std::optional<Signature>& call, const std::function<bool()>& ready, Seconds timeout = 0);
   // Whether a wait for what is not ready would throw soon.
   bool in_trouble();
   void throw_if_broken();
 
  private:
-  std::unique_ptr<NcclWork> launch(const Call& call, const Signature& signature);
+  std::unique_ptr<NcclWork> launch(const Call& call, const Signature& signature) REQUIRES(order_);
   void require_placement(const Call& call, const Signature& signature) REQUIRES(order_);
   void settle(const std::optional<Signature>& call, ncclResult_t returned);
   [[noreturn]] void fail(const std::optional<Signature>& call, bool timed_out, const std::string& symptom);
@@ -59,6 +62,7 @@ class NcclEngine : public std::enable_shared_from_this<NcclEngine> {
 
   Mutex order_;
   CudaEvent ready_ GUARDED_BY(order_);  // where the caller's stream was when it made the call
+  std::shared_ptr<CudaClock> clock_ GUARDED_BY(order_);  // null: calls are not timed
   std::uint64_t sequence_ GUARDED_BY(order_) = 0;
   bool finished_ GUARDED_BY(order_) = false;
 

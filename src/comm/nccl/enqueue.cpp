@@ -43,28 +43,46 @@ ncclRedOp_t nccl_reduction(Reduction reduction) {
   throw Error("a reduction that NCCL does not have");
 }
 
-// A send and a receive for every rank, fused so that none waits for another. An error inside the group is
-// kept and the group is ended all the same.
-ncclResult_t enqueue_all_to_all(const Call& call, ncclComm_t communicator, int world, cudaStream_t stream) {
-  const std::size_t part = call.in.size() / static_cast<std::size_t>(world);
-  const std::size_t count = part / size_of(call.dtype);
-  const ncclDataType_t type = nccl_type(call.dtype);
+// Several calls fused, so that none waits for another. An error inside the group is kept and the group is ended all the
+// same.
+template <typename Fill>
+ncclResult_t fused(const Fill& fill) {
   ncclResult_t first = ncclGroupStart();
-  const auto note = [&first](ncclResult_t result) {
+  fill([&first](ncclResult_t result) {
     if (first == ncclSuccess && result != ncclInProgress) first = result;
-  };
-  for (int peer = 0; peer < world; ++peer) {
-    const std::size_t offset = static_cast<std::size_t>(peer) * part;
-    note(ncclSend(call.in.data() + offset, count, type, peer, communicator, stream));
-    note(ncclRecv(call.out.data() + offset, count, type, peer, communicator, stream));
-  }
+  });
   const ncclResult_t last = ncclGroupEnd();
   return first == ncclSuccess ? last : first;
 }
 
+ncclResult_t enqueue_messages(const Call& call, ncclComm_t communicator, cudaStream_t stream) {
+  return fused([&](const auto& note) {
+    for (const Message& message : call.messages) {
+      if (message.out && !message.out->empty())
+        note(ncclSend(message.out->data(), message.out->size(), ncclUint8, message.peer, communicator,
+                      stream));
+      if (message.in && !message.in->empty())
+        note(ncclRecv(message.in->data(), message.in->size(), ncclUint8, message.peer, communicator, stream));
+    }
+  });
+}
+
+// Parts of different sizes are as many reductions, each to the rank whose part it is.
+ncclResult_t enqueue_reductions(const Call& call, ncclComm_t communicator, cudaStream_t stream) {
+  return fused([&](const auto& note) {
+    for (const Message& part : call.messages)
+      note(ncclReduce(part.out->data(), call.out.data(), part.out->size() / size_of(call.dtype),
+                      nccl_type(call.dtype), nccl_reduction(call.reduction), part.peer, communicator,
+                      stream));
+  });
+}
+
 }  // namespace
 
-ncclResult_t enqueue(const Call& call, ncclComm_t communicator, int world, cudaStream_t stream) {
+ncclResult_t enqueue(const Call& call, ncclComm_t communicator, cudaStream_t stream) {
+  if (!call.messages.empty())
+    return call.kind == Collective::reduce_scatter ? enqueue_reductions(call, communicator, stream)
+                                                   : enqueue_messages(call, communicator, stream);
   const void* const in = call.in.data();
   void* const out = call.out.data();
   const ncclDataType_t type = nccl_type(call.dtype);
@@ -81,9 +99,7 @@ ncclResult_t enqueue(const Call& call, ncclComm_t communicator, int world, cudaS
       return ncclBroadcast(out, out, outs, type, call.root, communicator, stream);
     case Collective::reduce:
       return ncclReduce(in, out, ins, type, reduction, call.root, communicator, stream);
-    case Collective::all_to_all:
-      return enqueue_all_to_all(call, communicator, world, stream);
-    case Collective::barrier:
+    default:
       break;
   }
   throw Error("a collective that NCCL does not have");

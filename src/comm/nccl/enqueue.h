@@ -7,8 +7,8 @@
 
 namespace gradwire {
 
-// Gives a call, which is not a barrier, to NCCL. All of it happens inside: the caller sees to it that the
+// Gives a call, which is not a barrier and has its messages spelt out, to NCCL. All of it happens inside: the caller sees to it that the
 // communicator is at rest.
-ncclResult_t enqueue(const Call& call, ncclComm_t communicator, int world, cudaStream_t stream);
+ncclResult_t enqueue(const Call& call, ncclComm_t communicator, cudaStream_t stream);
 
 }  // namespace gradwire

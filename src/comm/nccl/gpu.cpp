@@ -90,8 +90,9 @@ OnDevice::~OnDevice() {
   if (now != former_ && is_in_use(former_)) cudaSetDevice(former_);
 }
 
-CudaEvent::CudaEvent() {
-  check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+CudaEvent::CudaEvent(Timing timing) {
+  const unsigned flags = timing == Timing::on ? 0 : cudaEventDisableTiming;
+  check_cuda(cudaEventCreateWithFlags(&event_, flags), "cudaEventCreateWithFlags");
 }
 CudaEvent::~CudaEvent() {
   if (event_ != nullptr) cudaEventDestroy(event_);

@@ -34,7 +34,9 @@ class OnDevice {
 // A point in a stream's work.
 class CudaEvent {
  public:
-  CudaEvent();
+  enum class Timing : bool { off, on };  // with time it costs the stream a little more
+  CudaEvent() : CudaEvent(Timing::off) {}
+  explicit CudaEvent(Timing timing);
   CudaEvent(CudaEvent&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
   CudaEvent& operator=(CudaEvent&&) = delete;
   ~CudaEvent();

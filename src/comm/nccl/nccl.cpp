@@ -15,7 +15,7 @@ namespace {
 class Nccl final : public NcclCommunicator {
  public:
   explicit Nccl(std::shared_ptr<NcclEngine> engine) : engine_(std::move(engine)) {}
-  ~Nccl() override { engine_->give_up(); }
+  ~Nccl() override { engine_->give_up("the communicator was destroyed before this call ended"); }
 
   Rank rank() const override { return engine_->world().rank; }
   int size() const override { return engine_->world().size; }
@@ -25,6 +25,8 @@ class Nccl final : public NcclCommunicator {
   Memory allocate(std::size_t bytes) override {
     return allocate_on(engine_->device(), bytes, Deadline::after(engine_->world().timeout));
   }
+  void abort() override { engine_->abort(); }
+  void set_clock(std::shared_ptr<CudaClock> clock) override { engine_->set_clock(std::move(clock)); }
   void finish() override { engine_->finish(); }
 
  private:

@@ -22,6 +22,8 @@
 
 namespace gradwire {
 
+class CudaClock;
+
 struct NcclOptions {
   std::optional<int> device = {};  // the GPU, as CUDA counts them in this process; unset: local_rank
   // NCCL hangs or gives wrong data when ranks disagree on a call. With this on, every call first compares its
@@ -40,6 +42,9 @@ class NcclWork : public Work {
 
 class NcclCommunicator : public Communicator {
  public:
+  // From the next call on Work::times() tells, once the call has ended, when the GPU was at it, by this clock; null: no
+  // longer. Two more events a call.
+  virtual void set_clock(std::shared_ptr<CudaClock> clock) = 0;
   // Ends the communicator together with all ranks, after every call made so far. No calls after it.
   virtual void finish() = 0;
 };

@@ -1,5 +1,7 @@
 #include "comm/collectives_conformance.h"
 
+#include <deque>
+
 #include "comm/nccl/nccl_fixture.h"
 
 namespace gradwire {
@@ -35,6 +37,23 @@ class Mirrored final : public Collectives {
   std::string name() const override { return nccl_->name(); }
   Memory allocate(std::size_t bytes) override { return allocate_private(bytes); }
   void cancel() noexcept override {}
+  void give_up(const std::exception&) noexcept override {}
+
+  void exchange(std::span<const Message> messages, const Signature&, Seconds timeout) override {
+    std::deque<Mirror> mirrors;
+    std::vector<Message> real(messages.begin(), messages.end());
+    for (Message& message : real) {
+      if (message.out) message.out = mirrors.emplace_back(device_, *message.out).bytes();
+      if (message.in) message.in = mirrors.emplace_back(device_, *message.in).bytes();
+    }
+    Call call = gradwire::exchange(real);
+    call.timeout = timeout;
+    nccl_->run(call);
+    for (std::size_t i = 0, next = 0; i < messages.size(); ++i) {
+      next += messages[i].out.has_value();
+      if (messages[i].in) mirrors[next++].copy_to(*messages[i].in);
+    }
+  }
 
   void run(const Call& call, const Signature&) override {
     const Mirror in(device_, call.in), out(device_, call.out);

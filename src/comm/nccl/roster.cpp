@@ -201,9 +201,13 @@ bool Roster::all_accounted(const Account& account) {
 
 void Roster::tell(const Signature& call, const Alarm& alarm) {
   world_.store->set(key("stuck", world_.rank), to_text(call));
-  if (!find_alarm())
-    world_.store->set(key("alarm", 0), fmt::format("{}rank {}: {}", alarm.timed_out ? kTimedOut : kFailed,
-                                                   world_.rank, alarm.text));
+  raise_alarm(alarm);
+}
+
+void Roster::raise_alarm(const Alarm& alarm) {
+  if (world_.size == 1 || find_alarm()) return;
+  world_.store->set(key("alarm", 0), fmt::format("{}rank {}: {}", alarm.timed_out ? kTimedOut : kFailed,
+                                                 world_.rank, alarm.text));
 }
 
 // True when every rank has told where it is stuck or is gone. Whether it is gone is asked first: what it

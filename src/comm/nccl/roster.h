@@ -55,6 +55,7 @@ class Roster {
     std::string text;
   };
   std::optional<Alarm> find_alarm();
+  void raise_alarm(const Alarm& alarm);  // unless one is raised already
 
   // Raises the alarm, tells which call this rank is stuck in, and waits a moment for the others to tell the
   // same. Whoever failed because another did has told before it ended, so a rank that is gone without a word

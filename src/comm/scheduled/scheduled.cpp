@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "comm/messages.h"
 #include "comm/scheduled/plans.h"
 #include "comm/scheduled/wire_fabric.h"
 #include "sched/run.h"
@@ -17,7 +18,7 @@ class Scheduled final : public Collectives {
   Scheduled(std::unique_ptr<Transport> transport, ScheduledOptions options)
       : transport_(std::move(transport)),
         options_(std::move(options)),
-        fabric_(*transport_, options_.timeout),
+        fabric_(*transport_),
         plans_(transport_->rank()) {
     if (!options_.hosts.empty() && static_cast<int>(options_.hosts.size()) != transport_->size())
       throw ConfigError(fmt::format("{} hosts are given for {} ranks: each rank needs one",
@@ -37,15 +38,46 @@ class Scheduled final : public Collectives {
     binding.buffers[kOut] = prepare_out(call);
     binding.buffers[kIn] = const_cast<std::byte*>(call.in.data());  // no program writes its input
     binding.buffers[kScratch] = scratch(binding.layout.scratch_bytes());
-    fabric_.bind(binding, options_.trace != nullptr);
+    fabric_.bind(binding, options_.trace != nullptr, patience(call.timeout));
+    saying_where(signature, [&] { engine_.run({&plan, 1}, fabric_, options_.trace); });
+  }
+
+  void exchange(std::span<const Message> messages, const Signature& signature, Seconds timeout) override {
+    saying_where(signature, [&] {
+      std::size_t under_way = 0;
+      for (const Message& message : messages)
+        if (message.in)
+          transport_->recv(message.peer, signature_of(signature, message.tag, message.in->size()),
+                           *message.in, under_way++);
+      for (const Message& message : messages)
+        if (message.out)
+          transport_->send(message.peer, signature_of(signature, message.tag, message.out->size()),
+                           *message.out, under_way++);
+      for (; under_way > 0; --under_way) transport_->wait_any(Deadline::after(patience(timeout)));
+    });
+  }
+
+  // A cancelled transport says so to its peers when it is next used.
+  void give_up(const std::exception&) noexcept override {
+    transport_->cancel();
     try {
-      engine_.run({&plan, 1}, fabric_, options_.trace);
-    } catch (const PeerLost& lost) {  // the only error that does not know yet what was under way
-      throw PeerLost(lost.peer(), fmt::format("{}, in {}", lost.what(), describe(signature)));
+      transport_->wait_any(Deadline::after(0));
+    } catch (const std::exception&) {
     }
   }
 
  private:
+  Seconds patience(Seconds timeout) const { return timeout > 0 ? timeout : options_.timeout; }
+
+  template <typename Work>
+  static void saying_where(const Signature& call, const Work& work) {
+    try {
+      work();
+    } catch (const PeerLost& lost) {  // the only error that does not know yet what was under way
+      throw PeerLost(lost.peer(), fmt::format("{}, in {}", lost.what(), describe(call)));
+    }
+  }
+
   const Plan& plan_for(const Signature& call) {
     const Problem problem{
         .kind = call.kind, .world = size(), .bytes = call.bytes, .root = call.root, .hosts = options_.hosts};

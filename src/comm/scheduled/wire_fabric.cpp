@@ -6,12 +6,13 @@
 
 namespace gradwire {
 
-WireFabric::WireFabric(Transport& transport, Seconds timeout)
-    : transport_(transport), timeout_(timeout), isa_(best_isa()), birth_(std::chrono::steady_clock::now()) {}
+WireFabric::WireFabric(Transport& transport)
+    : transport_(transport), isa_(best_isa()), birth_(std::chrono::steady_clock::now()) {}
 
-void WireFabric::bind(const Binding& binding, bool timed) {
+void WireFabric::bind(const Binding& binding, bool timed, Seconds timeout) {
   binding_ = &binding;
   timed_ = timed;
+  timeout_ = timeout;
   ready_.clear();
   executed_ = 0;
 }

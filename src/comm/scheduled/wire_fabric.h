@@ -28,11 +28,11 @@ struct Binding {
 
 class WireFabric final : public Fabric {
  public:
-  WireFabric(Transport& transport, Seconds timeout);
+  explicit WireFabric(Transport& transport);
 
   // For the next run; `binding` stays until its end. `timed` makes its events carry times, counted from the
-  // fabric's birth, and bytes.
-  void bind(const Binding& binding, bool timed);
+  // fabric's birth, and bytes. `timeout` is how long nothing may arrive.
+  void bind(const Binding& binding, bool timed, Seconds timeout);
 
   void start(StepId id, const Step& step) override;
   // Waits no longer than the timeout for something to end. Throws what Transport::wait_any throws.
@@ -49,12 +49,12 @@ class WireFabric final : public Fabric {
   Seconds now() const;
 
   Transport& transport_;
-  const Seconds timeout_;
   const Isa isa_;
   const std::chrono::steady_clock::time_point birth_;
 
   const Binding* binding_ = nullptr;
   bool timed_ = false;
+  Seconds timeout_ = 0;
   std::vector<Ready> ready_;  // sums and copies, those before executed_ done
   std::size_t executed_ = 0;
   std::vector<Event> begun_;  // by step, when timed

@@ -51,6 +51,11 @@ struct Block {
   alignas(kLine) std::atomic<bool> joined, left;
 };
 
+// Of a rank, for each other one: how many messages of that one, left in its own memory, it has taken.
+struct alignas(kLine) Shelf {
+  Counter taken;
+};
+
 // Why the group broke, told by the first rank that gave up to those that still wait.
 struct Header {
   enum State : int { whole, being_told, told };

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "net/host_share.h"
+#include "net/shm/ring.h"
 
 namespace gradwire {
 namespace {
@@ -21,20 +22,29 @@ std::size_t stage_bytes(int ranks) {
   return 2 * (static_cast<std::size_t>(ranks) + 1) * window;
 }
 
+std::size_t shelf_bytes(int ranks) { return static_cast<std::size_t>(ranks) * sizeof(Shelf); }
+
 // Blocks lie an odd number of pages apart: equal offsets in two of them then never share their low address
 // bits.
 std::size_t block_spacing(int ranks) {
   constexpr std::size_t kPage = 4096;
-  return round_up(sizeof(Block) + stage_bytes(ranks), 2 * kPage) + kPage;
+  return round_up(sizeof(Block) + shelf_bytes(ranks) + stage_bytes(ranks), 2 * kPage) + kPage;
+}
+
+// Behind all blocks, at a page: a ring for every ordered pair. They are made present by being used.
+constexpr std::size_t kRingBytes = Ring::bytes_for(256 << 10);
+std::size_t rings_offset(int ranks) {
+  constexpr std::size_t kPage = 4096;
+  return round_up(sizeof(Header) + static_cast<std::size_t>(ranks) * block_spacing(ranks), kPage);
 }
 
 Segment share_segment(const World& world, const PeerWatch& watch, Deadline deadline) {
   const std::string key = world.name + "/shm/segment";
-  const std::size_t bytes = sizeof(Header) + static_cast<std::size_t>(world.size) * block_spacing(world.size);
+  const std::size_t ranks = static_cast<std::size_t>(world.size), used = rings_offset(world.size);
   if (world.rank != 0)
     return open_segment_of(0, SegmentName::parse(get_from(*world.store, world.global(0), key, deadline)), 0,
                            {watch, world.names()});
-  Segment segment = Segment::create(bytes, 0);
+  Segment segment = Segment::create(used + ranks * ranks * kRingBytes, 0, used);
   world.store->set(key, segment.name().text());
   return segment;
 }
@@ -57,7 +67,10 @@ struct Group::Wait {
 };
 
 Group::Group(const World& world)
-    : world_(world), rank_(world.rank), backoff_(backoff_for(world, Deadline::after(world.timeout))) {
+    : world_(world),
+      rank_(world.rank),
+      backoff_(backoff_for(world, Deadline::after(world.timeout))),
+      timeout_(world.timeout) {
   const Deadline deadline = Deadline::after(world.timeout);
   watch_ = watch_peers(world, deadline);
   segment_ = share_segment(world, watch_, deadline);
@@ -67,7 +80,8 @@ Group::Group(const World& world)
     std::byte* const place =
         base + sizeof(Header) + static_cast<std::size_t>(rank) * block_spacing(world.size);
     blocks_.push_back(reinterpret_cast<Block*>(place));
-    stages_.emplace_back(place + sizeof(Block), stage_bytes(world.size));
+    shelves_.push_back(reinterpret_cast<Shelf*>(place + sizeof(Block)));
+    stages_.emplace_back(place + sizeof(Block) + shelf_bytes(world.size), stage_bytes(world.size));
   }
   mine().joined.store(true, std::memory_order_release);
   try {
@@ -138,17 +152,16 @@ void Group::give_up_if_hopeless(Wait& wait, const Reached& reached) {
     throw Cancelled(
         fmt::format("rank {} gave up {}: its communicator is being destroyed", me(), while_in_call()));
   check_signatures(call_);
-  throw_what_was_told();
+  if (const auto told = find_told()) told->raise(me());
   std::vector<Rank> late;
   for (Rank peer = 0; peer < size(); ++peer) {
     if (peer == rank_ || reached(block(peer))) continue;
-    const bool gone = watch_.is_dead(peer) || block(peer).left.load(std::memory_order_acquire);
-    if (gone && !reached(block(peer))) throw_lost(peer);
+    if (is_gone(peer) && !reached(block(peer))) throw_lost(peer);
     late.push_back(world_.global(peer));
   }
-  if (!wait.deadline) wait.deadline = Deadline::after(world_.timeout);
+  if (!wait.deadline) wait.deadline = Deadline::after(timeout_);
   if (!late.empty() && wait.deadline->passed())
-    throw Timeout(fmt::format("rank {} waited {} for rank{} {} {}", me(), format_seconds(world_.timeout),
+    throw Timeout(fmt::format("rank {} waited {} for rank{} {} {}", me(), format_seconds(timeout_),
                               late.size() > 1 ? "s" : "", fmt::join(late, ", "), while_in_call()));
 }
 
@@ -161,9 +174,9 @@ Segment Group::open_segment(Rank owner, const SegmentName& name) {
 }
 
 // One that dies while it tells leaves the others to find out for themselves.
-void Group::tell(const std::exception& error) noexcept {
+void Group::tell(const Fault& fault) noexcept {
   try {
-    const auto text = Fault::of(error, me()).encode();
+    const auto text = fault.encode();
     int state = Header::whole;
     if (!header_->state.compare_exchange_strong(state, Header::being_told)) return;
     header_->bytes = static_cast<std::uint32_t>(text.size());
@@ -174,10 +187,50 @@ void Group::tell(const std::exception& error) noexcept {
   }
 }
 
-void Group::throw_what_was_told() const {
-  if (header_->state.load(std::memory_order_acquire) != Header::told) return;
-  const std::size_t bytes = std::min<std::size_t>(header_->bytes, sizeof header_->fault);
-  Fault::decode({header_->fault, bytes}).raise(me());
+std::optional<Fault> Group::find_told() const {
+  if (header_->state.load(std::memory_order_acquire) != Header::told) return std::nullopt;
+  return Fault::decode({header_->fault, std::min<std::size_t>(header_->bytes, sizeof header_->fault)});
+}
+
+bool Group::is_gone(Rank peer) const {
+  return watch_.is_dead(peer) || block(peer).left.load(std::memory_order_acquire);
+}
+
+std::span<std::byte> Group::ring(Rank from, Rank to) const {
+  const std::size_t pair = static_cast<std::size_t>(from) * blocks_.size() + static_cast<std::size_t>(to);
+  return segment_.bytes().subspan(rings_offset(size()) + pair * kRingBytes, kRingBytes);
+}
+
+// A rank that has announced the next round waits there for this one.
+std::optional<Fault> Group::find_fault(Rank peer) const {
+  if (auto told = find_told()) return told;
+  const Rank name = world_.global(peer);
+  if (is_gone(peer))
+    return Fault{
+        Fault::Kind::peer_lost, me(), name,
+        fmt::format("rank {} {} while rank {} waited for a message with it", name,
+                    block(peer).left.load(std::memory_order_acquire) ? "closed its communicator" : "died",
+                    me())};
+  const Mailbox& next = block(peer).mailboxes[(round_ + 1) & 1];
+  if (next.stamp.load(std::memory_order_acquire) != round_ + 1) return std::nullopt;
+  return Fault{Fault::Kind::mismatch, me(), -1,
+               fmt::format("ranks disagree: rank {} waits for a message with rank {}, but rank {} is in {}",
+                           me(), name, name, describe(next.signature))};
+}
+
+void Group::await_taken(Rank by, std::uint64_t count) {
+  const auto done = [&] { return taken(by, rank_).load(std::memory_order_acquire) >= count; };
+  std::optional<Deadline> deadline;
+  backoff_.wait(done, [&] {
+    if (cancelled_.load(std::memory_order_relaxed))
+      throw Cancelled(fmt::format("rank {} gave up a message to rank {}", me(), world_.global(by)));
+    const auto fault = find_fault(by);
+    if (fault && !done()) fault->raise(me());
+    if (!deadline) deadline = Deadline::after(timeout_);
+    if (deadline->passed())
+      throw Timeout(fmt::format("rank {} waited {} for rank {} to take a message", me(),
+                                format_seconds(timeout_), world_.global(by)));
+  });
 }
 
 void Group::throw_lost(Rank peer) const {

@@ -6,6 +6,7 @@
 #include "comm/kernels/kernels.h"
 #include "comm/shm/registry.h"
 #include "comm/shm/staged.h"
+#include "comm/shm/wire.h"
 
 namespace gradwire {
 namespace {
@@ -19,6 +20,7 @@ class Shm final : public Collectives {
   explicit Shm(const World& world)
       : group_(std::make_shared<Group>(world)),
         registry_(group_),
+        mail_(*group_, registry_),
         isa_(best_isa()),
         staged_(*group_, isa_, windows_),
         views_(world.size),
@@ -28,11 +30,27 @@ class Shm final : public Collectives {
   int size() const override { return group_->size(); }
   std::string name() const override { return "shm"; }
   Memory allocate(std::size_t bytes) override { return registry_.allocate(bytes); }
-  void cancel() noexcept override { group_->cancel(); }
+  void cancel() noexcept override {
+    group_->cancel();
+    mail_.cancel();
+  }
+  void give_up(const std::exception& why) noexcept override { group_->tell(why); }
 
   void run(const Call& call, const Signature& signature) override {
+    group_->set_timeout(call.timeout);
+    telling([&] { run_call(call, signature); });
+  }
+
+  void exchange(std::span<const Message> messages, const Signature& signature, Seconds timeout) override {
+    telling([&] { mail_.exchange(messages, signature, timeout); });
+  }
+
+ private:
+  // What goes wrong here is told to the others.
+  template <typename Work>
+  void telling(const Work& work) {
     try {
-      run_call(call, signature);
+      work();
     } catch (const Cancelled&) {
       throw;
     } catch (const Error& error) {
@@ -41,7 +59,6 @@ class Shm final : public Collectives {
     }
   }
 
- private:
   static constexpr std::size_t kTinyBytes =
       1024;  // up to here a look at where buffers lie costs more than it saves
 
@@ -143,13 +160,14 @@ class Shm final : public Collectives {
         for (std::size_t peer = 0; peer < ranks; ++peer)
           copy_bytes(out + peer * part, views_[peer] + me * part, part);
         return;
-      case Collective::barrier:
+      default:
         return;
     }
   }
 
   const std::shared_ptr<Group> group_;
   Registry registry_;
+  Mail mail_;
   const Isa isa_;
   std::uint64_t windows_ = 0;
   Staged staged_;

@@ -52,6 +52,7 @@ class RingWriter : private Ring {
 
   // Takes up to a piece of `head` (at most 56 bytes) and then `body`; how many bytes. 0: no room.
   std::size_t write(std::span<const std::byte> head, std::span<const std::byte> body);
+  bool can_write() { return has_room(2 * kLine + kLongestPiece); }  // any piece
 
  private:
   bool has_room(std::size_t extent);

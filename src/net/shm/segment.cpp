@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -81,14 +82,14 @@ void populate(std::span<std::byte> memory) {
 }  // namespace
 
 std::string SegmentName::text() const {
-  return fmt::format("{} {} {} {} {}", pid, fd, bytes, token[0], token[1]);
+  return fmt::format("{} {} {} {} {} {}", pid, fd, bytes, token[0], token[1], present);
 }
 
 SegmentName SegmentName::parse(std::string_view text) {
   const auto parts = split(text, ' ');
   const auto number = [&]<typename T>(std::size_t index, T& value) {
     const auto found = index < parts.size() ? find_integer<T>(parts[index]) : std::nullopt;
-    if (!found || parts.size() != 5)
+    if (!found || parts.size() != 6)
       throw ConfigError(fmt::format("not the name of a segment: \"{}\"", text));
     value = *found;
   };
@@ -98,13 +99,14 @@ SegmentName SegmentName::parse(std::string_view text) {
   number(2, name.bytes);
   number(3, name.token[0]);
   number(4, name.token[1]);
+  number(5, name.present);
   return name;
 }
 
-Segment Segment::create(std::size_t bytes, int colour) {
+Segment Segment::create(std::size_t bytes, int colour, std::size_t present) {
   Segment segment;
   segment.file_ = create_file(kPage + whole_pages(bytes));
-  segment.name_ = {getpid(), segment.file_.get(), bytes, make_token()};
+  segment.name_ = {getpid(), segment.file_.get(), bytes, make_token(), std::min(present, bytes)};
   segment.map(colour);
   std::memcpy(segment.bytes_.data() - kPage, segment.name_.token.data(), sizeof segment.name_.token);
   return segment;
@@ -134,7 +136,7 @@ void Segment::map(int colour) {
   void* const place = reserved_.data() + to_boundary + step;
   if (mmap(place, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file_.get(), 0) == MAP_FAILED)
     throw_system_error(fmt::format("mapping {} bytes of shared memory", length));
-  populate({static_cast<std::byte*>(place), length});
+  populate({static_cast<std::byte*>(place), kPage + whole_pages(std::min(name_.present, name_.bytes))});
   bytes_ = {static_cast<std::byte*>(place) + kPage, name_.bytes};
 }
 

@@ -6,8 +6,8 @@
 // memory, so that a process number used again is noticed. The owner keeps the Segment until all peers have
 // opened it.
 //
-// All pages are made present on creation and on opening: first touch of shared memory runs at some 0.4 GB/s,
-// so a segment is made once and kept. A mapping lies `colour` steps of a page past a 2 MiB boundary: two
+// Pages are made present on creation and on opening: first touch of shared memory runs at some 0.4 GB/s,
+// so a segment is made once and kept. What is seldom used may be left out: it costs nothing until it is touched. A mapping lies `colour` steps of a page past a 2 MiB boundary: two
 // arrays whose addresses differ by a large power of two make AMD cores add ten times slower, so give each
 // segment that a process uses together with others its own colour, the rank of its owner for instance.
 //
@@ -31,6 +31,7 @@ struct SegmentName {
   std::int32_t fd = -1;
   std::uint64_t bytes = 0;
   std::array<std::uint64_t, 2> token{};
+  std::uint64_t present = 0;  // so many bytes from the beginning are made present
 
   std::string text() const;
   static SegmentName parse(std::string_view text);  // throws ConfigError
@@ -40,10 +41,12 @@ struct SegmentName {
 class Segment {
  public:
   static constexpr int kColours = 512;  // colours count modulo this
+  static constexpr std::size_t kAll = ~std::size_t{0};
 
   Segment() = default;  // no memory
   // Zeroed memory, at least `bytes` (whole pages), aligned to a page.
-  static Segment create(std::size_t bytes, int colour);
+  // The first `present` bytes are made present, here and where it is opened.
+  static Segment create(std::size_t bytes, int colour, std::size_t present = kAll);
   // The same memory here. Throws TransportError saying what to do when it cannot be reached.
   static Segment open(const SegmentName& name, int colour);
 

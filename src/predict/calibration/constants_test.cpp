@@ -27,7 +27,7 @@ struct MadeUp {
       const NcclPrice price(*fabric, truth);
       for (Bytes bytes = 1024; bytes < (Bytes{1} << 33); bytes *= 2) {
         const NcclChoice choice = nccl_choice(*fabric, bytes);
-        sweep.rows.push_back({choice, bytes, price.all_reduce(choice, bytes)});
+        sweep.rows.push_back({choice, bytes, price.time(choice, bytes)});
       }
       all.push_back(sweep);
     }

@@ -20,7 +20,7 @@ constexpr double kRunToRun = 0.03;  // what runs on one machine differ by
 std::vector<double> times_of(const FitSweep& sweep, const NcclPrice& price) {
   std::vector<double> times;
   times.reserve(sweep.rows.size());
-  for (const FitRow& row : sweep.rows) times.push_back(price.all_reduce(row.choice, row.bytes));
+  for (const FitRow& row : sweep.rows) times.push_back(price.time(row.choice, row.bytes));
   return times;
 }
 

@@ -8,10 +8,9 @@
 #include "predict/nccl/own.h"
 
 namespace gradwire {
-namespace {
 
 // The network holds up an all-reduce between nodes if it is slower than the rings inside.
-std::string narrowest(const NcclFabric& fabric, const NcclPrice& price, const Topology& topology) {
+std::string find_narrowest(const NcclFabric& fabric, const NcclPrice& price, const Topology& topology) {
   const bool inside = fabric.ranks_per_node > 1;
   if (fabric.nodes > 1 && (!inside || price.network_gbps() < price.rings().gbps))
     return "network: " + fabric.network_name;
@@ -22,53 +21,40 @@ std::string narrowest(const NcclFabric& fabric, const NcclPrice& price, const To
   return load == 1 ? name : fmt::format("{}: crossed {:g} times by every byte", name, load);
 }
 
-}  // namespace
-
 NcclModel::NcclModel(const Machine& machine, const Calibration& calibration, const NcclSettings& settings)
     : fabric_(nccl_fabric(machine, settings)),
       predictor_(fabric_, own_calibration(machine, calibration)),
-      path_(path_name(fabric_)),
-      narrowest_(narrowest(fabric_, predictor_.price(), machine.topology)) {}
+      narrowest_(find_narrowest(fabric_, predictor_.price(), machine.topology)) {}
 
 Seconds NcclModel::all_reduce_time(Bytes bytes) const { return predictor_.time(bytes); }
 
-// `share` of an all-reduce's time, `bus_factor` as nccl-tests defines it for the collective.
-AllReduceEstimate NcclModel::estimate(Bytes bytes, double share, double bus_factor) const {
+AllReduceEstimate estimate_of(const NcclFabric& fabric, const NcclPredictor& predictor, Bytes bytes) {
   AllReduceEstimate estimate;
   estimate.algorithm = "none";
-  if (fabric_.ranks == 1 || bytes == 0) return estimate;
-  const NcclChoice choice = predictor_.choice(bytes);
-  const double width = doubt(bytes).width();
-  estimate.time = share * predictor_.time(bytes);
-  estimate.low = estimate.time / width;
-  estimate.high = estimate.time * width;
-  estimate.bus_gbps = static_cast<double>(bytes) / estimate.time * bus_factor / 1e9;
+  if (fabric.ranks == 1 || bytes == 0) return estimate;
+  const NcclChoice choice = predictor.choice(bytes);
+  estimate.doubt = predictor.doubt(bytes);
+  set_time(estimate, predictor.time(bytes), estimate.doubt.width());
+  estimate.bus_gbps =
+      static_cast<double>(bytes) / estimate.time * bus_factor(predictor.kind(), fabric.ranks) / 1e9;
   estimate.algorithm = to_string(choice.algorithm);
   estimate.protocol = to_string(choice.protocol);
-  estimate.path = path_;
+  estimate.path = path_name(fabric);
   estimate.channels = choice.channels;
-  estimate.narrowest_link = narrowest_;
-  estimate.relative_error = (width - 1 / width) / 2;
   return estimate;
 }
 
+void set_time(AllReduceEstimate& estimate, Seconds time, double width) {
+  estimate.time = time;
+  estimate.low = time / width;
+  estimate.high = time * width;
+  estimate.relative_error = (width - 1 / width) / 2;
+}
+
 AllReduceEstimate NcclModel::all_reduce(Bytes bytes) const {
-  const double n = fabric_.ranks;
-  return estimate(bytes, 1, 2 * (n - 1) / n);
-}
-
-// Half the steps of a ring all-reduce, half the bytes.
-AllReduceEstimate NcclModel::reduce_scatter(Bytes bytes) const {
-  const double n = fabric_.ranks;
-  return estimate(bytes, 0.5, (n - 1) / n);
-}
-
-AllReduceEstimate NcclModel::all_gather(Bytes bytes) const { return reduce_scatter(bytes); }
-
-// A pipelined ring sends the buffer once over every hop: n / (2(n-1)) of an all-reduce.
-AllReduceEstimate NcclModel::broadcast(Bytes bytes) const {
-  const double n = fabric_.ranks;
-  return estimate(bytes, n > 1 ? n / (2 * (n - 1)) : 0, 1);
+  AllReduceEstimate estimate = estimate_of(fabric_, predictor_, bytes);
+  if (estimate.algorithm != "none") estimate.narrowest_link = narrowest_;
+  return estimate;
 }
 
 std::vector<ResourceLoad> NcclModel::loads() const {

@@ -1,6 +1,7 @@
-// How long NCCL takes for a collective on a machine, which algorithm and protocol it picks, which way the
+// How long NCCL takes for an all-reduce on a machine, which algorithm and protocol it picks, which way the
 // data goes and which resource holds it up. The fabric is walked from the machine's links, NCCL's tuner
 // chooses, and the choice is priced with the constants of presets/nccl.yaml (docs/nccl-model.md).
+// collective.h has the other collectives, and any GPUs of the machine.
 //
 // Making a model walks the machine's links once (some 20 us); after that each call costs about a microsecond,
 // is const and may be made from any thread.
@@ -16,17 +17,24 @@
 
 namespace gradwire {
 
-struct AllReduceEstimate {
+struct AllReduceEstimate {  // or another collective's
   Seconds time = 0;
   Seconds low = 0, high = 0;  // eight of ten measurements should lie between
-  double bus_gbps = 0;        // bytes / time x 2(n-1)/n for an all-reduce, as nccl-tests prints it
+  double bus_gbps = 0;        // bytes / time x bus_factor(), as nccl-tests prints it
   std::string algorithm;      // "Ring", "Tree", "NVLS", "NVLSTree"; "none" for one rank
   std::string protocol;       // "LL", "LL128", "Simple"
   std::string path;           // "NVLink", "PCIe peer to peer", "host memory", "NVLink + InfiniBand"
   int channels = 0;
   std::string narrowest_link;  // "PCIe slot of GPU0, both ways: 2 bytes for each"
   double relative_error = 0;   // to expect: half the width of that range
+  NcclDoubt doubt;             // what that range is made of; empty for messages
 };
+
+// The pieces of one: all but its narrowest link; its time, with the factor to either side that holds eight of ten; and
+// the words for what holds rings up. For collective.h, which has them of other fabrics.
+AllReduceEstimate estimate_of(const NcclFabric&, const NcclPredictor&, Bytes);
+void set_time(AllReduceEstimate&, Seconds, double width);
+std::string find_narrowest(const NcclFabric&, const NcclPrice&, const Topology&);
 
 // A kind of resource that rings cross, the most loaded one of it: how often a byte does, and what it gives in all.
 // Capacity over load is the bus bandwidth that it alone would allow.
@@ -43,12 +51,7 @@ class NcclModel {
   NcclModel& operator=(const NcclModel&) = delete;
 
   AllReduceEstimate all_reduce(Bytes buffer_of_one_rank) const;
-  AllReduceEstimate reduce_scatter(Bytes buffer_of_all_ranks) const;
-  AllReduceEstimate all_gather(Bytes buffer_of_all_ranks) const;
-  AllReduceEstimate broadcast(Bytes) const;
   Seconds all_reduce_time(Bytes) const;  // the same time without the words: no allocation
-
-  NcclDoubt doubt(Bytes bytes) const { return predictor_.doubt(bytes); }  // of an all-reduce
 
   const NcclFabric& fabric() const { return fabric_; }
   const NcclPrice& price() const { return predictor_.price(); }
@@ -57,11 +60,9 @@ class NcclModel {
   std::vector<ResourceLoad> loads() const;                          // inside a node, narrowest first
 
  private:
-  AllReduceEstimate estimate(Bytes, double share, double bus_factor) const;
-
   NcclFabric fabric_;
   NcclPredictor predictor_;
-  std::string path_, narrowest_;
+  std::string narrowest_;
 };
 
 }  // namespace gradwire

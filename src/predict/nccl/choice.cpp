@@ -43,7 +43,7 @@ double bus_rate(const NcclFabric& f) {
 
 int block_count(const NcclFabric& f) { return std::max(2, f.rings.thread_blocks); }
 
-double latency_us(const NcclFabric& f, NcclAlgorithm algorithm, std::size_t p) {
+double latency_us(const NcclFabric& f, NcclAlgorithm algorithm, std::size_t p, Collective kind) {
   const double nodes = f.nodes, ranks = f.ranks;
   if (algorithm == NcclAlgorithm::nvls) return kNvlsInside + (f.nodes > 1 ? kNvlsNet : 0);
   if (algorithm == NcclAlgorithm::nvls_tree) return kNvlsInside + 2 * std::log2(nodes) * kNvlsTreeNet;
@@ -52,7 +52,8 @@ double latency_us(const NcclFabric& f, NcclAlgorithm algorithm, std::size_t p) {
     return kTreeBase[p] + 2 * ((ranks / nodes - 1) * inside + std::log2(nodes) * kTreeNet[p]);
   }
   const double inside = (f.over_nvlink() ? kRingNvlink : kRingPcie)[p];
-  const double steps = 2 * (ranks - 1), between = f.nodes > 1 ? 2 * (nodes - 1) : 0;
+  const double turns = turns_of(kind);
+  const double steps = turns * (ranks - 1), between = f.nodes > 1 ? turns * (nodes - 1) : 0;
   return kRingBase[p] + (steps - between) * inside + between * kRingNet[p];
 }
 
@@ -62,8 +63,9 @@ double tree_share(std::size_t p, Bytes bytes) {
 }
 
 // Bytes of the buffer per microsecond / 1000; 0: not available.
-double rate(const NcclFabric& f, NcclAlgorithm algorithm, std::size_t p, Bytes bytes) {
-  const double bus = bus_rate(f), ring_to_buffer = f.ranks / (2.0 * (f.ranks - 1));
+double rate(const NcclFabric& f, NcclAlgorithm algorithm, std::size_t p, std::pair<Bytes, Collective> call) {
+  const auto [bytes, kind] = call;
+  const double bus = bus_rate(f), ring_to_buffer = 1 / bus_factor(kind, f.ranks);
   const double ll_cap = kLlTotal[row_of(f.sm)][column_of(f.nodes)];
   const bool simple = p == 2;
   const double channels = block_count(f) / 2.0;  // each is launched twice
@@ -100,19 +102,27 @@ int nccl_channels(const NcclFabric& fabric, const NcclChoice& choice, Bytes byte
   return static_cast<int>(std::clamp(std::floor(fills), 1.0, static_cast<double>(block_count(fabric))));
 }
 
-NcclChoice nccl_choice(const NcclFabric& fabric, Bytes bytes) {
+double bus_factor(Collective kind, int ranks) {
+  if (kind == Collective::broadcast || kind == Collective::reduce) return 1;
+  return turns_of(kind) * (ranks - 1.0) / ranks;
+}
+
+NcclChoice nccl_choice(const NcclFabric& fabric, Bytes bytes, Collective kind) {
   const NcclSettings& settings = fabric.settings;
   constexpr std::array kAll = {NcclAlgorithm::tree, NcclAlgorithm::ring, NcclAlgorithm::nvls,
                                NcclAlgorithm::nvls_tree};
   NcclChoice best;
   double least = HUGE_VAL;
   for (const NcclAlgorithm algorithm : kAll) {
-    if (settings.algorithm && *settings.algorithm != algorithm) continue;
+    const bool only_rings = kind != Collective::all_reduce;
+    if (only_rings ? algorithm != NcclAlgorithm::ring
+                   : settings.algorithm && *settings.algorithm != algorithm)
+      continue;
     for (std::size_t p = 0; p < 3; ++p) {
       if (settings.protocol && static_cast<std::size_t>(*settings.protocol) != p) continue;
-      const double gbps = rate(fabric, algorithm, p, bytes);
+      const double gbps = rate(fabric, algorithm, p, {bytes, kind});
       if (gbps <= 0) continue;
-      const double time = latency_us(fabric, algorithm, p) + static_cast<double>(bytes) / (1000 * gbps);
+      const double time = latency_us(fabric, algorithm, p, kind) + static_cast<double>(bytes) / (1000 * gbps);
       if (time < least)
         std::tie(least, best.algorithm, best.protocol) = std::tuple(time, algorithm, NcclProtocol(p));
     }

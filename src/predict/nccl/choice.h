@@ -2,6 +2,7 @@
 // to the fabric. Its beliefs decide, whether they are right or not; price.h then says how long the choice takes.
 #pragma once
 
+#include "base/collective.h"
 #include "base/units.h"
 #include "predict/nccl/fabric.h"
 
@@ -13,7 +14,14 @@ struct NcclChoice {
   int channels = 1;
 };
 
-NcclChoice nccl_choice(const NcclFabric&, Bytes);
+// All but an all-reduce run in rings; `bytes` as in collective.h.
+NcclChoice nccl_choice(const NcclFabric&, Bytes, Collective = Collective::all_reduce);
+
+// Rounds of a ring: an all-reduce goes around twice, the others once.
+constexpr int turns_of(Collective kind) { return kind == Collective::all_reduce ? 2 : 1; }
+
+// Bytes that cross each hop of a ring, by byte of the buffer: the factor of nccl-tests' bus bandwidth.
+double bus_factor(Collective, int ranks);
 
 // Thread blocks that a buffer of this size fills with that choice.
 int nccl_channels(const NcclFabric&, const NcclChoice&, Bytes);

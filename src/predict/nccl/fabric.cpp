@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "topo/path.h"
 #include "topo/rates.h"
@@ -10,15 +11,10 @@
 namespace gradwire {
 namespace {
 
-double slot_gbps(const Machine& machine) {
-  const int generation = machine.node.pcie_gen.value_or(std::max(machine.gpu.pcie_gen, 3));
-  return pcie_rate(generation, machine.node.pcie_width.value_or(16)).nominal_bytes_per_s / 1e9;
-}
-
 // GPUDirect across sockets is as slow as a copy, or slower.
-bool far_from_card(const Machine& machine) {
-  const auto cards = machine.topology.nearest(machine.gpus.front(), DeviceKind::nic);
-  return !cards.empty() && classify(machine.topology, machine.gpus.front(), cards.front()) == PathClass::sys;
+bool far_from_card(const Machine& machine, DeviceId gpu) {
+  const auto cards = machine.topology.nearest(gpu, DeviceKind::nic);
+  return !cards.empty() && classify(machine.topology, gpu, cards.front()) == PathClass::sys;
 }
 
 // Peer to peer through an Intel root complex costs 6/5 of the bandwidth (NCCL's topo.h, 39).
@@ -29,13 +25,20 @@ bool behind_root_complex(const Machine& machine, int cards) {
   return machine.cpu == CpuMaker::intel && machine.gpus_per_node() > 4 * cards;
 }
 
-void add_network(const Machine& machine, const NcclSettings& settings, NcclFabric& fabric) {
+}  // namespace
+
+double slot_gbps(const Machine& machine) {
+  const int generation = machine.node.pcie_gen.value_or(std::max(machine.gpu.pcie_gen, 3));
+  return pcie_rate(generation, machine.node.pcie_width.value_or(16)).nominal_bytes_per_s / 1e9;
+}
+
+void add_network(const Machine& machine, DeviceId gpu, NcclFabric& fabric) {
   const NetworkSpec& network = *machine.network;
   const double gbit = network.gbit_per_nic.value_or(100);
   const int cards = network.nics_per_node.value_or(1);
-  const bool direct = settings.gpudirect.value_or(network.gpudirect.value_or(false));
+  const bool direct = fabric.settings.gpudirect.value_or(network.gpudirect.value_or(false));
   fabric.network = network.kind.value_or(NetworkKind::ethernet);
-  fabric.staged_network = !direct || (machine.gpus_per_node() == 1 && far_from_card(machine));
+  fabric.staged_network = !direct || (fabric.ranks_per_node == 1 && far_from_card(machine, gpu));
   // What reaches a card over the root complex comes in smaller packets; 12 of 15.75 GB/s is NCCL's count.
   const double slot =
       fabric.slot_gbps * 12 / 15.75 / (behind_root_complex(machine, cards) ? kIntelPenalty : 1);
@@ -46,7 +49,11 @@ void add_network(const Machine& machine, const NcclSettings& settings, NcclFabri
                                     fabric.staged_network ? " through host memory" : "");
 }
 
-}  // namespace
+// From five GPUs on: observed by stas00/ml-engineering on H100 nodes.
+bool reduces_in_switch(const NcclFabric& fabric) {
+  return fabric.link() == NcclLink::nvswitch && fabric.sm >= 90 && fabric.ranks_per_node > 4 &&
+         fabric.settings.nvls;
+}
 
 NcclFabric nccl_fabric(const Machine& machine, const NcclSettings& settings) {
   NcclFabric fabric;
@@ -58,42 +65,22 @@ NcclFabric nccl_fabric(const Machine& machine, const NcclSettings& settings) {
   fabric.slot_gbps = slot_gbps(machine);
   const std::vector<DeviceId> gpus(machine.gpus.begin(), machine.gpus.begin() + fabric.ranks_per_node);
   fabric.rings = lay_rings(machine, gpus, settings);
-  // NVLS from five GPUs on: observed by stas00/ml-engineering on H100 nodes.
-  fabric.nvls =
-      fabric.link() == NcclLink::nvswitch && fabric.sm >= 90 && fabric.ranks_per_node > 4 && settings.nvls;
-  if (fabric.nodes > 1) add_network(machine, settings, fabric);
+  fabric.nvls = reduces_in_switch(fabric);
+  if (fabric.nodes > 1) add_network(machine, machine.gpus.front(), fabric);
   return fabric;
 }
 
 std::string scope_of(const NcclFabric& fabric) {
   if (fabric.nodes > 1) return fabric.staged_network ? "staged network" : "network";
   if (fabric.nvls) return "nvls";
-  switch (fabric.link()) {
-    case NcclLink::nvswitch:
-      return "nvswitch";
-    case NcclLink::nvlink:
-      return "nvlink direct";
-    case NcclLink::pcie:
-      return "pcie";
-    default:
-      return "host memory";
-  }
+  constexpr std::array kScopes = {"host memory", "nvswitch", "nvlink direct", "pcie", "host memory"};
+  return kScopes.at(static_cast<std::size_t>(fabric.link()));
 }
 
 std::string_view to_string(NcclLink link) {
-  switch (link) {
-    case NcclLink::none:
-      return "none";
-    case NcclLink::nvswitch:
-      return "NVLink through NVSwitch";
-    case NcclLink::nvlink:
-      return "NVLink";
-    case NcclLink::pcie:
-      return "PCIe peer to peer";
-    case NcclLink::host:
-      return "host memory";
-  }
-  return "";
+  constexpr std::array<std::string_view, 5> kNames = {"none", "NVLink through NVSwitch", "NVLink",
+                                                      "PCIe peer to peer", "host memory"};
+  return kNames.at(static_cast<std::size_t>(link));
 }
 
 std::string path_name(const NcclFabric& fabric) {

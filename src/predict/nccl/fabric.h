@@ -19,6 +19,7 @@ struct NcclFabric {
   NcclSettings settings;
   std::optional<NetworkKind> network;  // for several nodes
   int cards = 0;                       // of a node
+  double card_share = 1;               // its part of each, where others use them too
   double card_gbps = 0;                // of the data sheet, at most what a slot gives
   double network_nominal_gbps = 0;     // the cards' data sheet, all cards of a node together
   double slot_gbps = 0;                // of a GPU's slot, data sheet
@@ -34,6 +35,12 @@ struct NcclFabric {
 };
 
 NcclFabric nccl_fabric(const Machine&, const NcclSettings& = {});
+
+// The network part of one whose ranks, nodes and rings are known; `gpu`: its first.
+void add_network(const Machine&, DeviceId gpu, NcclFabric&);
+
+bool reduces_in_switch(const NcclFabric&);  // NVLS
+double slot_gbps(const Machine&);           // of a GPU's PCIe slot, data sheet
 
 // The class of machine that errors are counted by: "nvls", "nvswitch", "nvlink direct", "pcie", "host memory",
 // "network", "staged network".

@@ -79,7 +79,7 @@ std::vector<Crossing> crossings_of(const Machine& machine, const RingHop& hop) {
     const Link& link = topology.link(id);
     if (link.kind == LinkKind::nvlink)
       crossings.push_back(
-          {{ResourceKind::nvlink, link.rate.nominal_bytes_per_s / kGigabyte, link.generation, link.from}, 1});
+          {{ResourceKind::nvlink_cable, link.rate.nominal_bytes_per_s / kGigabyte, link.generation, id}, 1});
     if (link.kind == LinkKind::pcie) cross_pcie(topology, id, hop, crossings);
     if (link.kind == LinkKind::memory) cross_memory(topology, link, crossings);
     if (link.kind == LinkKind::socket) cross_sockets(link, hop.from, id, crossings);
@@ -107,22 +107,31 @@ int version_of(const Machine& machine, const NcclSettings& settings) {
   return settings.version.value_or(machine.gpu.sm >= 100 ? 225 : 218);
 }
 
+HopFinder::HopFinder(const Machine& machine, std::size_t ranks, const NcclSettings& settings)
+    : machine_(machine),
+      settings_(settings),
+      routes_(machine.topology),
+      level_(level_of(machine, ranks, settings)) {}
+
+RingHop HopFinder::find(DeviceId from, DeviceId to) {
+  RingHop hop{from, find_path(machine_, routes_, from, to)};
+  const PathClass distance = hop.path.path_class;
+  hop.nvlink = distance == PathClass::nvl && !settings_.p2p_disabled;
+  hop.host = !hop.nvlink && (hop.path.through_host || settings_.p2p_disabled || distance > level_);
+  hop.flow = hop.host && settings_.shm_disabled;
+  hop.root = !hop.host && maker_of(machine_) == CpuMaker::intel && distance >= PathClass::phb;
+  if (hop.host && !hop.path.through_host) hop.path.links = staged_route(machine_.topology, from, to);
+  return hop;
+}
+
 HopSet hops_of(const Machine& machine, const std::vector<DeviceId>& order, const NcclSettings& settings) {
   HopSet set;
-  const PathClass level = level_of(machine, order.size(), settings);
-  const bool intel = maker_of(machine) == CpuMaker::intel;
+  HopFinder finder(machine, order.size(), settings);
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const DeviceId from = order[i], to = order[(i + 1) % order.size()];
-    RingHop hop{from, find_path(machine, from, to)};
-    const PathClass distance = hop.path.path_class;
-    hop.nvlink = distance == PathClass::nvl && !settings.p2p_disabled;
-    hop.host = !hop.nvlink && (hop.path.through_host || settings.p2p_disabled || distance > level);
-    hop.flow = hop.host && settings.shm_disabled;
-    hop.root = !hop.host && intel && distance >= PathClass::phb;
-    if (hop.host && !hop.path.through_host) hop.path.links = staged_route(machine.topology, from, to);
+    RingHop hop = finder.find(order[i], order[(i + 1) % order.size()]);
     set.any_nvlink |= hop.nvlink;
     set.any_host |= hop.host;
-    set.any_sys |= distance == PathClass::sys;
+    set.any_sys |= hop.path.path_class == PathClass::sys;
     set.hops.push_back(std::move(hop));
   }
   return set;
@@ -150,15 +159,19 @@ double believed_gbps(const Machine& machine, const std::vector<const HopSet*>& r
   return least;
 }
 
-void add_route(const Machine& machine, const HopSet& set, NodeRings& rings) {
+void add_route(const Machine& machine, std::span<const RingHop> hops, NodeRings& rings) {
   std::vector<int> route;
-  for (const RingHop& hop : set.hops)
+  std::size_t open = 0;
+  for (const RingHop& hop : hops) {
+    open = route.size();
     for (const Crossing& crossing : crossings_of(machine, hop)) {
       const auto found = std::find(rings.resources.begin(), rings.resources.end(), crossing.resource);
       const auto index = static_cast<int>(found - rings.resources.begin());
       if (found == rings.resources.end()) rings.resources.push_back(crossing.resource);
       route.insert(route.end(), static_cast<std::size_t>(crossing.times), index);
     }
+  }
+  rings.chains.emplace_back(route.begin(), route.begin() + static_cast<std::ptrdiff_t>(open));
   rings.routes.push_back(std::move(route));
 }
 

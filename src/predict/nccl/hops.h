@@ -26,12 +26,25 @@ struct HopSet {
 // near enough for its version and the processor's maker (paths.cc, ncclTopoCheckP2p), else through host memory.
 HopSet hops_of(const Machine&, const std::vector<DeviceId>& order, const NcclSettings&);
 
+// One by one, for a communicator of so many ranks. One thread; machine and settings must outlive it.
+class HopFinder {
+ public:
+  HopFinder(const Machine& machine, std::size_t ranks, const NcclSettings&);
+  RingHop find(DeviceId from, DeviceId to);
+
+ private:
+  const Machine& machine_;
+  const NcclSettings& settings_;
+  Routes routes_;
+  PathClass level_;
+};
+
 // What the graph search counts on for these rings together, each with an equal share. Up to 2.18 it saw no limit
 // between sockets of AMD.
 double believed_gbps(const Machine&, const std::vector<const HopSet*>& rings, const NcclSettings&);
 
 // Adds a ring's route to `rings`, and the resources it is the first to cross.
-void add_route(const Machine&, const HopSet&, NodeRings& rings);
+void add_route(const Machine&, std::span<const RingHop>, NodeRings& rings);
 
 bool is_amd(const Machine&);
 

@@ -25,23 +25,23 @@ double NcclDoubt::total() const {
 
 double NcclDoubt::width() const { return std::exp(kEightOfTen * total()); }
 
-NcclPredictor::NcclPredictor(const NcclFabric& fabric, const Calibration& calibration)
-    : fabric_(fabric), calibration_(calibration), price_(fabric, calibration.values) {
+NcclPredictor::NcclPredictor(const NcclFabric& fabric, const Calibration& calibration, Collective kind)
+    : fabric_(fabric), calibration_(calibration), kind_(kind), price_(fabric, calibration.values, kind) {
   if (fabric.ranks > 1) find_segments();
 }
 
 void NcclPredictor::find_segments() {
-  segments_ = {{0, nccl_choice(fabric_, kSmallest), 0}};
+  segments_ = {{0, nccl_choice(fabric_, kSmallest, kind_), 0}};
   for (Bytes low = kSmallest; low < kLargest; low *= 2) {
-    const NcclChoice next = nccl_choice(fabric_, 2 * low), before = segments_.back().choice;
+    const NcclChoice next = nccl_choice(fabric_, 2 * low, kind_), before = segments_.back().choice;
     if (same_choice(next, before)) continue;
     Bytes first = low,
           last = 2 * low;  // the change lies between: first takes the old choice, last the new one
     while (last - first > last / 1024 + 1) {
       const Bytes middle = first + (last - first) / 2;
-      (same_choice(nccl_choice(fabric_, middle), next) ? last : first) = middle;
+      (same_choice(nccl_choice(fabric_, middle, kind_), next) ? last : first) = middle;
     }
-    const Seconds least = std::max(segments_.back().least, price_.all_reduce(before, last));
+    const Seconds least = std::max(segments_.back().least, price_.time(before, last));
     segments_.push_back({last, next, least});
   }
 }
@@ -55,7 +55,7 @@ const NcclPredictor::Segment& NcclPredictor::segment(Bytes bytes) const {
 Seconds NcclPredictor::time(Bytes bytes) const {
   if (fabric_.ranks == 1 || bytes == 0) return 0;
   const Segment& here = segment(bytes);
-  return std::max(here.least, price_.all_reduce(here.choice, bytes));
+  return std::max(here.least, price_.time(here.choice, bytes));
 }
 
 NcclChoice NcclPredictor::choice(Bytes bytes) const {
@@ -68,12 +68,12 @@ NcclDoubt NcclPredictor::doubt(Bytes bytes) const {
   NcclDoubt doubt;
   if (fabric_.ranks == 1 || bytes == 0) return doubt;
   const NcclChoice choice = segment(bytes).choice;
-  const double here = price_.all_reduce(choice, bytes);
+  const double here = price_.time(choice, bytes);
   const Unexplained open = calibration_.unexplained_of(scope_of(fabric_));
   const bool small = bytes < kLargeRow;
   const double joint = small ? open.joint_below_1mb : open.joint_from_1mb;
   for (std::size_t i = 0; i < kNcclConstants; ++i) {
-    const double there = price_.with(i, std::exp(kNudge)).all_reduce(choice, bytes);
+    const double there = price_.with(i, std::exp(kNudge)).time(choice, bytes);
     doubt.by_constant[i] = joint * std::log(there / here) / kNudge * calibration_.spreads[i];
   }
   doubt.rest = small ? open.below_1mb : open.from_1mb;

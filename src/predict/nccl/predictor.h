@@ -1,4 +1,4 @@
-// The time of an all-reduce on a fabric, and how far off it may be: from the spread of every constant that
+// The time of a collective on a fabric, and how far off it may be: from the spread of every constant that
 // matters there, and from what the constants leave open.
 #pragma once
 
@@ -21,13 +21,15 @@ struct NcclDoubt {
 
 class NcclPredictor {
  public:
-  NcclPredictor(const NcclFabric&, const Calibration&);  // the fabric must outlive this
+  // The fabric must outlive this.
+  NcclPredictor(const NcclFabric&, const Calibration&, Collective = Collective::all_reduce);
 
   // Never less than a smaller buffer takes: where the tuner changes to what is quicker than it believed, the
   // buffers just below could have had that too.
   Seconds time(Bytes) const;
   NcclChoice choice(Bytes) const;
   NcclDoubt doubt(Bytes) const;
+  Collective kind() const { return kind_; }
   const NcclPrice& price() const { return price_; }
   const Calibration& calibration() const { return calibration_; }
 
@@ -42,6 +44,7 @@ class NcclPredictor {
 
   const NcclFabric& fabric_;
   Calibration calibration_;
+  Collective kind_;
   NcclPrice price_;
   std::vector<Segment> segments_;
 };

@@ -57,6 +57,7 @@ double capacity_of(const Resource& resource, const NcclConstants& constants, int
   const auto share = [&](C one) { return resource.nominal_gbps * get(constants, one); };
   switch (resource.kind) {
     case ResourceKind::nvlink:
+    case ResourceKind::nvlink_cable:
       return share(nvlink_share(resource.generation));
     case ResourceKind::lane:
       return share(C::lane_share);
@@ -80,21 +81,38 @@ double capacity_of(const Resource& resource, const NcclConstants& constants, int
   return 0;
 }
 
-// Rings carry equal shares of the bytes, so that the slowest decides.
-RingRate ring_rate(const NodeRings& rings, const NcclConstants& constants, int sm) {
+// Rings carry equal shares of the bytes, so that the slowest decides. Max-min sharing fills the resource with the least
+// room for each ring first, so among equals that room is the slowest ring's rate; others may be slower still and leave
+// more.
+RingRate ring_rate(const NodeRings& rings, const NcclConstants& constants, int sm, Collective kind) {
   if (rings.routes.empty()) return {};
-  std::vector<double> capacities;
+  const bool open = kind == Collective::broadcast || kind == Collective::reduce;
+  const auto& routes = open ? rings.chains : rings.routes;
+  std::vector<double> capacities, crossings(rings.resources.size());
+  std::vector<bool> mine(rings.resources.size());
   for (const Resource& resource : rings.resources) capacities.push_back(capacity_of(resource, constants, sm));
-  const auto rates = fair_share(capacities, rings.routes);
-  RingRate rate{*std::min_element(rates.begin(), rates.end()) * static_cast<double>(rates.size()), 0};
-  double least = HUGE_VAL;
+  for (std::size_t i = 0; i < routes.size(); ++i)
+    for (const int at : routes[i]) {
+      crossings[static_cast<std::size_t>(at)] += 1;
+      if (i < rings.own) mine[static_cast<std::size_t>(at)] = true;
+    }
+  RingRate rate{HUGE_VAL, 0};
+  const double count = static_cast<double>(rings.own);
   for (std::size_t i = 0; i < capacities.size(); ++i)
-    if (const double room = capacities[i] / load_of(rings, i); room < least) least = room, rate.narrowest = i;
+    if (mine[i] && count * capacities[i] / crossings[i] < rate.gbps)
+      rate = {count * capacities[i] / crossings[i], i};
+  if (routes.size() == rings.own) return rate;
+  const auto rates = fair_share(capacities, routes);
+  rate.gbps =
+      count * *std::min_element(rates.begin(), rates.begin() + static_cast<std::ptrdiff_t>(rings.own));
   return rate;
 }
 
-NcclPrice::NcclPrice(const NcclFabric& fabric, const NcclConstants& constants)
-    : fabric_(&fabric), constants_(constants), rings_(ring_rate(fabric.rings, constants, fabric.sm)) {
+NcclPrice::NcclPrice(const NcclFabric& fabric, const NcclConstants& constants, Collective kind)
+    : fabric_(&fabric),
+      constants_(constants),
+      kind_(kind),
+      rings_(ring_rate(fabric.rings, constants, fabric.sm, kind)) {
   rate_network();
 }
 
@@ -103,8 +121,8 @@ void NcclPrice::rate_network() {
   if (fabric_->nodes == 1) return;
   double card = fabric_->card_gbps * of(C::network_share);
   if (fabric_->staged_network) card = std::min(card, of(C::staged_share) * staged_slot(fabric_->slot_gbps));
-  network_ =
-      std::min(card * fabric_->cards, fabric_->slot_gbps * of(C::lane_share) * fabric_->ranks_per_node);
+  network_ = std::min(card * fabric_->cards * fabric_->card_share,
+                      fabric_->slot_gbps * of(C::lane_share) * fabric_->ranks_per_node);
 }
 
 NcclPrice NcclPrice::with(std::size_t constant, double factor) const {
@@ -114,7 +132,7 @@ NcclPrice NcclPrice::with(std::size_t constant, double factor) const {
     const auto& narrowest = fabric_->rings.resources[rings_.narrowest];
     const double before = capacity_of(narrowest, constants_, fabric_->sm);
     const double after = capacity_of(narrowest, other.constants_, fabric_->sm);
-    if (before != after) other.rings_ = ring_rate(fabric_->rings, other.constants_, fabric_->sm);
+    if (before != after) other.rings_ = ring_rate(fabric_->rings, other.constants_, fabric_->sm, kind_);
   }
   other.rate_network();
   return other;
@@ -147,8 +165,8 @@ double NcclPrice::latency_us(const NcclChoice& choice) const {
     case NcclAlgorithm::ring:
       break;
   }
-  const double crossings = fabric_->nodes > 1 ? 2 * (nodes - 1) : 0;
-  return pace_ * (base + 2 * inside * nodes * hop) + crossings * between;
+  const double turns = turns_of(kind_), crossings = fabric_->nodes > 1 ? turns * (nodes - 1) : 0;
+  return pace_ * (base + turns * inside * nodes * hop) + crossings * between;
 }
 
 double NcclPrice::transfer_us(const NcclChoice& choice, double bytes) const {
@@ -177,7 +195,7 @@ double NcclPrice::transfer_us(const NcclChoice& choice, double bytes) const {
   }
   // The last share is copied where it arrives, which nothing overlaps.
   const double copy = choice.protocol == NcclProtocol::simple ? kilo / n / kLocalCopy : 0;
-  return kilo * 2 * (n - 1) / n / (share * std::min(inside, network)) + copy;
+  return kilo * bus_factor(kind_, fabric_->ranks) / (share * std::min(inside, network)) + copy;
 }
 
 double NcclPrice::ramp(const NcclChoice& choice) const {
@@ -199,11 +217,29 @@ double NcclPrice::unhidden(const NcclChoice& choice, double transfer_by_latency)
   return 1 / (1 + slices * slices);
 }
 
-Seconds NcclPrice::all_reduce(const NcclChoice& choice, Bytes bytes) const {
-  if (fabric_->ranks == 1 || bytes == 0) return 0;
-  const double latency = latency_us(choice), transfer = transfer_us(choice, static_cast<double>(bytes));
+Seconds NcclPrice::piped(const NcclChoice& choice, double latency, double transfer) const {
   const double filling = latency + 2 * ramp(choice) * std::sqrt(latency * transfer);
   return 1e-6 * (transfer + filling * unhidden(choice, transfer / latency));
+}
+
+Seconds NcclPrice::time(const NcclChoice& choice, Bytes bytes) const {
+  if (fabric_->ranks == 1 || bytes == 0) return 0;
+  return piped(choice, latency_us(choice), transfer_us(choice, static_cast<double>(bytes)));
+}
+
+NcclProtocol send_protocol(Bytes bytes) {
+  constexpr Bytes kLargestLl = 16 << 10;  // NCCL_P2P_LL_THRESHOLD
+  return bytes <= kLargestLl ? NcclProtocol::ll : NcclProtocol::simple;
+}
+
+Seconds NcclPrice::send(double gbps, Bytes bytes, int rounds) const {
+  if (bytes == 0) return 0;
+  const NcclChoice choice{NcclAlgorithm::ring, send_protocol(bytes), 1};
+  const bool ll = choice.protocol == NcclProtocol::ll;
+  const double hop = fabric_->nodes > 1 ? network_hop_us(choice.protocol) : pace_ * hop_us(choice.protocol);
+  const double latency = pace_ * of(ll ? C::base_ll : C::base_simple) + rounds * hop;
+  const double share = (ll ? of(C::ll_share) : 1) * (fabric_->by_copy_engine() ? kCopyShare : 1);
+  return piped(choice, latency, static_cast<double>(bytes) * 1e-3 / (share * gbps));
 }
 
 }  // namespace gradwire

@@ -19,19 +19,27 @@ struct RingRate {
   double gbps = 0;
   std::size_t narrowest = 0;
 };
-RingRate ring_rate(const NodeRings&, const NcclConstants&, int sm);
+// `kind`: a broadcast and a reduction leave the hop free that would close the ring.
+RingRate ring_rate(const NodeRings&, const NcclConstants&, int sm, Collective kind = Collective::all_reduce);
+
+// What NCCL takes from GPU to GPU for a message of this size.
+NcclProtocol send_protocol(Bytes);
 
 // GB/s that a resource gives in all.
 double capacity_of(const Resource&, const NcclConstants&, int sm);
 
 class NcclPrice {
  public:
-  NcclPrice(const NcclFabric&, const NcclConstants&);  // the fabric must outlive this
+  // The fabric must outlive this.
+  NcclPrice(const NcclFabric&, const NcclConstants&, Collective = Collective::all_reduce);
 
   // The same with one constant times a factor; sharing is done again only where that constant rates a resource.
   NcclPrice with(std::size_t constant, double factor) const;
 
-  Seconds all_reduce(const NcclChoice&, Bytes) const;
+  Seconds time(const NcclChoice&, Bytes) const;
+
+  // From GPU to GPU at that rate, in the last of so many rounds of messages.
+  Seconds send(double gbps, Bytes, int rounds = 1) const;
   double network_gbps() const { return network_; }  // one way, all cards of a node together
   const RingRate& rings() const { return rings_; }
 
@@ -43,10 +51,12 @@ class NcclPrice {
   double transfer_us(const NcclChoice&, double bytes) const;
   double ramp(const NcclChoice&) const;
   double unhidden(const NcclChoice&, double transfer_by_latency) const;
+  Seconds piped(const NcclChoice&, double latency, double transfer) const;
   double of(NcclConstant one) const { return get(constants_, one); }
 
   const NcclFabric* fabric_;
   NcclConstants constants_;
+  Collective kind_;
   RingRate rings_;
   double network_ = 0, pace_ = 1;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <tuple>
@@ -73,7 +74,7 @@ NodeRings nvlink_rings(const Machine& machine, const std::vector<DeviceId>& gpus
   rings.nominal_gbps = rate.nominal_bytes_per_s / kBytesInGb;
   rings.thread_blocks = nvlink_blocks(machine.gpu.sm, rings.believed_gbps);
   rings.resources = {{ResourceKind::nvlink, rings.nominal_gbps, generation, weakest}};
-  rings.routes = {{0}};
+  rings.routes = rings.chains = {{0}};
   return rings;
 }
 
@@ -133,7 +134,7 @@ NodeRings pcie_rings(const Machine& machine, const std::vector<DeviceId>& gpus,
   }
   rings.link = hops.any_host ? NcclLink::host : NcclLink::pcie;
   rings.thread_blocks = pcie_blocks(rings.believed_gbps, both.size());
-  for (const HopSet* one : both) add_route(machine, *one, rings);
+  for (const HopSet* one : both) add_route(machine, one->hops, rings);
   rings.nominal_gbps = rings.resources.empty() ? 0 : HUGE_VAL;
   for (const Resource& resource : rings.resources)
     if (resource.kind == ResourceKind::lane || resource.kind == ResourceKind::root_lane)
@@ -145,8 +146,9 @@ void limit_blocks(NodeRings& rings, const NcclSettings& settings) {
   if (settings.least_channels) rings.thread_blocks = std::max(rings.thread_blocks, *settings.least_channels);
   if (settings.most_channels) rings.thread_blocks = std::min(rings.thread_blocks, *settings.most_channels);
   const double each = static_cast<double>(rings.thread_blocks) / static_cast<double>(rings.routes.size());
-  for (auto& route : rings.routes) {
-    route.push_back(static_cast<int>(rings.resources.size()));
+  for (std::size_t i = 0; i < rings.routes.size(); ++i) {
+    for (auto* route : {&rings.routes[i], &rings.chains[i]})
+      route->push_back(static_cast<int>(rings.resources.size()));
     rings.resources.push_back({ResourceKind::thread_blocks, each, 0, -1});
   }
 }
@@ -172,6 +174,7 @@ NodeRings lay_rings(const Machine& machine, const std::vector<DeviceId>& gpus, c
   const bool straight = !settings.p2p_disabled && has_nvlink_ring(machine, gpus);
   NodeRings rings = straight ? nvlink_rings(machine, gpus) : pcie_rings(machine, gpus, settings);
   limit_blocks(rings, settings);
+  rings.own = rings.routes.size();
   return rings;
 }
 
@@ -179,7 +182,25 @@ double load_of(const NodeRings& rings, std::size_t resource) {
   double crossings = 0;
   for (const auto& route : rings.routes)
     crossings += static_cast<double>(std::count(route.begin(), route.end(), static_cast<int>(resource)));
-  return crossings / static_cast<double>(rings.routes.size());
+  return crossings / static_cast<double>(rings.own);
+}
+
+void add_others(const NodeRings& others, NodeRings& rings) {
+  std::vector<int> index;
+  for (const Resource& one : others.resources) {
+    const auto same = std::ranges::find(rings.resources, one);
+    const bool shared = one.kind != ResourceKind::thread_blocks && same != rings.resources.end();
+    index.push_back(static_cast<int>(shared ? same - rings.resources.begin() : rings.resources.size()));
+    if (!shared) rings.resources.push_back(one);
+  }
+  const auto append = [&](const auto& from, auto& to) {
+    for (std::size_t i = 0; i < others.own; ++i) {
+      auto& route = to.emplace_back();
+      for (const int at : from[i]) route.push_back(index[static_cast<std::size_t>(at)]);
+    }
+  };
+  append(others.routes, rings.routes);
+  append(others.chains, rings.chains);
 }
 
 std::string resource_name(const Topology& topology, const Resource& resource) {
@@ -191,6 +212,7 @@ std::string resource_name(const Topology& topology, const Resource& resource) {
   switch (resource.kind) {
     case ResourceKind::nvlink:
       return fmt::format("NVLinks of {}", device_name(topology, resource.id));
+    case ResourceKind::nvlink_cable:
     case ResourceKind::lane:
     case ResourceKind::root_lane:
       return link_name(topology, resource.id);
@@ -212,27 +234,20 @@ std::string resource_name(const Topology& topology, const Resource& resource) {
 }
 
 std::string_view to_string(ResourceKind kind) {
-  switch (kind) {
-    case ResourceKind::nvlink:
-      return "a GPU's NVLinks";
-    case ResourceKind::lane:
-    case ResourceKind::root_lane:
-      return "a PCIe link, one way";
-    case ResourceKind::peer_slot:
-    case ResourceKind::host_slot:
-      return "a GPU's PCIe slot, both ways";
-    case ResourceKind::uplink:
-      return "a switch's uplink, both ways";
-    case ResourceKind::memory:
-      return "the memory of a socket";
-    case ResourceKind::socket:
-      return "the link between sockets";
-    case ResourceKind::socket_flow:
-      return "a TCP flow";
-    case ResourceKind::thread_blocks:
-      return "a GPU's thread blocks";
-  }
-  return "";
+  constexpr std::string_view kNvlinks = "a GPU's NVLinks", kLane = "a PCIe link, one way";
+  constexpr std::string_view kSlot = "a GPU's PCIe slot, both ways";
+  constexpr std::array kNames = {kNvlinks,
+                                 kNvlinks,
+                                 kLane,
+                                 kLane,
+                                 kSlot,
+                                 kSlot,
+                                 std::string_view("a switch's uplink, both ways"),
+                                 std::string_view("the memory of a socket"),
+                                 std::string_view("the link between sockets"),
+                                 std::string_view("a TCP flow"),
+                                 std::string_view("a GPU's thread blocks")};
+  return kNames.at(static_cast<std::size_t>(kind));
 }
 
 }  // namespace gradwire

@@ -17,6 +17,7 @@ namespace gradwire {
 // The slowest kind of hop of a ring inside a node. pcie: peer to peer; host: through host memory.
 enum class NcclLink { none, nvswitch, nvlink, pcie, host };
 
+// nvlink: all of a GPU's, one way. nvlink_cable: those to one peer or switch, one way.
 // lane: one direction of a PCIe cable. root_lane: the same where an Intel root complex re-cuts packets to 64
 // bytes. peer_slot, host_slot: both directions together, for peer traffic and for traffic with host memory.
 // uplink: as host_slot, of a switch with several GPUs behind it. memory: writes and reads together. socket: one
@@ -24,6 +25,7 @@ enum class NcclLink { none, nvswitch, nvlink, pcie, host };
 // socket_flow: TCP over the loopback device, where NCCL_SHM_DISABLE leaves nothing else.
 enum class ResourceKind {
   nvlink,
+  nvlink_cable,
   lane,
   root_lane,
   peer_slot,
@@ -50,6 +52,8 @@ struct NodeRings {
   double nominal_gbps = 0;         // of the narrowest link, data sheet
   std::vector<Resource> resources;
   std::vector<std::vector<int>> routes;  // by ring: indices of resources, as often as a byte crosses them
+  std::vector<std::vector<int>> chains;  // the same without the hop that closes the ring
+  std::size_t own = 0;  // the first of the routes; those behind are of others who share the resources
 };
 
 // `gpus` are the GPUs of one node that take part, in rank order.
@@ -60,6 +64,9 @@ bool has_nvlink_ring(const Machine&, const std::vector<DeviceId>& gpus);
 
 // How often a byte of bus bandwidth crosses a resource, over all rings.
 double load_of(const NodeRings&, std::size_t resource);
+
+// What others do at the same time: their rings take their share of the resources.
+void add_others(const NodeRings& others, NodeRings&);
 
 std::string resource_name(const Topology&, const Resource&);  // "PCIe slot of GPU0, both ways"
 std::string_view to_string(ResourceKind);                     // "a GPU's PCIe slot, both ways"

@@ -103,29 +103,13 @@ std::optional<int> find_nccl_version(const std::string& text) {
 }
 
 std::string_view to_string(NcclAlgorithm algorithm) {
-  switch (algorithm) {
-    case NcclAlgorithm::ring:
-      return "Ring";
-    case NcclAlgorithm::tree:
-      return "Tree";
-    case NcclAlgorithm::nvls:
-      return "NVLS";
-    case NcclAlgorithm::nvls_tree:
-      return "NVLSTree";
-  }
-  return "";
+  constexpr std::array<std::string_view, 4> kNames = {"Ring", "Tree", "NVLS", "NVLSTree"};
+  return kNames.at(static_cast<std::size_t>(algorithm));
 }
 
 std::string_view to_string(NcclProtocol protocol) {
-  switch (protocol) {
-    case NcclProtocol::ll:
-      return "LL";
-    case NcclProtocol::ll128:
-      return "LL128";
-    case NcclProtocol::simple:
-      return "Simple";
-  }
-  return "";
+  constexpr std::array<std::string_view, 3> kNames = {"LL", "LL128", "Simple"};
+  return kNames.at(static_cast<std::size_t>(protocol));
 }
 
 }  // namespace gradwire

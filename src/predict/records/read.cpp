@@ -165,9 +165,11 @@ std::string read_gpu(const Fields& fields) {
 Record read_record(const Fields& fields, const std::string& where) {
   Record record;
   record.where = where;
-  const std::string kind =
-      fields.choice("kind", one_of({"collective", "training"}), "collective or training");
-  record.kind = kind == "collective" ? RecordKind::collective : RecordKind::training;
+  const std::string kind = fields.choice("kind", one_of({"collective", "training", "parallel"}),
+                                         "collective, training or parallel");
+  record.kind = kind == "collective" ? RecordKind::collective
+                : kind == "training" ? RecordKind::training
+                                     : RecordKind::parallel;
   record.id = fields.text("id");
   record.source = fields.find_text("source").value_or("");
   record.platform = fields.text("platform");
@@ -185,8 +187,11 @@ Record read_record(const Fields& fields, const std::string& where) {
   if (record.kind == RecordKind::collective) {
     record.collective = read_collective(fields);
     record.node.gpus = record.collective->gpus_per_node;
-  } else {
+  } else if (record.kind == RecordKind::training) {
     record.training = read_training(fields);
+  } else {
+    record.parallel = read_parallel(fields);
+    record.node.gpus = record.parallel->gpus_per_node;
   }
   return record;
 }

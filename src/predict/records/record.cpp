@@ -3,7 +3,9 @@
 namespace gradwire {
 
 std::string_view to_string(RecordKind kind) {
-  return kind == RecordKind::collective ? "collective" : "training";
+  return kind == RecordKind::collective ? "collective"
+         : kind == RecordKind::training ? "training"
+                                        : "parallel";
 }
 
 std::string_view to_string(Quality quality) {

@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "base/units.h"
+#include "predict/records/parallel_record.h"
 #include "topo/machine.h"
 #include "topo/node_spec.h"
 
 namespace gradwire {
 
-enum class RecordKind { collective, training };
+enum class RecordKind { collective, training, parallel };
 enum class Quality { ok, weak, odd };  // predict and count it; rough; faulty: never calibrate on it
 enum class BenchTool { nccl_tests, torch_distributed, kernel_time };
 
@@ -70,8 +71,9 @@ struct Record {
   std::string gpu;  // empty: not stated
   NodeSpec node;    // gpus is that of the collective; a training value has its own
   Quality quality = Quality::ok;
-  std::optional<CollectiveRecord> collective;  // exactly one of these two
+  std::optional<CollectiveRecord> collective;  // exactly one of these three
   std::optional<TrainingRecord> training;
+  std::optional<ParallelRecord> parallel;
   std::string where;  // "collectives.jsonl line 7"
 };
 

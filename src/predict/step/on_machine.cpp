@@ -66,7 +66,7 @@ Wires wires_of(const Machine& machine, Bytes of_bytes, const NcclSettings& setti
   wires.all_reduce = [model](Bytes bytes) { return model->all_reduce_time(bytes); };
   const auto estimate = model->all_reduce(of_bytes);
   wires.relative_error = estimate.relative_error;
-  wires.doubt = model->doubt(of_bytes);
+  wires.doubt = estimate.doubt;
   wires.loads = model->loads();
   wires.algorithm = estimate.algorithm + " " + estimate.protocol;
   wires.path = estimate.path;

@@ -155,10 +155,6 @@ ValidationPoint point_of(const PreparedRecord& one, const NcclPredictor& predict
 
 }  // namespace
 
-ValidationPoint predict_point(const PreparedRecord& one, const Calibration& calibration, std::size_t row) {
-  return point_of(one, NcclPredictor(one.fabric, calibration), row);
-}
-
 std::map<std::string, Calibration> calibrations_without(std::span<const PreparedRecord> asked,
                                                         std::span<const PreparedRecord> known, LeaveOut by) {
   std::set<std::string> seen;

@@ -47,8 +47,6 @@ std::vector<PreparedRecord> prepare(std::span<const Record>, std::vector<std::st
 using RowFilter = std::function<bool(const PreparedRecord&, std::size_t row)>;
 std::vector<FitSweep> fit_sweeps(std::span<const PreparedRecord>, const RowFilter&);  // borrow the records
 
-ValidationPoint predict_point(const PreparedRecord&, const Calibration&, std::size_t row);
-
 // For each platform (group, kind of machine, generation of GPU) of `asked`, a calibration fitted to what `known`
 // has without it.
 enum class LeaveOut { platform, group, kind, generation };

@@ -45,6 +45,14 @@ struct LlamaSpec {
 };
 std::vector<Layer> llama(const LlamaSpec&);
 
+struct MixtureSpec {
+  int layers = 32, width = 4096, inner = 14336;  // inner: of one expert
+  int heads = 32, kv_heads = 8, head_dim = 128, vocabulary = 32000, sequence = 4096;
+  int experts = 8, experts_per_token = 2;
+  bool head_norms = false;  // of queries and keys
+};
+std::vector<Layer> mixture(const MixtureSpec&);
+
 struct VitSpec {
   int layers = 12, width = 768, inner = 3072, patch = 16, image = 224;
 };

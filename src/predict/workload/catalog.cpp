@@ -17,6 +17,8 @@ namespace {
 constexpr auto kTorchvision = "https://pytorch.org/vision/stable/models.html";
 constexpr auto kHuggingFace = "https://huggingface.co/docs/transformers";
 constexpr auto kNvidia = "https://github.com/NVIDIA/DeepLearningExamples";
+constexpr auto kGpt3 = "https://arxiv.org/abs/2005.14165";  // Table 2.1, with GPT-2's vocabulary
+constexpr auto kMixtral = "https://arxiv.org/abs/2401.04088";
 constexpr auto kLlama = "https://github.com/meta-llama/llama-models";
 
 ModelEntry image(std::string_view name, std::string_view title, int batch, std::uint64_t parameters,
@@ -59,6 +61,20 @@ std::vector<ModelEntry> entries() {
       text("llama-8b", "Llama 3 8B", 2048, 1, 8'030'261'248, kLlama),
       text("llama-13b", "Llama 2 13B", 2048, 1, 13'015'864'320, kLlama),
       text("llama-70b", "Llama 3 70B", 2048, 1, 70'553'706'496, kLlama),
+      text("llama2-70b", "Llama 2 70B", 4096, 1, 68'976'648'192, kLlama),
+      text("llama-405b", "Llama 3 405B", 8192, 1, 405'853'388'800, kLlama),
+      text("tinyllama-1.1b", "TinyLlama 1.1B", 2048, 1, 1'100'048'384,
+           "https://github.com/jzhang38/TinyLlama"),
+      text("mistral-7b", "Mistral 7B", 4096, 1, 7'241'732'096,
+           "https://huggingface.co/mistralai/Mistral-7B-v0.1"),
+      text("mixtral-8x7b", "Mixtral 8x7B, 2 of 8 experts a token", 4096, 1, 46'702'792'704, kMixtral),
+      text("mixtral-8x22b", "Mixtral 8x22B, 2 of 8 experts a token", 4096, 1, 140'620'634'112, kMixtral),
+      text("qwen3-235b-a22b", "Qwen3 235B, 8 of 128 experts a token", 4096, 1, 235'093'634'560,
+           "https://huggingface.co/Qwen/Qwen3-235B-A22B"),
+      text("gpt3-1.3b", "GPT-3 XL", 2048, 1, 1'315'723'264, kGpt3),
+      text("gpt3-6.7b", "GPT-3 6.7B", 2048, 1, 6'658'404'352, kGpt3),
+      text("gpt3-13b", "GPT-3 13B, width 5120", 2048, 1, 12'853'386'240, kGpt3),
+      text("gpt3-175b", "GPT-3 175B", 2048, 1, 174'604'259'328, kGpt3),
       {"vit-b-16", "ViT-B/16", Family::transformer, "image", 0, 64, "adam", 86'567'656, kTorchvision},
       {"vit-l-16", "ViT-L/16", Family::transformer, "image", 0, 32, "adam", 304'326'632, kTorchvision},
       text("bart-large", "BART large", 128, 16, 406'291'456),
@@ -81,6 +97,7 @@ ResNetSpec residual(std::array<int, 4> blocks, bool deep = true, int groups = 1,
 }
 
 GptSpec gpt_spec(int layers, int width, int sequence) { return {layers, width, sequence}; }
+GptSpec gpt3_spec(int layers, int width, int sequence) { return {layers, width, sequence, 50257, 2048}; }
 
 std::map<std::string_view, Build> image_builders() {
   return {{"resnet18",
@@ -176,6 +193,35 @@ std::map<std::string_view, Build> text_builders() {
            [](int s) {
              return llama({80, 8192, 28672, 64, 8, 128256, s});
            }},
+          {"llama2-70b",
+           [](int s) {
+             return llama({80, 8192, 28672, 64, 8, 32000, s});
+           }},
+          {"llama-405b",
+           [](int s) {
+             return llama({126, 16384, 53248, 128, 8, 128256, s});
+           }},
+          {"tinyllama-1.1b",
+           [](int s) {
+             return llama({22, 2048, 5632, 32, 4, 32000, s});
+           }},
+          {"mistral-7b",
+           [](int s) {
+             return llama({32, 4096, 14336, 32, 8, 32000, s});
+           }},
+          {"mixtral-8x7b", [](int s) { return mixture({.sequence = s}); }},
+          {"mixtral-8x22b",
+           [](int s) {
+             return mixture({.layers = 56, .width = 6144, .inner = 16384, .heads = 48, .sequence = s});
+           }},
+          {"qwen3-235b-a22b",
+           [](int s) {
+             return mixture({94, 4096, 1536, 64, 4, 128, 151936, s, 128, 8, true});
+           }},
+          {"gpt3-1.3b", [](int s) { return gpt(gpt3_spec(24, 2048, s)); }},
+          {"gpt3-6.7b", [](int s) { return gpt(gpt3_spec(32, 4096, s)); }},
+          {"gpt3-13b", [](int s) { return gpt(gpt3_spec(40, 5120, s)); }},
+          {"gpt3-175b", [](int s) { return gpt(gpt3_spec(96, 12288, s)); }},
           {"bart-large", [](int s) { return bart_large(s); }},
           {"transformer-xl-base",
            [](int s) {
@@ -207,11 +253,15 @@ std::vector<Layer> build_layers(std::string_view name, int sequence) {
 // what it was trained for (Touvron et al. 2023, arXiv:2307.09288; Grattafiori et al. 2024, arXiv:2407.21783).
 // Those that are not here count positions from each other.
 const std::map<std::string_view, int> kContexts = {
-    {"bert-base", 512},    {"bert-large", 512}, {"bert-large-pretraining", 512},
-    {"electra-base", 512}, {"gpt2", 1024},      {"gpt2-medium", 1024},
-    {"gpt2-large", 1024},  {"gpt2-xl", 1024},   {"bart-large", 1024},
-    {"gpt-tiny", 128},     {"llama-7b", 4096},  {"llama-13b", 4096},
-    {"llama-8b", 8192},    {"llama-70b", 8192}};
+    {"bert-base", 512},        {"bert-large", 512},     {"bert-large-pretraining", 512},
+    {"electra-base", 512},     {"gpt2", 1024},          {"gpt2-medium", 1024},
+    {"gpt2-large", 1024},      {"gpt2-xl", 1024},       {"bart-large", 1024},
+    {"gpt-tiny", 128},         {"llama-7b", 4096},      {"llama-13b", 4096},
+    {"llama-8b", 8192},        {"llama-70b", 8192},     {"llama2-70b", 4096},
+    {"llama-405b", 8192},      {"gpt3-1.3b", 2048},     {"gpt3-6.7b", 2048},
+    {"gpt3-13b", 2048},        {"gpt3-175b", 2048},     {"tinyllama-1.1b", 2048},
+    {"mistral-7b", 32768},     {"mixtral-8x7b", 32768}, {"mixtral-8x22b", 65536},
+    {"qwen3-235b-a22b", 32768}};
 
 void check_sequence(const ModelEntry& entry, int sequence) {
   if (entry.sequence == 0)

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "predict/workload/catalog.h"
+#include "predict/workload/transformer.h"
 
 namespace gradwire {
 namespace {
@@ -29,6 +30,7 @@ TEST_P(BuiltIn, IsAModelThatCanBeTrained) {
 INSTANTIATE_TEST_SUITE_P(Models, BuiltIn, ::testing::ValuesIn(all_models()), [](const auto& model) {
   std::string name(model.param.name);
   std::replace(name.begin(), name.end(), '-', '_');
+  std::replace(name.begin(), name.end(), '.', '_');
   return name;
 });
 
@@ -144,6 +146,29 @@ TEST(ModelYaml, SaysWhatIsWrongAndWhere) {
   fails("{layers: [{tensors: [1]}], family: big}", "'family: big' is none of cnn, transformer, other");
   fails("{parameters: 3, family: cnn}", "'parameters' is a number from 1000 to 1e14");
   fails("name: x", "needs 'layers', or 'parameters' and 'family'");
+}
+
+TEST(TransformerSizesOf, have_the_parameters_of_the_model_of_that_name) {
+  for (const auto& name : transformer_names()) {
+    const auto shape = transformer_sizes(name);
+    // Norms of heads, poolers and tables of types are left out of a shape: a thousandth at most.
+    EXPECT_NEAR(parameter_count(shape) / double(find_model(name)->parameters), 1, 6e-3) << name;
+    EXPECT_NO_THROW(check_sizes(shape));
+  }
+}
+
+TEST(TransformerSizesOf, count_what_a_token_takes_of_a_mixture_of_experts) {
+  // Mixtral 8x7B: 46.7 billion, of which a token uses 12.9 (Jiang et al. 2024).
+  EXPECT_NEAR(active_parameter_count(transformer_sizes("mixtral-8x7b")) / 12.9e9, 1, 0.01);
+  EXPECT_NEAR(active_parameter_count(transformer_sizes("qwen3-235b-a22b")) / 22e9, 1, 0.02);
+  EXPECT_EQ(active_parameter_count(transformer_sizes("llama-7b")),
+            parameter_count(transformer_sizes("llama-7b")));
+}
+
+TEST(TransformerSizesOf, say_which_models_can_not_be_cut) {
+  EXPECT_THROW(transformer_sizes("resnet50"), ConfigError);
+  EXPECT_THROW(transformer_sizes("lama-7b"), ConfigError);
+  EXPECT_THROW(transformer_sizes("gpt3-175b", 4096), ConfigError);
 }
 
 }  // namespace

@@ -55,8 +55,11 @@ Report sweep_report(const std::vector<SweepCurve>& curves, const SweepSpec& spec
                .y = plural(workload.sample) + "/s"};
   for (const auto& curve : curves) {
     chart.series.push_back({curve.on, {}});
-    for (const auto& point : curve.points)
-      chart.series.back().points.push_back({point.value, point.estimate.samples_per_s});
+    for (const auto& point : curve.points) {
+      const double rate = point.estimate.samples_per_s, error = std::min(point.estimate.relative_error, 0.9);
+      chart.series.back().points.push_back({point.value, rate});
+      chart.series.back().ranges.push_back({rate / (1 + error), rate / (1 - error)});
+    }
   }
   report.add(std::move(chart), Gap{});
   add_sweep_tables(report, curves, spec);

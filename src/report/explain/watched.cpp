@@ -60,6 +60,14 @@ std::vector<std::string> remarks(const WatchedRun& run, const CaseFile& given) {
   return all;
 }
 
+// A program that failed before it left anything: that nothing was found is no praise.
+std::optional<std::string> nothing_seen(const WatchedRun& run, const CaseFile& given,
+                                        const Diagnosis& diagnosis) {
+  const bool empty = !given.analysis && !given.nccl_calls && diagnosis.findings.empty();
+  if (!empty || run.exit_code == 0) return std::nullopt;
+  return "It failed before anything was left that says why: its own output, above, has to.";
+}
+
 Json watch_json(const WatchedRun& run, const CaseFile& given, const std::vector<std::string>& notes) {
   const WatchNotes* traced = find_traced(given.files.notes);
   return {{"exit_code", run.exit_code},
@@ -85,7 +93,16 @@ Report watch_report(const WatchedRun& run, const CaseFile& given, const Diagnosi
     report.append(analysis_report(*given.analysis));
     report.add(Gap{});
   }
-  report.append(std::move(found));
+  if (given.nccl_calls) {
+    Report recorded = recorded_report(*given.nccl_calls);
+    report.data["nccl_calls"] = recorded.data;
+    report.append(std::move(recorded));
+    report.add(Gap{});
+  }
+  if (const auto nothing = nothing_seen(run, given, diagnosis))
+    report.add(Sentence{*nothing, "", "  "});
+  else
+    report.append(std::move(found));
   if (!what_else.blocks.empty()) report.add(Gap{});
   report.append(std::move(what_else));
   report.add(Gap{});

@@ -36,9 +36,14 @@ struct AsJson {
     Json all = Json::array();
     for (const Series& series : curves.series) {
       Json points = Json::array();
-      for (const auto& [x, y] : series.points)
+      for (std::size_t i = 0; i < series.points.size(); ++i) {
+        const auto [x, y] = series.points[i];
         points.push_back(
             {x, y, curves.format_x ? curves.format_x(x) : "", curves.format_y ? curves.format_y(y) : ""});
+        if (i >= series.ranges.size()) continue;
+        points.back().push_back(series.ranges[i].first);
+        points.back().push_back(series.ranges[i].second);
+      }
       all.push_back({{"name", series.name}, {"points", points}});
     }
     return {{"kind", "curves"}, {"title", curves.title}, {"x", curves.x}, {"y", curves.y}, {"series", all}};

@@ -124,6 +124,8 @@ TEST(Page, every_kind_of_block_has_its_fields) {
   EXPECT_EQ(block_json(Title{"t"}), (nlohmann::json{{"kind", "title"}, {"text", "t"}}));
   EXPECT_EQ(block_json(Gap{}), (nlohmann::json{{"kind", "gap"}}));
   EXPECT_EQ(block_json(curves)["series"][0]["points"][0], (nlohmann::json{1.0, 2.0, "one", ""}));
+  curves.series[0].ranges = {{1.5, 3}};
+  EXPECT_EQ(block_json(curves)["series"][0]["points"][0], (nlohmann::json{1.0, 2.0, "one", "", 1.5, 3.0}));
   EXPECT_EQ(block_json(bars)["bars"][0]["values"][0], 0.5);
   EXPECT_EQ(block_json(Grid{{"r"}, {"c"}, {{"x"}}})["cells"][0][0], "x");
   EXPECT_EQ(block_json(Table{{{"h"}}, 1, true})["prose_last"], true);

@@ -60,7 +60,7 @@ Topology join_nodes(const Topology& node, int nodes, const NetworkSpec& network,
   Topology cluster;
   const auto count = static_cast<std::size_t>(nodes);
   cluster.reserve(count * node.devices().size() + cards.size() + 1,
-                  count * (node.links().size() + 2 * cards.size()));
+                  count * (node.links().size() + 2 * cards.size()) + 2 * cards.size());
   for (int i = 0; i < nodes; ++i) add_copy(node, i, cluster);
   const Rate rate = network_rate(network);
   const bool rails = network.rails.value_or(false) && cards.size() > 1;
@@ -72,19 +72,18 @@ Topology join_nodes(const Topology& node, int nodes, const NetworkSpec& network,
 }
 
 std::vector<DeviceId> choose_cards(const Topology& node, int count) {
+  std::vector<DeviceId> chosen = node.find_devices(DeviceKind::nic, 0);
+  if (static_cast<int>(chosen.size()) <= count) return chosen;
   std::vector<std::pair<PathClass, DeviceId>> cards;
   const std::vector<DeviceId> gpus = node.find_devices(DeviceKind::gpu, 0);
-  for (const DeviceId nic : node.find_devices(DeviceKind::nic, 0)) {
+  for (const DeviceId nic : chosen) {
     PathClass nearest = PathClass::none;
     for (const DeviceId gpu : gpus) nearest = std::min(nearest, classify(node, nic, gpu));
     cards.emplace_back(nearest, nic);
   }
-  if (static_cast<int>(cards.size()) > count) {
-    std::sort(cards.begin(), cards.end());
-    cards.resize(static_cast<std::size_t>(count));
-  }
-  std::vector<DeviceId> chosen;
-  for (const auto& [path, nic] : cards) chosen.push_back(nic);
+  std::sort(cards.begin(), cards.end());
+  chosen.clear();
+  for (int i = 0; i < count; ++i) chosen.push_back(cards[static_cast<std::size_t>(i)].second);
   std::sort(chosen.begin(), chosen.end());
   return chosen;
 }

@@ -18,6 +18,13 @@ struct PciInfo {
   unsigned domain, bus, device, device_id, subsystem_id;
   char bus_id[32];
 };
+struct FieldValue {
+  unsigned field, scope;
+  long long timestamp, latency_us;
+  int value_type, result;
+  unsigned long long value;  // of a union; counters are of 64 bits
+};
+constexpr unsigned kDataSent = 138, kDataReceived = 139, kAllLinks = 0xffffffff;  // KiB over NVLink
 constexpr int kSuccess = 0;
 constexpr int kRemoteIsSwitch = 2;
 constexpr unsigned kMostNvmlLinks = 18, kMostDevices = 256;
@@ -84,7 +91,41 @@ NvmlGpu gpu_of(const Library& nvml, NvmlDevice device) {
   return gpu;
 }
 
+std::optional<NvmlTraffic> find_traffic(const Library& nvml, NvmlDevice device) {
+  std::array<FieldValue, 2> fields{};
+  fields[0].field = kDataSent;
+  fields[1].field = kDataReceived;
+  fields[0].scope = fields[1].scope = kAllLinks;
+  if (nvml.call("nvmlDeviceGetFieldValues", device, static_cast<int>(fields.size()), fields.data()) !=
+          kSuccess ||
+      fields[0].result != kSuccess || fields[1].result != kSuccess)
+    return std::nullopt;
+  const NvmlGpu gpu = gpu_of(nvml, device);
+  return NvmlTraffic{gpu.name, gpu.address, fields[0].value * 1024, fields[1].value * 1024};
+}
+
+template <typename Look>
+void for_each_gpu(const Library& nvml, unsigned count, Look look) {
+  for (unsigned i = 0; i < std::min(count, kMostDevices); ++i) {
+    NvmlDevice device = nullptr;
+    if (nvml.call("nvmlDeviceGetHandleByIndex_v2", i, &device) == kSuccess) look(device);
+  }
+}
+
 }  // namespace
+
+std::vector<NvmlTraffic> read_nvlink_traffic(const std::string& library) {
+  std::vector<NvmlTraffic> all;
+  const Library nvml(library);
+  if (!nvml.open() || nvml.call("nvmlInit_v2") != kSuccess) return all;
+  unsigned count = 0;
+  if (nvml.call("nvmlDeviceGetCount_v2", &count) == kSuccess)
+    for_each_gpu(nvml, count, [&](NvmlDevice device) {
+      if (auto traffic = find_traffic(nvml, device)) all.push_back(std::move(*traffic));
+    });
+  nvml.call("nvmlShutdown");
+  return all;
+}
 
 std::optional<NvmlReport> read_nvml(const std::string& library) {
   const Library nvml(library);
@@ -97,11 +138,7 @@ std::optional<NvmlReport> read_nvml(const std::string& library) {
   unsigned count = 0;
   if (const int code = nvml.call("nvmlDeviceGetCount_v2", &count); code != kSuccess)
     report.error = nvml.error_text(code);
-  for (unsigned i = 0; i < std::min(count, kMostDevices); ++i) {
-    NvmlDevice device = nullptr;
-    if (nvml.call("nvmlDeviceGetHandleByIndex_v2", i, &device) == kSuccess)
-      report.gpus.push_back(gpu_of(nvml, device));
-  }
+  for_each_gpu(nvml, count, [&](NvmlDevice device) { report.gpus.push_back(gpu_of(nvml, device)); });
   nvml.call("nvmlShutdown");
   return report;
 }

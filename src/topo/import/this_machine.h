@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "topo/import/nvml.h"
 #include "topo/machine.h"
 
 namespace gradwire {
@@ -40,7 +41,7 @@ struct Host {
 
 struct ProbeOptions {
   std::filesystem::path sysfs = "/sys";
-  std::string nvml_library = "libnvidia-ml.so.1";
+  std::string nvml_library = kNvmlLibrary;
 };
 Host probe_host(const ProbeOptions& = {});
 

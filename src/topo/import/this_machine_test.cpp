@@ -107,6 +107,18 @@ TEST(ThisMachine, without_a_gpu_it_shows_processor_caches_and_memory) {
   EXPECT_FALSE(machine.topology.find_devices(DeviceKind::cpu, 0).empty());
 }
 
+TEST(ThisMachine, counts_what_nvlinks_moved) {
+  const auto before = read_nvlink_traffic(GRADWIRE_NVML_STANDIN);
+  const auto after = read_nvlink_traffic(GRADWIRE_NVML_STANDIN);
+  ASSERT_EQ(before.size(), 4u);
+  ASSERT_EQ(after.size(), 4u);
+  EXPECT_EQ(before[1].address, "0000:18:00.0");
+  EXPECT_EQ(before[1].name, "NVIDIA A100-SXM4-80GB");
+  EXPECT_EQ(before[1].sent, 2 * before[1].received);
+  EXPECT_GT(after[1].sent, before[1].sent);
+  EXPECT_TRUE(read_nvlink_traffic("libnosuchnvml.so").empty());
+}
+
 TEST(ThisMachine, a_missing_nvml_is_no_error) { EXPECT_FALSE(read_nvml("libnosuchnvml.so")); }
 
 TEST(ThisMachine, the_machine_this_runs_on_can_be_read) {

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "comm/make.h"
+#include "train/job/mesh_options.h"
 
 namespace gradwire {
 namespace {
@@ -61,6 +62,18 @@ void check_training_numbers(const TrainOptions& options) {
   check_range("--checkpoint-keep", options.checkpoint_keep, 1, 1e6);
 }
 
+void check_shard(const TrainOptions& options) {
+  check_range("--shard", options.shard, 0, 3);
+  if (options.shard == 0) return;
+  if (options.backend == "none")
+    throw ConfigError("--shard with --backend none: ranks that train apart share nothing");
+  if (options.compress != "none")
+    throw ConfigError(
+        "--shard with --compress: shares are reduced as they are; --precision bf16 halves what travels");
+  if (options.overlap != "auto")
+    throw ConfigError("--shard with --overlap: a unit's gradients always leave when they are there");
+}
+
 // Flags that would change nothing are slips.
 void check_sense(const TrainOptions& options, const TrainableModel& model) {
   const auto refuse = [&](const char* flag, const char* why) {
@@ -109,14 +122,16 @@ TrainOptions complete(TrainOptions options) {
     if (options.sequence == 0) options.sequence = std::min(128, model.shape.context);
     check_range("--sequence", options.sequence, 1, model.shape.context);
   }
+  options = complete_mesh(std::move(options), model);
   check_training_numbers(options);
   check_choice("--data", options.data, {"real", "generated"});
   options.precision = full_precision(options.precision);
-  check_choice("--precision", options.precision, {"fp32", "fp64", "bf16"});
+  check_choice("--precision", options.precision, {"fp32", "fp64", "bf16", "fp16"});
   check_choice("--compress", options.compress, {"none", "fp16", "bf16", "powersgd"});
   check_choice("--optimizer", options.optimizer, {"sgd", "adamw"});
   check_choice("--overlap", options.overlap, {"auto", "during", "after"});
   check_wires(options);
+  check_shard(options);
   check_place("--trace", options.trace);
   check_place("--checkpoint", options.checkpoint);
   if (!options.resume.empty() && !std::filesystem::is_regular_file(options.resume))

@@ -15,7 +15,7 @@ struct TrainOptions {
   std::string backend = "auto";    // as make_communicator takes it; "none": every rank trains apart
   std::string data;                // "real" or "generated"; empty: generated for resnets, else real
   std::string text;                // a file to learn from instead of the licences
-  std::string precision = "fp32";  // fp32, fp64, bf16
+  std::string precision = "fp32";  // fp32, fp64, bf16, fp16
   std::string compress = "none";   // none, fp16, bf16, powersgd
   std::string optimizer;           // sgd, adamw; empty: the model's
   std::string overlap = "auto";    // auto, during, after
@@ -24,10 +24,15 @@ struct TrainOptions {
   std::string checkpoint_before;  // file_version() of the checkpoint before the run: see restart.h
   int batch = 0;                  // per rank and micro-batch; 0: the model's
   int accumulate = 1, steps = 50;
+  int shard = 0;  // 1: the optimizer's state, 2: and gradients, 3: and parameters; 0: every rank has all
   int sequence = 0, image = 224;  // 0: up to 128 tokens of the model's context
   int checkpoint_every = 0;       // steps; 0: at the end alone
   double checkpoint_seconds = 0;  // or so much time; 0: no matter how long it takes
   int checkpoint_keep = 1;        // so many in all
+  int dp = 0, tp = 1, pp = 1;     // how ranks are a mesh (mesh_options.h); dp 0: what tp and pp leave
+  int micro_batches = 0,
+      virtual_stages = 0;         // of a pipeline; 0: twice its stages, and as the schedule has it
+  std::string schedule = "1f1b";  // gpipe, 1f1b, interleaved
   double bucket_mb = 25, first_bucket_mb = 1;
   double learning_rate = 0;  // 0: the model's
   double clip = 0;           // of the gradients' norm; 0: not
@@ -35,13 +40,16 @@ struct TrainOptions {
   bool json = false, sharded = false, sync_batch_norm = false;
   bool resume_unchecked = false;  // also from a file without a checksum of ours
   bool scale_lr = false;          // the learning rate is a rank's: multiplied by their number
+  bool recompute = false, sequence_parallel = false;
 };
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainOptions, model, backend, data, text, precision, compress, optimizer,
                                    overlap, trace, checkpoint, resume, html, command, checkpoint_before,
-                                   batch, accumulate, steps, sequence, image, checkpoint_every, bucket_mb,
-                                   first_bucket_mb, learning_rate, clip, seed, json, sharded, sync_batch_norm,
-                                   resume_unchecked, checkpoint_seconds, checkpoint_keep, scale_lr)
+                                   batch, accumulate, steps, shard, sequence, image, checkpoint_every,
+                                   bucket_mb, first_bucket_mb, learning_rate, clip, seed, json, sharded,
+                                   sync_batch_norm, resume_unchecked, checkpoint_seconds, checkpoint_keep,
+                                   scale_lr, dp, tp, pp, micro_batches, virtual_stages, schedule, recompute,
+                                   sequence_parallel)
 
 // "fp32" for "f32", as compare and everybody else spell it; others as they are.
 std::string full_precision(const std::string& name);

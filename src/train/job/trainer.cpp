@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "comm/make.h"
+#include "train/job/mesh_options.h"
 #include "train/loop/gather_timeline.h"
 #include "train/loop/sampler.h"
 #include "train/loop/seed.h"
@@ -13,24 +14,7 @@
 namespace gradwire {
 namespace {
 
-torch::ScalarType type_named(const std::string& name) {
-  return name == "fp64" ? torch::kFloat64 : name == "bf16" ? torch::kBFloat16 : torch::kFloat32;
-}
-
-std::shared_ptr<CommHook> make_hook(const std::string& compress) {
-  if (compress == "fp16") return make_fp16_hook();
-  if (compress == "bf16") return make_bf16_hook();
-  return compress == "powersgd" ? make_power_sgd_hook() : nullptr;
-}
-
-Overlap overlap_named(const std::string& name) {
-  if (name == "during") return Overlap::during_backward;
-  return name == "after" ? Overlap::after_backward : Overlap::automatic;
-}
-
 constexpr int kTestBatch = 16;
-
-Bytes mib(double count) { return static_cast<Bytes>(count * (1 << 20)); }
 
 // GPUs where there is one for every rank of this host and nobody asked for something else.
 bool takes_gpus(const World& world, const std::string& backend) {
@@ -39,14 +23,10 @@ bool takes_gpus(const World& world, const std::string& backend) {
          static_cast<int>(torch::cuda::device_count()) >= world.local_size;
 }
 
-DdpOptions ddp_options(const TrainOptions& options, torch::Device device) {
-  DdpOptions made;
-  made.first_bucket_bytes = mib(std::min(options.first_bucket_mb, options.bucket_mb));
-  made.bucket_bytes = mib(options.bucket_mb);
-  made.device = device;
-  made.overlap = overlap_named(options.overlap);
-  made.hook = make_hook(options.compress);
-  return made;
+// With the learning rate that --scale-lr asks for.
+TrainOptions scaled(TrainOptions options, int replicas) {
+  if (options.scale_lr) options.learning_rate *= replicas;
+  return options;
 }
 
 }  // namespace
@@ -55,7 +35,8 @@ Trainer::Trainer(const World& world, const TrainOptions& options)
     : world_(world),
       options_(options),
       entry_(find_trainable(options.model)),
-      type_(type_named(options.precision)),
+      mesh_(mesh_of(options, world.size)),
+      place_(place_of(mesh_, world.rank)),
       data_(make_data(entry_, {.real = options.data == "real",
                                .text = options.text,
                                .sequence = options.sequence,
@@ -64,23 +45,43 @@ Trainer::Trainer(const World& world, const TrainOptions& options)
   make_communicators();
   seed_all(options.seed);
   auto model = make_model(entry_, options.sync_batch_norm ? communicator_.get() : nullptr);
-  model->to(device_, type_);
-  ddp_.emplace(std::move(model), *communicator_, ddp_options(options, device_));
-  make_optimizer();
+  type_ = compute_type(options, device_);
+  if (uses_mesh(options))
+    make_parts(std::move(model));
+  else
+    model_ = make_trained_model(std::move(model), *communicator_, scaled(options, world.size), device_);
   if (!options.resume.empty())
-    first_step_ =
-        static_cast<int>(load_checkpoint(options.resume, state(), *host_,
-                                         options.resume_unchecked ? Unchecked::accept : Unchecked::refuse)
-                             .step);
+    first_step_ = static_cast<int>(
+        model_->load(options.resume, *host_, options.resume_unchecked ? Unchecked::accept : Unchecked::refuse)
+            .step);
   make_recorder();
   if (!options.checkpoint.empty())
-    saver_.emplace(options.checkpoint, *host_,
-                   CheckpointOptions{.sharded = options.sharded, .keep = options.checkpoint_keep});
+    saver_.emplace(
+        options.checkpoint, *host_,
+        CheckpointOptions{.sharded = options.sharded || options.shard > 0, .keep = options.checkpoint_keep});
   saved_at_ = steady_now();
 }
 
+void Trainer::make_parts(std::shared_ptr<Net> model) {
+  auto options = mesh_model_options(options_, mesh_);
+  options.type = type_;
+  options.data = ddp_options(options_, device_);
+  cut_ = std::make_unique<MeshModel>(world_, std::move(model), next_batch(0).input, options);
+  cut_->use(make_optimizer(scaled(options_, mesh_.dp), cut_->pipeline().parameters()));
+  World hosts = world_;
+  hosts.name = "train-mesh";
+  links_ = describe_mesh(mesh_, options_.backend, hosts_of(hosts));
+}
+
+void Trainer::set_trace(Recorder* trace) {
+  if (cut_)
+    cut_->set_trace(trace);
+  else
+    model_->set_trace(trace);
+}
+
 void Trainer::make_communicators() {
-  const bool gpus = takes_gpus(world_, options_.backend);
+  const bool gpus = takes_gpus(world_, options_.backend) && !uses_mesh(options_);
   if (gpus) device_ = torch::Device(torch::kCUDA, static_cast<torch::DeviceIndex>(world_.local_rank));
   const bool apart = options_.backend == "none";
   if (apart)
@@ -93,37 +94,36 @@ void Trainer::make_communicators() {
   host_ = host_communicator_ ? host_communicator_.get() : communicator_.get();
 }
 
-void Trainer::make_optimizer() {
-  const double rate = options_.learning_rate * (options_.scale_lr ? world_.size : 1);
-  if (options_.optimizer == "adamw")
-    optimizer_ = std::make_unique<torch::optim::AdamW>(ddp_->parameters(), torch::optim::AdamWOptions(rate));
-  else
-    optimizer_ =
-        std::make_unique<torch::optim::SGD>(ddp_->parameters(), torch::optim::SGDOptions(rate).momentum(0.9));
-}
-
 // Room for every span of the run up to 131072, which is 9 MB: of longer runs the first steps are recorded.
-// Buckets may become a few more when they are rebuilt.
 void Trainer::make_recorder() {
-  const std::size_t a_step =
-      8 + 4 * static_cast<std::size_t>(options_.accumulate) + 2 * ddp_->buckets().size();
   recorder_ = std::make_unique<Recorder>(
-      std::min<std::size_t>(1 << 17, a_step * static_cast<std::size_t>(options_.steps)));
-  ddp_->set_trace(recorder_.get());
+      std::min<std::size_t>(1 << 17, spans_a_step() * static_cast<std::size_t>(options_.steps)));
+  set_trace(recorder_.get());
   clock_ = align_clocks(*host_);
 }
 
-TrainingState Trainer::state() { return {tensors_of_model(*ddp_->module()), optimizer_.get()}; }
+// Buckets may become a few more when they are rebuilt; a unit of sharded parameters is gathered twice in every
+// micro-batch, reduced once, and waited for each time.
+std::size_t Trainer::spans_a_step() const {
+  const auto parts = static_cast<std::size_t>(describe().buckets),
+             micro = static_cast<std::size_t>(options_.accumulate);
+  if (cut_) {  // messages of each chunk, collectives of each layer
+    const int messages = 8 * options_.virtual_stages,
+              collectives = mesh_.tp > 1 ? 30 * (entry_.shape.layers + 2) : 0;
+    return 8 + micro * static_cast<std::size_t>(messages + collectives) + 2 * parts;
+  }
+  return 8 + 4 * micro + (options_.shard > 0 ? 8 * micro : 2) * parts;
+}
 
 TrainResult Trainer::describe() const {
   TrainResult result;
-  for (const auto& parameter : ddp_->parameters()) {
-    result.parameters += parameter.numel();
-    result.gradient_bytes += parameter.nbytes();
-  }
+  result.mesh = links_;
+  if (cut_)
+    cut_->describe(result);
+  else
+    model_->describe(result);
   result.ranks = world_.size;
   result.threads = torch::get_num_threads();
-  result.buckets = static_cast<int>(ddp_->buckets().size());
   result.backend = options_.backend == "none" ? "none" : communicator_->name();
   result.data = data_.what;
   result.first_step = first_step_;
@@ -133,7 +133,7 @@ TrainResult Trainer::describe() const {
 // Batches are numbered through all epochs, so that a resumed run sees those it would have seen.
 Batch Trainer::next_batch(std::int64_t number) {
   DistributedSampler sampler(data_.train->size(),
-                             {.rank = world_.rank, .ranks = world_.size, .seed = options_.seed});
+                             {.rank = place_.data, .ranks = mesh_.dp, .seed = options_.seed});
   const std::int64_t batch = options_.batch, per_epoch = std::max<std::int64_t>(1, sampler.size() / batch);
   if (number / per_epoch != epoch_) {
     epoch_ = number / per_epoch;
@@ -155,30 +155,48 @@ double Trainer::train_micro_batch(int step, int micro) {
   }
   {
     const Timed timed(recorder_.get(), SpanKind::forward);
-    loss = loss_of(ddp_->forward(batch.input), batch.target) / options_.accumulate;
+    const bool last = micro + 1 == options_.accumulate;
+    loss = loss_of(model_->forward(batch.input, last), batch.target) / options_.accumulate;
   }
   {
     const Timed timed(recorder_.get(), SpanKind::backward);
-    loss.backward();
+    model_->backward(loss);
   }
   return loss.item<double>();
 }
 
+// Ranks that hold a model together read the same batches.
+double Trainer::train_on_mesh(int step) {
+  MicroBatches batches;
+  batches.seed = options_.seed ^ static_cast<std::uint64_t>(step) << 32;
+  {
+    const Timed timed(recorder_.get(), SpanKind::data);
+    for (int micro = 0; micro < options_.accumulate; ++micro) {
+      auto batch = next_batch(std::int64_t{step} * options_.accumulate + micro);
+      batches.inputs.push_back(std::move(batch.input));
+      batches.targets.push_back(std::move(batch.target));
+    }
+  }
+  return cut_->step(batches);
+}
+
 // Every step draws its dropout from a seed of its own, so that a resumed run draws what it would have drawn.
-Trainer::News Trainer::train_step(int step, int signal) {
-  recorder_->set_step(step);
+double Trainer::train_micro_batches(int step) {
   seed_rank(options_.seed ^ static_cast<std::uint64_t>(step) << 32, world_.rank);
   double loss = 0;
-  if (options_.accumulate > 1) {
-    const auto quiet = ddp_->no_sync();
-    for (int micro = 0; micro + 1 < options_.accumulate; ++micro) loss += train_micro_batch(step, micro);
-  }
-  loss += train_micro_batch(step, options_.accumulate - 1);
+  for (int micro = 0; micro < options_.accumulate; ++micro) loss += train_micro_batch(step, micro);
+  return loss;
+}
+
+Trainer::News Trainer::train_step(int step, int signal) {
+  recorder_->set_step(step);
+  const double loss = cut_ ? train_on_mesh(step) : train_micro_batches(step);
   const News news = share_news(loss, signal);
   const Timed timed(recorder_.get(), SpanKind::optimizer);
-  if (options_.clip > 0) ddp_->clip_grad_norm(options_.clip);
-  optimizer_->step();
-  ddp_->zero_grad();
+  if (cut_)
+    cut_->update(options_.clip, *host_);
+  else
+    model_->step(options_.clip);
   return news;
 }
 
@@ -197,7 +215,7 @@ Trainer::News Trainer::share_news(double loss, int signal) {
   host_->run(all_gather(bytes_of(mine), bytes_of(all), DType::f64));
   News news;
   for (std::size_t i = 0; i < all.size(); i += mine.size()) {
-    news.loss += all[i] / world_.size;
+    news.loss += all[i] / (world_.size / mesh_.pp);  // of a pipeline the last stage alone has one
     news.signal = std::max(news.signal, static_cast<int>(all[i + 1]));
     news.save = news.save || all[i + 2] > 0;
   }
@@ -206,7 +224,7 @@ Trainer::News Trainer::share_news(double loss, int signal) {
 
 void Trainer::save(int step) {
   const Timed timed(recorder_.get(), SpanKind::other, "checkpoint");
-  saver_->save(state(), {.step = step, .epoch = epoch_});
+  saver_->save(model_->state(), {.step = step, .epoch = epoch_});
   saved_at_ = steady_now();
 }
 
@@ -217,33 +235,39 @@ Batch Trainer::place(Batch batch) const {
 }
 
 double Trainer::test(const std::vector<std::int64_t>& samples, Metrics& metrics) {
-  const auto batch = place(data_.test->get(samples));
-  const auto logits = ddp_->module()->forward(batch.input), asked = batch.target.ne(-100);
-  const auto right = logits.argmax(-1).eq(batch.target).logical_and(asked);
+  const bool idle = samples.empty();  // where units are gathered, all ranks take part
+  const auto batch = place(data_.test->get(idle ? std::vector<std::int64_t>{0} : samples));
+  const auto [classes, loss] = answer(batch);
+  if (idle || !classes.defined()) return 0;  // of a model of several ranks one speaks
+  const auto asked = batch.target.ne(-100), right = classes.eq(batch.target).logical_and(asked);
   const double count = asked.sum().item<double>();
-  metrics.add("loss", count > 0 ? loss_of(logits, batch.target).item<double>() : 0, count);
+  metrics.add("loss", count > 0 ? loss : 0, count);
   metrics.add("accuracy", count > 0 ? right.sum().item<double>() / count : 0, count);
   return count;
 }
 
-// Every rank takes its share of the test, each sample once.
+MeshModel::Answers Trainer::answer(const Batch& batch) {
+  if (cut_) return cut_->test(batch.input, batch.target);
+  const auto logits = model_->predict(batch.input);
+  return {logits.argmax(-1), loss_of(logits, batch.target).item<double>()};
+}
+
+// Every model takes its share of the test, each sample once.
 void Trainer::evaluate(TrainResult& result) {
   const std::int64_t most = takes_text(entry_) ? 64 : 512,
                      size = std::min(most, data_.test ? data_.test->size() : 0);
   if (size == 0) return;
   const torch::NoGradGuard no_grad;
-  ddp_->module()->eval();
   Metrics metrics;
   metrics.add("loss", 0, 0), metrics.add("accuracy", 0, 0);  // for ranks without a sample
   std::array<double, 1> count{};
-  std::vector<std::int64_t> samples;
-  for (std::int64_t i = world_.rank; i < size; i += world_.size) {
-    samples.push_back(i);
-    if (static_cast<int>(samples.size()) < kTestBatch && i + world_.size < size) continue;
+  for (std::int64_t first = 0; first < size; first += kTestBatch * mesh_.dp) {
+    std::vector<std::int64_t> samples;
+    for (std::int64_t i = first + place_.data; i < std::min(size, first + kTestBatch * mesh_.dp);
+         i += mesh_.dp)
+      samples.push_back(i);
     count[0] += test(samples, metrics);
-    samples.clear();
   }
-  ddp_->module()->train();
   host_->run(all_reduce(bytes_of(count), DType::f64));
   const auto means = metrics.reduce(*host_);
   result.test_loss = means.at("loss");
@@ -282,14 +306,20 @@ TrainResult Trainer::train(const TrainHooks& hooks) {
     return result;
   }
   train_steps(result, hooks);
-  ddp_->set_trace(nullptr);
+  set_trace(nullptr);
   average_losses(result);
   timeline_ = gather_timeline(*host_, *recorder_, clock_,
                               fmt::format("gradwire train {}, {}", options_.model, result.backend));
-  timeline_.samples = options_.batch * options_.accumulate;
+  if (result.model_ranks == 1) timeline_.samples = options_.batch * options_.accumulate;
   result.step = breakdown(timeline_);
   result.dropped_spans = recorder_->dropped();
-  result.buckets = static_cast<int>(ddp_->buckets().size());
+  const TrainResult now = describe();
+  result.buckets = now.buckets;
+  result.held = now.held;
+  result.skipped_steps = now.skipped_steps;
+  if (mesh_.pp > 1)
+    result.pipeline =
+        measure_pipeline(timeline_, options_, {.step = first_step_, .complete = result.dropped_spans == 0});
   if (result.interrupted_by == 0) evaluate(result);
   // Last, so that a run that fails before this has something left to do when it is started again.
   if (saver_) {

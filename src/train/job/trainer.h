@@ -11,13 +11,13 @@
 
 #include "net/world.h"
 #include "train/data/dataset.h"
-#include "train/ddp.h"
+#include "train/job/mesh_model.h"
 #include "train/job/options.h"
 #include "train/job/result.h"
+#include "train/job/trained_model.h"
 #include "train/loop/checkpoint_saver.h"
 #include "train/loop/clocks.h"
 #include "train/loop/metrics.h"
-#include "train/models/net.h"
 
 namespace gradwire {
 
@@ -41,7 +41,6 @@ class Trainer {
 
  private:
   void make_communicators();
-  void make_optimizer();
   void make_recorder();
   Batch next_batch(std::int64_t number);
   // What ranks tell each other in every step.
@@ -56,23 +55,31 @@ class Trainer {
   void train_steps(TrainResult& result, const TrainHooks& hooks);
   void average_losses(TrainResult& result);
   double train_micro_batch(int step, int micro);
+  double train_on_mesh(int step);
+  double train_micro_batches(int step);
+  void make_parts(std::shared_ptr<Net> model);
+  void set_trace(Recorder* trace);
+  MeshModel::Answers answer(const Batch& batch);
+  std::size_t spans_a_step() const;
   void save(int step);
   void evaluate(TrainResult& result);
   double test(const std::vector<std::int64_t>& samples, Metrics& metrics);  // how many answers it asked for
   Batch place(Batch batch) const;
-  TrainingState state();
 
   const World world_;
   const TrainOptions options_;
   const TrainableModel& entry_;
   torch::Device device_ = torch::kCPU;
   torch::ScalarType type_ = torch::kFloat32;
+  const Mesh mesh_;
+  const MeshPlace place_;
+  std::vector<std::string> links_;  // for people: which ranks of the mesh share what over which
   Data data_;
   std::unique_ptr<Communicator> communicator_,
-      host_communicator_;         // the second where the first does not join all ranks in host memory
-  Communicator* host_ = nullptr;  // whichever moves host memory
-  std::optional<DistributedDataParallel<Net>> ddp_;
-  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+      host_communicator_;                // the second where the first does not join all ranks in host memory
+  Communicator* host_ = nullptr;         // whichever moves host memory
+  std::unique_ptr<TrainedModel> model_;  // the whole of it, or
+  std::unique_ptr<MeshModel> cut_;       // this rank's part
   std::unique_ptr<Recorder> recorder_;
   std::optional<CheckpointSaver> saver_;
   Seconds saved_at_ = 0;

@@ -16,6 +16,7 @@
 #include "train/loop/optimizer_state.h"
 #include "train/loop/share_text.h"
 #include "train/loop/tensor_file.h"
+#include "train/sharded/piece_name.h"
 
 namespace gradwire {
 namespace {
@@ -61,6 +62,16 @@ std::vector<NamedTensor> share_of(std::vector<NamedTensor> all, Rank rank, int r
     *least += entry.tensor.nbytes();
     if (least - load.begin() == rank) mine.push_back(std::move(entry));
   }
+  return mine;
+}
+
+// What this rank writes of a sharded checkpoint.
+std::vector<NamedTensor> part_for(const TrainingState& state, Communicator& communicator) {
+  if (state.pieces.empty()) return share_of(tensors_of(state), communicator.rank(), communicator.size());
+  std::vector<NamedTensor> mine = state.pieces;
+  if (communicator.rank() == 0)
+    mine.insert(mine.end(), state.model.buffers.begin(), state.model.buffers.end());
+  for (auto& entry : mine) entry.tensor = entry.tensor.detach().to(torch::kCPU).contiguous();
   return mine;
 }
 
@@ -183,8 +194,7 @@ void write_parts(Plan& plan, const TrainingState& state, Communicator& communica
   const auto rank = static_cast<std::size_t>(communicator.rank());
   const auto checksums = share_results(communicator, [&] {
     mine.emplace(plan.path.parent_path() / plan.parts[rank].name);
-    return write_tensors(*mine, share_of(tensors_of(state), communicator.rank(), communicator.size()),
-                         notes_of(plan.position));
+    return write_tensors(*mine, part_for(state, communicator), notes_of(plan.position));
   });
   for (std::size_t i = 0; i < checksums.size(); ++i) plan.parts[i].checksum = checksums[i];
   share_result(communicator, 0, [&] {
@@ -242,6 +252,28 @@ struct Loaded {
     position = of_file;
   }
 };
+
+// Pieces of sharded models become the tensors they are of.
+Tensors joined(const Tensors& tensors) {
+  Tensors whole;
+  std::map<std::string, std::vector<PieceName>> pieces;
+  for (const auto& [name, tensor] : tensors) {
+    const auto piece = find_piece_name(name);
+    if (!piece || tensor.numel() != piece->end - piece->begin)
+      whole[name] = tensor;
+    else
+      pieces[piece->tensor].push_back(*piece);
+  }
+  for (const auto& [name, parts] : pieces) {
+    check_pieces(parts);
+    auto flat =
+        torch::empty({*find_elements(parts.front().shape)}, tensors.at(piece_name(parts.front())).options());
+    for (const auto& part : parts)
+      flat.narrow(0, part.begin, part.end - part.begin).copy_(tensors.at(piece_name(part)));
+    whole[name] = flat.view(parts.front().shape);
+  }
+  return whole;
+}
 
 // Calls the function and puts the path in front of what it complains about.
 template <typename Function>
@@ -339,6 +371,7 @@ std::optional<std::string> find_fault(const Path& path) {
 
 void save_checkpoint(const Path& path, const TrainingState& state, const TrainingPosition& position,
                      Communicator& communicator, const CheckpointOptions& options) {
+  check(options.sharded || state.pieces.empty(), "pieces are saved by the rank that has them");
   if (options.sharded) return save_sharded(path, state, position, communicator, options.keep);
   share_result(communicator, 0, [&] {
     write_checkpoint(path, tensors_of(state), position, options.keep);
@@ -348,6 +381,12 @@ void save_checkpoint(const Path& path, const TrainingState& state, const Trainin
 
 TrainingPosition load_checkpoint(const Path& path, const TrainingState& state, Communicator& communicator,
                                  Unchecked unchecked) {
+  return load_tensors(path, communicator, unchecked,
+                      [&](const Tensors& tensors) { restore(tensors, state); });
+}
+
+TrainingPosition load_tensors(const Path& path, Communicator& communicator, Unchecked unchecked,
+                              const std::function<void(const Tensors&)>& use) {
   Loaded loaded;
   const auto file = fetch(path, 0, communicator, unchecked);
   const auto parts = speaking_of(path, [&] {
@@ -357,7 +396,7 @@ TrainingPosition load_checkpoint(const Path& path, const TrainingState& state, C
   for (std::size_t i = 0; i < parts.size(); ++i)
     load_part(followed(path).parent_path() / parts[i].name, parts[i],
               static_cast<Rank>(i) % communicator.size(), communicator, unchecked, loaded);
-  speaking_of(path, [&] { restore(loaded.tensors, state); });
+  speaking_of(path, [&] { use(joined(loaded.tensors)); });
   if (communicator.rank() == 0) remove_leftovers(followed(path), parts);
   return *loaded.position;
 }

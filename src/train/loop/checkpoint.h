@@ -16,6 +16,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +31,9 @@ namespace gradwire {
 struct TrainingState {
   ModelTensors model;                            // of tensors_of_model()
   torch::optim::Optimizer* optimizer = nullptr;  // borrowed; may be left out
+  // Of a sharded model (sharded/shard_checkpoint.h): what this rank alone has, instead of parameters and optimizer. Saved
+  // with CheckpointOptions::sharded, and joined to whole tensors when loaded.
+  std::vector<NamedTensor> pieces = {};
 };
 
 struct TrainingPosition {
@@ -61,5 +66,10 @@ std::optional<std::string> find_fault(const std::filesystem::path& path);
 // the caller accepts that, from step 0 where it says none.
 TrainingPosition load_checkpoint(const std::filesystem::path& path, const TrainingState& state,
                                  Communicator& communicator, Unchecked unchecked = Unchecked::refuse);
+
+// What a checkpoint holds, as whole tensors by name, given to `use`, which throws ConfigError where it does not fit.
+TrainingPosition load_tensors(const std::filesystem::path& path, Communicator& communicator,
+                              Unchecked unchecked,
+                              const std::function<void(const std::map<std::string, torch::Tensor>&)>& use);
 
 }  // namespace gradwire

@@ -1,7 +1,6 @@
 // BERT (Devlin et al. 2018) with its head for masked words: learnt positions and segments, norms last, the
 // token embedding as output layer with a bias of its own.
 #include "base/error.h"
-#include "train/models/net.h"
 #include "train/models/transformer.h"
 
 namespace gradwire {
@@ -9,53 +8,90 @@ namespace {
 
 namespace nn = torch::nn;
 
-constexpr double kEpsilon = 1e-12;  // of the norms, as in the published model
-constexpr LayerStyle kStyle{
-    .norm_first = false, .causal = false, .tanh_gelu = false, .norm_epsilon = kEpsilon};
+// The norms' epsilon is the published model's.
+constexpr LayerStyle kBertStyle{
+    .norm_first = false, .causal = false, .tanh_gelu = false, .norm_epsilon = 1e-12};
 
-nn::LayerNorm make_layer_norm(int width) {
-  return nn::LayerNorm(nn::LayerNormOptions({width}).eps(kEpsilon));
-}
+// A bias for each word, cut with the vocabulary.
+class WordBiasImpl : public nn::Module, public SplitModule {
+ public:
+  explicit WordBiasImpl(std::int64_t words) { bias = register_parameter("bias", torch::zeros(words)); }
+  void split(TensorGroup& group) {
+    const torch::NoGradGuard no_grad;
+    bias.set_data(part_of(bias.detach(), cut_, group.size(), group.rank()));
+    split_ = true;
+  }
+  TensorCut cut_of(const std::string&) const override { return split_ ? cut_ : TensorCut{}; }
 
-class Bert : public Net {
+  torch::Tensor bias;
+
+ private:
+  const TensorCut cut_{.dim = 0};
+  bool split_ = false;
+};
+TORCH_MODULE(WordBias);
+
+class Bert : public Transformer {
  public:
   explicit Bert(const TransformerShape& shape)
-      : context_(shape.context),
-        tokens(register_module("tokens", nn::Embedding(shape.vocabulary, shape.width))),
-        positions(register_module("positions", nn::Embedding(shape.context, shape.width))),
+      : Transformer(shape, kBertStyle),
         segments(register_module("segments", nn::Embedding(2, shape.width))),
-        norm(register_module("norm", make_layer_norm(shape.width))),
-        dropout(register_module("dropout", nn::Dropout(0.1))),
+        norm(add_norm("norm")),
         transform(register_module("transform", nn::Linear(shape.width, shape.width))),
-        transform_norm(register_module("transform_norm", make_layer_norm(shape.width))) {
-    for (int i = 0; i < shape.layers; ++i)
-      layers.push_back(register_module("layer" + std::to_string(i), TransformerLayer(shape, kStyle)));
-    output_bias = register_parameter("output_bias", torch::zeros(shape.vocabulary));
+        transform_norm(add_norm("transform_norm")),
+        output(register_module("output", WordBias(shape.vocabulary))) {
+    add_layers();
     init_transformer(*this);
   }
 
+ protected:
   // The whole input is one segment.
-  torch::Tensor forward(const torch::Tensor& input) override {
-    if (input.size(1) > context_)
-      throw ConfigError(fmt::format("a text of {} tokens is longer than the model's context of {}",
-                                    input.size(1), context_));
-    const auto place = torch::arange(input.size(1), input.options());
-    auto x = tokens->forward(input) + positions->forward(place) + segments->forward(torch::zeros_like(input));
-    x = dropout->forward(norm->forward(x));
-    for (auto& layer : layers) x = layer->forward(x);
-    x = transform_norm->forward(torch::gelu(transform->forward(x)));
-    return torch::linear(x, tokens->weight, output_bias);
+  Piece embedding() override {
+    return {"embedding",
+            {{"tokens", tokens.ptr()},
+             {"positions", positions.ptr()},
+             {"segments", segments.ptr()},
+             {"norm", norm.ptr()},
+             {"dropout", dropout.ptr()}},
+            [tokens = tokens, positions = positions, segments = segments, norm = norm, dropout = dropout,
+             group = group_, context = shape_.context](const torch::Tensor& input) mutable -> torch::Tensor {
+              const torch::Tensor words = tokens.forward(input);
+              const torch::Tensor by_place = positions.forward(places_of(input, context));
+              const auto segment = segments->forward(torch::zeros_like(input));
+              const torch::Tensor normed = norm.forward(words + rows_like(group, by_place + segment));
+              return dropout.forward(normed);
+            }};
+  }
+
+  Piece head() override {
+    return {"head",
+            {{"transform", transform.ptr()},
+             {"transform_norm", transform_norm.ptr()},
+             {"tokens", tokens.ptr()},
+             {"output", output.ptr()}},
+            [transform = transform, norm = transform_norm, tokens = tokens, output = output,
+             group = group_](const torch::Tensor& input) mutable {
+              const torch::Tensor active = torch::gelu(transform.forward(input));
+              const torch::Tensor x = norm.forward(active);
+              const auto weight = weight_of(tokens);
+              return group == nullptr ? torch::linear(x, weight, output->bias)
+                                      : vocabulary_logits(*group, x, weight, output->bias);
+            }};
+  }
+
+  void split_ends(TensorGroup& group) override {
+    split_norm("norm", norm);
+    split_norm("transform_norm", transform_norm);
+    const BetweenLinear cut(nn::Linear(std::dynamic_pointer_cast<nn::LinearImpl>(transform.ptr())), group);
+    replace_module("transform", cut.ptr());
+    transform = nn::AnyModule(cut);
+    output->split(group);
   }
 
  private:
-  const int context_;
-  nn::Embedding tokens, positions, segments;
-  nn::LayerNorm norm;
-  nn::Dropout dropout;
-  nn::Linear transform;
-  nn::LayerNorm transform_norm;
-  std::vector<TransformerLayer> layers;
-  torch::Tensor output_bias;
+  nn::Embedding segments;
+  nn::AnyModule norm, transform, transform_norm;
+  WordBias output;
 };
 
 }  // namespace

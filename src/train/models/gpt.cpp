@@ -1,7 +1,6 @@
 // GPT-2 (Radford et al. 2019): learnt positions, norms first, and an output layer that is the token
 // embedding.
 #include "base/error.h"
-#include "train/models/net.h"
 #include "train/models/transformer.h"
 
 namespace gradwire {
@@ -9,40 +8,55 @@ namespace {
 
 namespace nn = torch::nn;
 
-class Gpt : public Net {
+class Gpt : public Transformer {
  public:
-  explicit Gpt(const TransformerShape& shape)
-      : context_(shape.context),
-        tokens(register_module("tokens", nn::Embedding(shape.vocabulary, shape.width))),
-        positions(register_module("positions", nn::Embedding(shape.context, shape.width))),
-        dropout(register_module("dropout", nn::Dropout(0.1))),
-        norm(register_module("norm", nn::LayerNorm(nn::LayerNormOptions({shape.width})))) {
-    for (int i = 0; i < shape.layers; ++i)
-      layers.push_back(register_module("layer" + std::to_string(i), TransformerLayer(shape, LayerStyle{})));
+  explicit Gpt(const TransformerShape& shape) : Transformer(shape, LayerStyle{}), norm(add_norm("norm")) {
+    add_layers();
     if (!shape.tied)
-      output =
-          register_module("output", nn::Linear(nn::LinearOptions(shape.width, shape.vocabulary).bias(false)));
+      output = nn::AnyModule(register_module(
+          "output", nn::Linear(nn::LinearOptions(shape.width, shape.vocabulary).bias(false))));
     init_transformer(*this);
   }
 
-  torch::Tensor forward(const torch::Tensor& input) override {
-    if (input.size(1) > context_)
-      throw ConfigError(fmt::format("a text of {} tokens is longer than the model's context of {}",
-                                    input.size(1), context_));
-    const auto place = torch::arange(input.size(1), input.options());
-    auto x = dropout->forward(tokens->forward(input) + positions->forward(place));
-    for (auto& layer : layers) x = layer->forward(x);
-    x = norm->forward(x);
-    return output.is_empty() ? torch::linear(x, tokens->weight) : output->forward(x);
+ protected:
+  Piece embedding() override {
+    return {"embedding",
+            {{"tokens", tokens.ptr()}, {"positions", positions.ptr()}, {"dropout", dropout.ptr()}},
+            [tokens = tokens, positions = positions, dropout = dropout, group = group_,
+             context = shape_.context](const torch::Tensor& input) mutable -> torch::Tensor {
+              const torch::Tensor words = tokens.forward(input);
+              const torch::Tensor by_place = positions.forward(places_of(input, context));
+              return dropout.forward(words + rows_like(group, by_place));
+            }};
+  }
+
+  Piece head() override {
+    if (!output.is_empty())
+      return {"head",
+              {{"norm", norm.ptr()}, {"output", output.ptr()}},
+              [norm = norm, output = output](const torch::Tensor& input) mutable -> torch::Tensor {
+                const torch::Tensor x = norm.forward(input);
+                return output.forward(x);
+              }};
+    return {"head",
+            {{"norm", norm.ptr()}, {"tokens", tokens.ptr()}},
+            [norm = norm, tokens = tokens, group = group_](const torch::Tensor& input) mutable {
+              const torch::Tensor x = norm.forward(input);
+              const auto weight = weight_of(tokens);
+              return group == nullptr ? torch::linear(x, weight) : vocabulary_logits(*group, x, weight);
+            }};
+  }
+
+  void split_ends(TensorGroup& group) override {
+    split_norm("norm", norm);
+    if (output.is_empty()) return;
+    const VocabularyLinear cut(nn::Linear(std::dynamic_pointer_cast<nn::LinearImpl>(output.ptr())), group);
+    replace_module("output", cut.ptr());
+    output = nn::AnyModule(cut);
   }
 
  private:
-  const int context_;
-  nn::Embedding tokens, positions;
-  nn::Dropout dropout;
-  nn::LayerNorm norm;
-  std::vector<TransformerLayer> layers;
-  nn::Linear output{nullptr};
+  nn::AnyModule norm, output;
 };
 
 }  // namespace

@@ -4,18 +4,34 @@
 
 #include <torch/torch.h>
 
+#include <functional>
 #include <memory>
+#include <vector>
 
 #include "comm/communicator.h"
 #include "train/catalog/catalog.h"
+#include "train/pipeline/piece.h"
+#include "train/tensor/group.h"
 
 namespace gradwire {
+
+// What is done with what a model gives. Keeps nothing of the model.
+struct ModelEnd {
+  std::function<torch::Tensor(const torch::Tensor& output, const torch::Tensor& targets)> loss;
+  std::function<torch::Tensor(const torch::Tensor& output)> answers;  // the likeliest classes
+};
 
 class Net : public torch::nn::Module {
  public:
   // Images are [batch, channels, height, width] floats (mlp: [batch, 1024]), text is [batch, length] of
   // int64.
-  virtual torch::Tensor forward(const torch::Tensor& input) = 0;
+  virtual torch::Tensor forward(const torch::Tensor& input);
+  // What forward does, in the order of the pieces.
+  virtual std::vector<Piece> pieces() = 0;
+  // Leaves this rank's part of a transformer, whose forward then gives logits of this rank's words alone. Once.
+  // Throws ConfigError for a model that can't be cut so.
+  virtual void split(TensorGroup& group);
+  virtual ModelEnd end() const;
 };
 
 std::shared_ptr<Net> make_mlp(int width = 2304);    // of its two hidden layers

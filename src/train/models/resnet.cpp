@@ -100,11 +100,24 @@ class Resnet : public Net {
     fc = register_module("fc", nn::Linear(in, shape.classes));
   }
 
-  torch::Tensor forward(const torch::Tensor& input) override {
-    auto x = torch::relu(bn1.forward(conv1->forward(input)));
-    x = torch::max_pool2d(x, 3, 2, 1);
-    for (auto& layer : layers) x = layer->forward(x);
-    return fc->forward(x.mean({2, 3}));
+  std::vector<Piece> pieces() override {
+    std::vector<Piece> all{{"conv1",
+                            {{"conv1", conv1.ptr()}, {"bn1", bn1.ptr()}},
+                            [conv1 = conv1, bn1 = bn1](const torch::Tensor& input) mutable {
+                              const torch::Tensor x = torch::relu(bn1.forward(conv1->forward(input)));
+                              return torch::max_pool2d(x, 3, 2, 1);
+                            }}};
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      const std::string name = "layer" + std::to_string(i + 1);
+      all.push_back(
+          {name, {{name, layers[i].ptr()}}, [layer = layers[i]](const torch::Tensor& input) mutable {
+             return layer->forward(input);
+           }});
+    }
+    all.push_back({"fc", {{"fc", fc.ptr()}}, [fc = fc](const torch::Tensor& input) mutable {
+                     return fc->forward(input.mean({2, 3}));
+                   }});
+    return all;
   }
 
  private:

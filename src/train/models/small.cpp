@@ -7,6 +7,14 @@ namespace {
 
 namespace nn = torch::nn;
 
+// A layer and its ReLU.
+template <typename Layer>
+Piece activated(const std::string& name, const Layer& layer) {
+  return {name, {{name, layer.ptr()}}, [layer = layer](const torch::Tensor& input) mutable {
+            return torch::relu(layer->forward(input));
+          }};
+}
+
 class Mlp : public Net {
  public:
   explicit Mlp(int width)
@@ -14,8 +22,12 @@ class Mlp : public Net {
         fc2(register_module("fc2", nn::Linear(width, width))),
         fc3(register_module("fc3", nn::Linear(width, 1024))) {}
 
-  torch::Tensor forward(const torch::Tensor& input) override {
-    return fc3->forward(torch::relu(fc2->forward(torch::relu(fc1->forward(input)))));
+  std::vector<Piece> pieces() override {
+    return {activated("fc1", fc1),
+            activated("fc2", fc2),
+            {"fc3", {{"fc3", fc3.ptr()}}, [fc3 = fc3](const torch::Tensor& input) mutable {
+               return fc3->forward(input);
+             }}};
   }
 
  private:
@@ -32,10 +44,20 @@ class Convnet : public Net {
         fc1(register_module("fc1", nn::Linear(2 * width * 12 * 12, 128))),
         fc2(register_module("fc2", nn::Linear(128, 10))) {}
 
-  torch::Tensor forward(const torch::Tensor& input) override {
-    auto x = torch::relu(conv2->forward(torch::relu(conv1->forward(input))));
-    x = dropout1->forward(torch::max_pool2d(x, 2)).flatten(1);
-    return fc2->forward(dropout2->forward(torch::relu(fc1->forward(x))));
+  std::vector<Piece> pieces() override {
+    return {activated("conv1", conv1),
+            {"conv2",
+             {{"conv2", conv2.ptr()}, {"dropout1", dropout1.ptr()}},
+             [conv2 = conv2, dropout1 = dropout1](const torch::Tensor& input) mutable {
+               const auto x = torch::max_pool2d(torch::relu(conv2->forward(input)), 2);
+               return dropout1->forward(x).flatten(1);
+             }},
+            activated("fc1", fc1),
+            {"fc2",
+             {{"dropout2", dropout2.ptr()}, {"fc2", fc2.ptr()}},
+             [dropout2 = dropout2, fc2 = fc2](const torch::Tensor& input) mutable {
+               return fc2->forward(dropout2->forward(input));
+             }}};
   }
 
  private:
@@ -45,6 +67,22 @@ class Convnet : public Net {
 };
 
 }  // namespace
+
+torch::Tensor Net::forward(const torch::Tensor& input) {
+  torch::Tensor x = input;
+  for (const Piece& piece : pieces()) x = piece.forward(x);
+  return x;
+}
+
+void Net::split(TensorGroup&) {
+  throw ConfigError(
+      "tensor parallelism cuts transformers by their heads: this model has none (gpt and bert have)");
+}
+
+ModelEnd Net::end() const {
+  return {[](const torch::Tensor& output, const torch::Tensor& targets) { return loss_of(output, targets); },
+          [](const torch::Tensor& output) { return output.argmax(-1); }};
+}
 
 std::shared_ptr<Net> make_mlp(int width) { return std::make_shared<Mlp>(width); }
 std::shared_ptr<Net> make_convnet(int width) { return std::make_shared<Convnet>(width); }

@@ -20,7 +20,9 @@ function optionsOf(models: ModelChoice[]): Child[] {
 
 export function sizedModel(family: string, parametersInMillions: number): Json {
   const named = parametersInMillions >= 1000 ? `${parametersInMillions / 1000}B` : `${parametersInMillions}M`;
-  return { name: `${family}-${named}`, family, sample: samples[family] ?? 'sample', parameters: Math.round(parametersInMillions * 1e6) };
+  // What one sample is decides as much as the size: sequences as GPT-2's are given, few enough to fit; images as is usual.
+  const sequences = family === 'transformer' ? { sequence: 1024, batch: 4 } : {};
+  return { name: `${family}-${named}`, family, sample: samples[family] ?? 'sample', ...sequences, parameters: Math.round(parametersInMillions * 1e6) };
 }
 
 function sizeFields(model: Json, changed: (model: Json) => void): HTMLElement {

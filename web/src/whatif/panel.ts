@@ -6,6 +6,7 @@ import { times } from '../format';
 import { PageError, type AskedMachine, type PageData, type Question } from '../page';
 import { rangeOf } from '../sections/range';
 import type { Shell } from '../shell';
+import { commandFiles } from './command_files';
 import { amountField, chooser, labelled } from './fields';
 import { fromFragment, toFragment } from './fragment';
 import { machineField } from './machine_field';
@@ -134,6 +135,7 @@ export class Panel {
   }
 
   private copyCommand(): void {
-    void copyText(this.command || this.predictor.ask(this.question).command, 'Command copied');
+    const command = this.command || this.predictor.ask(this.question).command, files = commandFiles(this.question);
+    void copyText(files + command, files ? 'Command copied, with the files it names' : 'Command copied');
   }
 }

@@ -1,0 +1,86 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/measured_files.h"
+#include "cli/plan_flags.h"
+#include "cli/usage.h"
+#include "cli/verbs.h"
+#include "report/plan/plan.h"
+#include "report/render.h"
+
+namespace gradwire {
+namespace {
+
+constexpr const char* kPlanExample = R"(
+Prices every way to split MODEL over the machine's GPUs: data (dp), tensor (tp)
+and pipeline (pp) parallelism, what is sharded along dp (0 nothing, 1 optimizer
+state, 2 gradients too, 3 parameters too), micro-batches, recomputation. What
+fits comes first, the fastest in front; where nothing fits it says what would.
+A flag that fixes a size leaves the others to be searched.
+
+Examples:
+  gradwire plan llama-70b --on '4*dgx-h100@ndr' --batch 256
+  gradwire plan llama-7b --on 2x-rtx3090-nvlink --on 2x-rtx3090-pcie
+  gradwire plan gpt3-175b --on '16*dgx-a100@8x-hdr' --tp 8 --json
+)";
+
+struct PlanFlags {
+  std::string model, precision = "bf16";
+  std::vector<std::string> on, measured;
+  int batch = 0, sequence = 0, most = 8;
+  PlanSizes sizes;
+  bool json = false;
+};
+
+PlanQuestion question_from(const PlanFlags& flags) {
+  PlanQuestion question;
+  question.shape =
+      transformer_sizes(flags.model, flags.sequence == 0 ? std::nullopt : std::optional(flags.sequence));
+  question.batch = flags.batch;
+  question.precision = parse_matmul_precision(flags.precision);
+  apply(flags.sizes, question);
+  return question;
+}
+
+int run_plan(const PlanFlags& flags) {
+  const auto question = question_from(flags);
+  std::vector<Machine> machines;
+  for (const auto& name : flags.on) {
+    machines.push_back(find_machine(name));
+    machines.back().name = name;
+  }
+  apply_measured(machines, flags.measured);
+  std::vector<PlannedMachine> planned;
+  for (const auto& machine : machines)
+    planned.push_back(
+        {machine.name, static_cast<int>(machine.gpus.size()), make_plans(question, machine, flags.most)});
+  show(plan_report(question, planned), flags.json);
+  return 0;
+}
+
+}  // namespace
+
+void add_plan_verb(CLI::App& app, int& exit_code) {
+  auto* verb =
+      app.add_subcommand("plan", "the best way to split a model over a machine, and what NVLink is worth");
+  auto flags = std::make_shared<PlanFlags>();
+  verb->add_option("model", flags->model, "a transformer of gradwire list models")->required();
+  verb->add_option("--on", flags->on, "a machine: a preset, a file, N*MACHINE@NETWORK; several times")
+      ->required()
+      ->take_all();
+  verb->add_option("--batch", flags->batch, "sequences of a step over all GPUs; eight a GPU if not given")
+      ->check(within(1, 1 << 24));
+  verb->add_option("--sequence", flags->sequence, "tokens of a sequence")->check(within(1, 1 << 20));
+  verb->add_option("--precision", flags->precision, "of products: bf16 fp16 fp8 mxfp8 nvfp4 tf32 fp32")
+      ->capture_default_str();
+  add_plan_sizes(*verb, flags->sizes);
+  verb->add_option("--show", flags->most, "plans to show")->capture_default_str()->check(within(1, 1000));
+  add_measured_flag(*verb, flags->measured);
+  verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
+  verb->footer(kPlanExample);
+  verb->callback([flags, &exit_code] { exit_code = run_plan(*flags); });
+}
+
+}  // namespace gradwire

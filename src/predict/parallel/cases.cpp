@@ -1,0 +1,214 @@
+#include "predict/parallel/cases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/error.h"
+#include "predict/parallel/memory.h"
+
+namespace gradwire {
+namespace {
+
+bool says(const std::optional<std::string>& text, std::string_view word) {
+  return text && text->find(word) != std::string::npos;
+}
+
+NodeSpec node_with_links(const Record& record) {
+  const auto& parallel = *record.parallel;
+  auto node = record.node;
+  node.gpu = record.gpu;
+  node.gpus = parallel.gpus_per_node;
+  if (node.gpu_indices.size() > static_cast<std::size_t>(node.gpus))
+    node.gpu_indices.resize(static_cast<std::size_t>(node.gpus));
+  const bool bare = parallel.link == "pcie" || parallel.link == "no-p2p";
+  if (bare && !node.matrix) {
+    node.intra = Intra::pcie;
+    node.nvlink_gen = node.nvlink_links_per_gpu = node.nvlink_links_per_pair = std::nullopt;
+  }
+  if (bare) node.p2p = parallel.link == "pcie";
+  return node;
+}
+
+// A rack of one NVLink domain counts as a node: any pair of it is joined at full rate.
+Machine machine_of_case(const Record& record) {
+  const auto& parallel = *record.parallel;
+  auto node = node_with_links(record);
+  int nodes = parallel.nodes;
+  const int domain = parallel.nvlink_domain.value_or(0);
+  if (domain > node.gpus && nodes > 1) {
+    const int joined = std::min(domain / node.gpus, nodes);
+    if (nodes % joined == 0) {
+      node.gpus *= joined;
+      nodes /= joined;
+    }
+  }
+  if (nodes == 1) {
+    node.network.reset();
+    return build_machine(node, 1);
+  }
+  if (!node.network) node.network.emplace();  // nothing stated: what is usual for the GPU
+  return build_machine(node, nodes, node.network);
+}
+
+void set_schedule(const ParallelRecord& record, ParallelLayout& layout, std::vector<std::string>& assumed) {
+  const auto schedule = record.schedule.value_or("1f1b");
+  constexpr StageSchedule kAll[] = {StageSchedule::one_f_one_b, StageSchedule::interleaved,
+                                    StageSchedule::gpipe, StageSchedule::zb1p, StageSchedule::zb2p};
+  for (const auto one : kAll)
+    if (to_string(one) == schedule) layout.schedule = one;
+  layout.virtual_stages = record.virtual_stages.value_or(1);
+  if (layout.virtual_stages > 1) layout.schedule = StageSchedule::interleaved;
+  if (layout.schedule == StageSchedule::interleaved && !record.virtual_stages) {
+    layout.virtual_stages = 2;
+    assumed.emplace_back("chunks a stage are not stated: taken as 2");
+  }
+  if (record.pp > 1 && !record.schedule) assumed.emplace_back("the schedule is not stated: taken as 1f1b");
+}
+
+// What runs join, where nobody says: gradients as wide as the products' inputs, but for 8-bit ones.
+int gradient_width(const ParallelRecord& record) {
+  if (record.gradient_dtype) return *record.gradient_dtype == "float32" ? 4 : 2;
+  if (record.precision == "fp32" || record.precision == "tf32") return 4;
+  return 2;
+}
+
+void set_memory(const ParallelRecord& record, ParallelLayout& layout) {
+  const auto offload = record.offload.value_or("none");
+  layout.offload_optimizer = offload.starts_with("optimizer");
+  layout.offload_parameters = offload.find("parameters") != std::string::npos;
+  layout.offload_activations = offload == "optimizer+other";
+  if (record.recompute) layout.recompute = parse_recompute(*record.recompute);
+  layout.gradient_bytes = gradient_width(record);
+  layout.state_bytes = says(record.optimizer, "bf16") ? 6 : 12;
+}
+
+std::string strategy_of(const ParallelLayout& layout) {
+  if (layout.ranks() == 1) return "one gpu";
+  if (layout.mesh.pp > 1) return "pipeline";
+  if (layout.mesh.cp > 1) return "context";
+  if (layout.mesh.tp > 1) return "tensor";
+  return layout.shard == 3 ? "sharded" : "data";
+}
+
+// Not stated: as little is computed again as memory allows; nothing where weights are frozen, which need no inputs kept.
+void settle_recomputation(const ParallelRecord& record, const Gpu& gpu, ParallelLayout& layout,
+                          std::vector<std::string>& assumed) {
+  if (record.recompute) return;
+  for (const auto choice : {Recompute::none, Recompute::full}) {
+    layout.recompute = choice;
+    if (layout.frozen() || plan_memory(record.model, layout).total() <= usable_memory(gpu)) break;
+  }
+  assumed.push_back(fmt::format("recomputation is not stated: taken as {}", to_string(layout.recompute)));
+}
+
+ParallelCase case_of(const Record& record, const Machine& machine, GroupWires& wires) {
+  const auto& parallel = *record.parallel;
+  ParallelCase one;
+  one.assumed = machine.notes;
+  auto layout = layout_of(parallel, one.assumed);
+  settle_recomputation(parallel, machine.gpu, layout, one.assumed);
+  one.id = record.id;
+  one.group = record.group;
+  one.platform = record.platform;
+  one.model = parallel.model.name;
+  one.gpu = record.gpu;
+  one.quality = record.quality;
+  one.moe = parallel.model.moe();
+  one.point = fmt::format("{} gpus {}", parallel.gpus(), describe(layout));
+  one.strategy = strategy_of(layout);
+  one.measured = parallel.step.value_or(0);
+  one.precision = parallel.precision;
+  one.link = parallel.link;
+  one.problem = make_problem(parallel.model, layout, wires);
+  one.sequences = layout.sequences();
+  one.flops =
+      model_flops_per_token(parallel.model, layout.frozen()) * parallel.model.sequence * one.sequences;
+  return one;
+}
+
+std::string reason_against(const Record& record) {
+  const auto& parallel = *record.parallel;
+  if (record.gpu.empty()) return "its GPU is not stated";
+  if (!parallel.shaped) return "sizes of its model are not stated";
+  if (parallel.model_kind == "cnn") return "a convolutional network can't be cut as a transformer";
+  if (!parallel.global_batch || !parallel.step) return "its batch or step is not stated";
+  if (*parallel.global_batch < parallel.dp) return "its batch is smaller than its data parallelism";
+  return "";
+}
+
+// Machines repeat from record to record, and walking their links is most of the work.
+class MachineShelf {
+ public:
+  struct Place {
+    Machine machine;
+    std::unique_ptr<GroupWires> wires;
+  };
+  Place& of(const Record& record) {
+    const auto& parallel = *record.parallel;
+    const auto& net = record.node.network;
+    const auto key = fmt::format("{} {} {} {} {} {} {} {}", record.platform, record.gpu, parallel.nodes,
+                                 parallel.gpus_per_node, parallel.link, parallel.nvlink_domain.value_or(0),
+                                 net && net->gbit_per_nic ? *net->gbit_per_nic : 0,
+                                 record.node.pcie_gen.value_or(0) * 100 + record.node.pcie_width.value_or(0));
+    auto& found = places_[key];
+    if (!found) {
+      found = std::make_unique<Place>();
+      found->machine = machine_of_case(record);
+      found->wires = std::make_unique<GroupWires>(found->machine);
+    }
+    return *found;
+  }
+
+ private:
+  std::map<std::string, std::unique_ptr<Place>> places_;
+};
+
+}  // namespace
+
+ParallelLayout layout_of(const ParallelRecord& record, std::vector<std::string>& assumed) {
+  ParallelLayout layout;
+  layout.mesh = {.dp = record.dp, .tp = record.tp, .pp = record.pp, .cp = record.cp};
+  set_schedule(record, layout, assumed);
+  set_memory(record, layout);
+  layout.expert_parallel = record.expert_parallel.value_or(1);
+  layout.sequence_parallel = record.sequence_parallel.value_or(false);
+  if (record.context_kind == "ulysses") layout.context = ContextKind::ulysses;
+  layout.shard = record.shard.value_or(record.tuning == "full" ? 1 : 0);
+  layout.shard_size = layout.shard > 0 ? std::min(record.shard_size.value_or(0), record.dp * record.cp) : 0;
+  const int share = std::max(1, record.global_batch.value_or(record.dp) / record.dp);
+  layout.micro_batch = std::min(share, record.micro_batch.value_or(1));
+  layout.micro_batches = std::max(1, share / layout.micro_batch);
+  if (!record.micro_batch) assumed.emplace_back("the micro-batch is not stated: taken as 1");
+  layout.precision = parse_matmul_precision(record.precision);
+  layout.tuning = record.tuning == "lora"    ? Tuning::lora
+                  : record.tuning == "qlora" ? Tuning::qlora
+                                             : Tuning::full;
+  // 16-bit training with loss scaling is of the years before fused attention; so is what says it recomputes scores.
+  const bool old = record.precision == "fp16" || record.precision == "amp-fp16" || record.precision == "fp32";
+  layout.fused_attention = !old;
+  layout.overlap = !old;  // as frameworks of those years
+  return layout;
+}
+
+ParallelCases parallel_cases(std::span<const Record> records) {
+  ParallelCases all;
+  MachineShelf shelf;
+  for (const auto& record : records) {
+    if (!record.parallel) continue;
+    auto why = reason_against(record);
+    try {
+      if (why.empty()) {
+        auto& place = shelf.of(record);
+        all.cases.push_back(case_of(record, place.machine, *place.wires));
+      }
+    } catch (const ConfigError& error) {
+      why = error.what();
+    }
+    if (!why.empty()) all.left_out[record.id] = why;
+  }
+  return all;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,58 @@
+#include "predict/parallel/layout.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::string_view kMatmulNames[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "mxfp8", "nvfp4"};
+constexpr std::string_view kRecomputeNames[] = {"none", "selective", "full"};
+constexpr std::string_view kStageNames[] = {"1f1b", "interleaved", "gpipe", "zb1p", "zb2p"};
+
+}  // namespace
+
+std::string_view to_string(MatmulPrecision precision) { return kMatmulNames[static_cast<int>(precision)]; }
+std::string_view to_string(Recompute recompute) { return kRecomputeNames[static_cast<int>(recompute)]; }
+std::string_view to_string(StageSchedule schedule) { return kStageNames[static_cast<int>(schedule)]; }
+
+MatmulPrecision parse_matmul_precision(std::string_view text) {
+  if (text == "amp-fp16") return MatmulPrecision::fp16;
+  for (int i = 0; i < 7; ++i)
+    if (kMatmulNames[i] == text) return static_cast<MatmulPrecision>(i);
+  throw ConfigError(
+      fmt::format("'{:.40}' is no precision: write fp32, tf32, fp16, bf16, fp8, mxfp8 or nvfp4", text));
+}
+
+Recompute parse_recompute(std::string_view text) {
+  for (int i = 0; i < 3; ++i)
+    if (kRecomputeNames[i] == text) return static_cast<Recompute>(i);
+  throw ConfigError(fmt::format("'{:.40}' is no recomputation: write none, selective or full", text));
+}
+
+std::string describe(const ParallelLayout& layout) {
+  std::string text = layout.ranks() == 1 ? "one GPU" : to_string(layout.mesh);
+  if (layout.virtual_stages > 1) text += fmt::format(", {} chunks a stage", layout.virtual_stages);
+  if (layout.expert_parallel > 1) text += fmt::format(", ep {}", layout.expert_parallel);
+  if (layout.shard > 0) text += fmt::format(", shard {}", layout.shard);
+  if (layout.recompute != Recompute::none) text += fmt::format(", recompute {}", to_string(layout.recompute));
+  if (layout.offload_optimizer || layout.offload_parameters) text += ", offload";
+  return text;
+}
+
+void check_layout(const ParallelLayout& layout) {
+  check_mesh(layout.mesh);
+  if (layout.shard < 0 || layout.shard > 3)
+    throw ConfigError(fmt::format("shard {}: write 0, 1, 2 or 3", layout.shard));
+  if (layout.micro_batch < 1 || layout.micro_batches < 1 || layout.virtual_stages < 1 ||
+      layout.expert_parallel < 1)
+    throw ConfigError(
+        fmt::format("micro-batches of {} sequences, {} of them, {} chunks, ep {}: write 1 or more",
+                    layout.micro_batch, layout.micro_batches, layout.virtual_stages, layout.expert_parallel));
+  if (layout.shard_size > layout.mesh.dp * layout.mesh.cp)
+    throw ConfigError(fmt::format("shards over {} ranks, and {} hold the same weights", layout.shard_size,
+                                  layout.mesh.dp * layout.mesh.cp));
+}
+
+}  // namespace gradwire

@@ -1,0 +1,57 @@
+// How a transformer is trained on many GPUs: the sizes of each dimension, the schedule, what is sharded, what is
+// recomputed or kept in host memory. What `gradwire plan` searches over and a measured record states. A value.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "sched/mesh.h"
+
+namespace gradwire {
+
+enum class MatmulPrecision : std::uint8_t { fp32, tf32, fp16, bf16, fp8, mxfp8, nvfp4 };
+enum class Recompute : std::uint8_t { none, selective, full };
+enum class StageSchedule : std::uint8_t { one_f_one_b, interleaved, gpipe, zb1p, zb2p };
+enum class ContextKind : std::uint8_t { ring, ulysses };
+enum class Tuning : std::uint8_t { full, lora, qlora };
+
+struct ParallelLayout {
+  Mesh mesh;               // dp, tp, pp, cp
+  int virtual_stages = 1;  // chunks a GPU holds
+  StageSchedule schedule = StageSchedule::one_f_one_b;
+  int expert_parallel = 1;         // inside dp x cp x tp
+  bool sequence_parallel = false;  // norms and dropout split over tp
+  ContextKind context = ContextKind::ring;
+  int shard = 0;                           // 0 nothing, 1 optimizer state, 2 gradients too, 3 parameters too
+  int shard_size = 0;                      // ranks the shards span; 0: all dp x cp
+  int micro_batch = 1, micro_batches = 1;  // sequences at a time, and how many times a step
+  Recompute recompute = Recompute::none;
+  MatmulPrecision precision = MatmulPrecision::bf16;
+  Tuning tuning = Tuning::full;
+  bool offload_optimizer = false, offload_parameters = false, offload_activations = false;
+  bool fused_attention = true;  // scores never reach memory (FlashAttention)
+  bool overlap = true;          // gradients are joined and parameters gathered under compute
+  int gradient_bytes = 4;       // of an element as it is joined over dp
+  int state_bytes = 12;         // of optimizer state a parameter: fp32 weights and two moments
+  int ranks() const { return mesh.ranks(); }
+  int sharded_over() const { return shard == 0 ? 1 : shard_size > 0 ? shard_size : mesh.dp * mesh.cp; }
+  int sequences() const { return mesh.dp * micro_batch * micro_batches; }  // of a step
+  bool frozen() const { return tuning != Tuning::full; }
+  bool operator==(const ParallelLayout&) const = default;
+};
+
+std::string_view to_string(MatmulPrecision);
+std::string_view to_string(Recompute);
+std::string_view to_string(StageSchedule);
+MatmulPrecision parse_matmul_precision(
+    std::string_view);  // also "amp-fp16"; these throw ConfigError listing what there is
+Recompute parse_recompute(std::string_view);
+
+// "dp 2 x tp 8, ZeRO-1, full recomputation"
+std::string describe(const ParallelLayout&);
+
+// Throws ConfigError: sizes that do not divide (heads by tp, dp x cp by shards), a schedule without stages.
+void check_layout(const ParallelLayout&);
+
+}  // namespace gradwire

@@ -1,0 +1,102 @@
+#include "predict/parallel/memory.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gradwire {
+namespace {
+
+constexpr double kSixteenBit = 2;
+constexpr double kWorkspace = 1.5e9;  // NCCL's buffers, cuBLAS's workspace, the CUDA context
+constexpr double kUsable = 0.94;      // caching allocators leave holes
+
+double tokens_of(const TransformerSizes& shape, const ParallelLayout& layout) {
+  return double(layout.micro_batch) * shape.sequence / layout.mesh.cp;
+}
+
+// Micro-batches whose activations the first stage holds at once, in stages' worth.
+double in_flight(const ParallelLayout& layout) {
+  const double stages = layout.mesh.pp, all = layout.micro_batches;
+  switch (layout.schedule) {
+    case StageSchedule::gpipe:
+      return all;
+    case StageSchedule::zb2p:
+      return std::min(all, 2 * stages - 1);
+    case StageSchedule::interleaved:
+      return std::min(all, stages * (1 + (stages - 1) / (stages * layout.virtual_stages)));
+    default:
+      return std::min(all, stages);
+  }
+}
+
+double local_parameters(const TransformerSizes& shape, const ParallelLayout& layout) {
+  const auto layer = layer_weights(shape);
+  const double layers = std::ceil(double(shape.layers) / layout.mesh.pp);
+  const double tables = embedding_weights(shape) * (shape.tied || layout.mesh.pp > 1 ? 1 : 2);
+  return (layers * (layer.attention + layer.mlp + layer.norms) + tables) / layout.mesh.tp +
+         layers * layer.experts / layout.expert_parallel;
+}
+
+double kept_activations(const TransformerSizes& shape, const ParallelLayout& layout) {
+  const double tokens = tokens_of(shape, layout), layers = std::ceil(double(shape.layers) / layout.mesh.pp);
+  const double one = layer_activations(shape, layout);
+  const double input = kSixteenBit * tokens * shape.hidden / (layout.sequence_parallel ? layout.mesh.tp : 1);
+  const bool full = layout.recompute == Recompute::full;
+  double kept = in_flight(layout) * layers * (full ? input : one) + (full ? one : 0);
+  if (layout.offload_activations) kept = 2 * one;
+  // Logits and their gradient in 32 bits; the last of several stages has fewer micro-batches in flight instead.
+  const double logits = 2 * 4 * tokens * shape.vocab / layout.mesh.tp;
+  return layout.mesh.pp == 1 ? kept + logits : std::max(kept, kept / in_flight(layout) + logits);
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, double>> PlanMemory::items() const {
+  std::vector<std::pair<std::string, double>> all{{"weights", weights},
+                                                  {"gradients", gradients},
+                                                  {"optimizer", optimizer},
+                                                  {"activations", activations},
+                                                  {"buffers", buffers}};
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  return all;
+}
+
+double usable_memory(const Gpu& gpu) { return kUsable * double(gpu.memory_bytes); }
+
+double layer_activations(const TransformerSizes& shape, const ParallelLayout& layout) {
+  const double tokens = tokens_of(shape, layout), tp = layout.mesh.tp;
+  const double inner =
+      shape.moe() ? double(shape.expert_ffn) * shape.experts_per_token + shape.shared_ffn : shape.ffn;
+  // Norms and dropout: 10 bytes a value along the hidden width, split with sequence parallelism alone.
+  const double wide = 10.0 * shape.hidden / (layout.sequence_parallel ? tp : 1);
+  const double heads = 2.0 * shape.head_dim * (2 * shape.heads + 2 * shape.kv_heads) + 2.0 * shape.hidden;
+  const double mlp = 2.0 * inner * shape.mlp_matrices;
+  double bytes = tokens * (wide + (heads + mlp) / tp);
+  const bool scores = !layout.fused_attention && layout.recompute == Recompute::none;
+  if (scores) bytes += 5.0 * shape.heads * tokens * shape.sequence / tp;
+  return bytes;
+}
+
+PlanMemory plan_memory(const TransformerSizes& shape, const ParallelLayout& layout) {
+  const double held = local_parameters(shape, layout), shards = layout.sharded_over();
+  const double trained = layout.frozen() ? 0.01 * held : held;
+  const double width =
+      layout.tuning == Tuning::qlora                                                           ? 0.53
+      : layout.precision == MatmulPrecision::fp32 || layout.precision == MatmulPrecision::tf32 ? 4
+                                                                                               : kSixteenBit;
+  PlanMemory memory;
+  memory.weights = held * width / (layout.shard == 3 ? shards : 1);
+  memory.gradients = trained * layout.gradient_bytes / (layout.shard >= 2 ? shards : 1);
+  memory.optimizer = trained * layout.state_bytes / (layout.shard >= 1 ? shards : 1);
+  if (layout.offload_optimizer) memory.optimizer = 0;
+  if (layout.offload_parameters) memory.weights = 0;
+  memory.activations = kept_activations(shape, layout);
+  memory.buffers = kWorkspace;
+  // Two units gathered at once, and a gradient on its way.
+  if (layout.shard == 3)
+    memory.buffers +=
+        3 * held * kSixteenBit / std::max(1.0, std::ceil(double(shape.layers) / layout.mesh.pp));
+  return memory;
+}
+
+}  // namespace gradwire

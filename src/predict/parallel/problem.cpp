@@ -1,0 +1,200 @@
+#include "predict/parallel/problem.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gradwire {
+namespace {
+
+constexpr double kHalf = 2;  // bytes of a 16-bit number, as activations and parameters travel
+
+constexpr int kAda = 89, kBlackwell = 100;
+
+// Dense peak of the products. 8-bit ones double it from Ada and Hopper on, 4-bit ones double that on Blackwell
+// (NVIDIA H100, RTX 4090 and B200 data sheets); where the hardware has none, the products are 16-bit ones.
+double product_peak(const Gpu& gpu, MatmulPrecision precision) {
+  const double half = std::max({gpu.bf16_flops, gpu.fp16_flops, gpu.fp32_flops});
+  switch (precision) {
+    case MatmulPrecision::fp32:
+      return gpu.fp32_flops;
+    case MatmulPrecision::tf32:
+      return std::max(gpu.tf32_flops, gpu.fp32_flops);
+    case MatmulPrecision::fp8:
+    case MatmulPrecision::mxfp8:
+      return gpu.sm >= kAda ? 2 * half : half;
+    case MatmulPrecision::nvfp4:
+      return gpu.sm >= kBlackwell ? 4 * half : half;
+    default:
+      return half;
+  }
+}
+
+// Data sheet of a slot, or of the link to a Grace.
+double slot_rate(const Machine& machine) {
+  if (machine.gpu.c2c_bytes_per_s > 0) return machine.gpu.c2c_bytes_per_s;
+  const int gen = machine.node.pcie_gen.value_or(std::max(3, machine.gpu.pcie_gen));
+  const int width = machine.node.pcie_width.value_or(16);
+  return 0.985e9 * width * std::exp2(gen - 3);
+}
+
+class ProblemMaker {
+ public:
+  ProblemMaker(const TransformerSizes& shape, const ParallelLayout& layout, GroupWires& wires)
+      : shape_(shape), layout_(layout), wires_(wires), weights_(layer_weights(shape)) {
+    tokens_ = double(layout.micro_batch) * shape.sequence / layout.mesh.cp;
+    stage_layers_ = double(shape.layers) / layout.mesh.pp;
+  }
+
+  PlanProblem make() {
+    PlanProblem problem;
+    const auto& machine = wires_.machine();
+    problem.peak = product_peak(machine.gpu, layout_.precision);
+    problem.half_peak =
+        product_peak(machine.gpu, layout_.precision == MatmulPrecision::fp32 ? MatmulPrecision::fp32
+                                                                             : MatmulPrecision::bf16);
+    problem.memory_bytes_per_s = machine.gpu.memory_bytes_per_s;
+    problem.host_bytes_per_s = slot_rate(machine);
+    problem.desktop = machine.gpu.desktop;
+    problem.layer = layer();
+    problem.output_flops = output_flops(shape_) * tokens_ / layout_.mesh.tp;
+    problem.logits = tokens_ * shape_.vocab / layout_.mesh.tp;
+    problem.layers = shape_.layers;
+    problem.layout = layout_;
+    problem.ranks = layout_.ranks();
+    problem.sequence = shape_.sequence;
+    add_parameters(problem);
+    add_layer_wires(problem.wires);
+    add_replica_wires(problem);
+    return problem;
+  }
+
+ private:
+  double over_tensor(double value) const { return value / layout_.mesh.tp; }
+
+  LayerWork layer() const {
+    LayerWork work;
+    work.matmul_flops = layer_flops(shape_) * tokens_ / layout_.mesh.tp;
+    work.attention_flops = attention_flops(shape_) * tokens_ / layout_.mesh.tp;
+    work.head_share = std::min(1.0, std::pow(shape_.head_dim / 128.0, 0.3));
+    // The ranks of a ring see masks of different sizes and end together (Liu et al. 2023, arXiv:2310.01889).
+    if (layout_.mesh.cp > 1 && layout_.context == ContextKind::ring && shape_.causal)
+      work.attention_flops *= 1.5 - 0.5 / layout_.mesh.cp;
+    const double pairs = tokens_ * shape_.sequence;
+    // Scores written, read and written by a softmax, by dropout with its mask, and read: 13 bytes each, whole even
+    // where causal.
+    if (!layout_.fused_attention) work.attention_bytes = over_tensor(13 * pairs * shape_.heads);
+    // Norms, residuals and dropout along the hidden width, the activation along the inner one.
+    const double inner =
+        shape_.moe() ? double(shape_.expert_ffn) * shape_.experts_per_token + shape_.shared_ffn : shape_.ffn;
+    const double wide = double(shape_.hidden) / (layout_.sequence_parallel ? layout_.mesh.tp : 1);
+    const double heads = over_tensor(double(shape_.heads + 2 * shape_.kv_heads) * shape_.head_dim);
+    work.element_bytes = kHalf * tokens_ * (4 * wide + heads + over_tensor(shape_.mlp_matrices * inner));
+    if (layout_.tuning == Tuning::qlora) work.frozen_bytes = kHalf * over_tensor(weights_.held());
+    work.matmuls = 2 + shape_.mlp_matrices + (shape_.moe() ? 2 : 0);
+    return work;
+  }
+
+  double dense_parameters() const {
+    const double tables = embedding_weights(shape_) * (shape_.tied ? 1 : 2) / layout_.mesh.pp;
+    return over_tensor(stage_layers_ * (weights_.attention + weights_.mlp + weights_.norms) + tables);
+  }
+  double expert_parameters() const { return stage_layers_ * weights_.experts / layout_.expert_parallel; }
+
+  void add_parameters(PlanProblem& problem) const {
+    problem.parameters = dense_parameters() + expert_parameters();
+    problem.updated = problem.parameters / layout_.sharded_over();
+    if (layout_.frozen()) problem.updated *= 0.01;  // adapters of rank 16 to 64 hold about a hundredth
+    // States and gradients go to the host and back where the optimizer is there; weights each time they are used.
+    if (layout_.offload_optimizer) problem.host_bytes = problem.updated * 2 * (layout_.state_bytes + kHalf);
+    const double held = problem.parameters / (layout_.shard == 3 ? layout_.sharded_over() : 1);
+    const double each = layout_.tuning == Tuning::qlora ? 0.5 : kHalf;
+    if (layout_.offload_parameters) problem.host_micro_bytes = 2 * each * held;
+    if (layout_.offload_activations)
+      problem.host_micro_bytes += 2 * kHalf * tokens_ * shape_.hidden * stage_layers_;
+  }
+
+  Seconds tensor_meeting() {
+    const double bytes = kHalf * tokens_ * shape_.hidden;
+    if (!layout_.sequence_parallel) return wires_.time(Collective::all_reduce, layout_.mesh.tp, 1, bytes);
+    return wires_.time(Collective::all_gather, layout_.mesh.tp, 1, bytes) +
+           wires_.time(Collective::reduce_scatter, layout_.mesh.tp, 1, bytes);
+  }
+
+  void add_layer_wires(PlanWires& wires) {
+    const auto& mesh = layout_.mesh;
+    if (mesh.tp > 1) wires.tensor_forward = wires.tensor_backward = 2 * tensor_meeting();
+    if (mesh.cp > 1) add_context_wires(wires);
+    if (layout_.expert_parallel > 1 && shape_.moe()) {
+      const double bytes = kHalf * tokens_ * shape_.hidden * shape_.experts_per_token / mesh.tp;
+      const double part = 1 - double(shape_.dense_layers) / shape_.layers;
+      wires.expert_forward = wires.expert_backward =
+          2 * part * wires_.time(Collective::all_to_all, layout_.expert_parallel, 1, bytes);
+    }
+    if (mesh.pp > 1)
+      wires.message =
+          wires_.transfer(mesh.stride(MeshDimension::pipeline),
+                          kHalf * tokens_ * shape_.hidden / (layout_.sequence_parallel ? mesh.tp : 1));
+  }
+
+  // A ring passes keys and values on under attention; Ulysses exchanges heads for tokens four times.
+  void add_context_wires(PlanWires& wires) {
+    const auto& mesh = layout_.mesh;
+    if (layout_.context == ContextKind::ulysses) {
+      const double bytes = over_tensor(kHalf * tokens_ * shape_.heads * shape_.head_dim);
+      wires.context_forward = wires.context_backward =
+          4 * wires_.time(Collective::all_to_all, mesh.cp, mesh.tp, bytes);
+      return;
+    }
+    const double bytes = over_tensor(2 * kHalf * tokens_ * shape_.kv_heads * shape_.head_dim);
+    wires.context_forward = wires_.time(Collective::all_gather, mesh.cp, mesh.tp, bytes * mesh.cp);
+    wires.context_backward = 2 * wires.context_forward;
+  }
+
+  // One collective for each layer where they go on under compute, else one of all.
+  Seconds by_layer(Collective collective, int size, double bytes) {
+    if (size <= 1) return 0;
+    const double pieces = layout_.overlap ? std::max(1.0, stage_layers_) : 1;
+    return pieces * wires_.time(collective, size, layout_.mesh.tp, bytes / pieces);
+  }
+
+  void add_replica_wires(PlanProblem& problem) {
+    auto& wires = problem.wires;
+    const int replicas = layout_.mesh.dp * layout_.mesh.cp, shards = layout_.sharded_over();
+    const double trained = problem.parameters * (layout_.frozen() ? 0.01 : 1);
+    const double gradients = trained * layout_.gradient_bytes;
+    const double packed = layout_.tuning == Tuning::qlora ? 0.53 : kHalf;  // four bits and their scales
+    if (layout_.shard == 3) {
+      const double bytes = problem.parameters * packed;
+      wires.gather_forward = wires.gather_backward = by_layer(Collective::all_gather, shards, bytes);
+      wires.scatter = by_layer(Collective::reduce_scatter, shards, gradients);
+    } else if (layout_.shard == 2) {
+      wires.scatter = by_layer(Collective::reduce_scatter, shards, gradients);
+    } else if (layout_.shard == 1) {
+      wires.join = by_layer(Collective::reduce_scatter, shards, gradients);
+    } else {
+      wires.join = by_layer(Collective::all_reduce, replicas, gradients);
+    }
+    if (layout_.shard == 1 || layout_.shard == 2)
+      wires.spread = by_layer(Collective::all_gather, shards, trained * kHalf);
+    // Shards inside a part of the replicas: their sums are joined between the parts.
+    if (shards < replicas && layout_.shard > 0)
+      wires.join += wires_.time(Collective::all_reduce, replicas / shards, layout_.mesh.tp * shards,
+                                gradients / shards);
+  }
+
+  const TransformerSizes& shape_;
+  const ParallelLayout& layout_;
+  GroupWires& wires_;
+  LayerWeights weights_;
+  double tokens_ = 0, stage_layers_ = 0;
+};
+
+}  // namespace
+
+PlanProblem make_problem(const TransformerSizes& shape, const ParallelLayout& layout, GroupWires& wires) {
+  check_sizes(shape);
+  check_layout(layout);
+  return ProblemMaker(shape, layout, wires).make();
+}
+
+}  // namespace gradwire

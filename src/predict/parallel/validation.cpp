@@ -1,0 +1,269 @@
+#include "predict/parallel/validation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "predict/parallel/presets.h"
+#include "predict/records/read.h"
+
+namespace gradwire {
+namespace {
+
+constexpr double kApart = 1.1;  // measured ratio from which two plans differ
+constexpr double kEightOfTenCases = 1.28155;
+
+Seconds step_with(const ParallelCase& run, const ParallelValues& values) {
+  return price_plan(run.problem, values).total();
+}
+
+// What a share of the peak makes of a run, but for the share: seconds at the peak.
+Seconds at_peak(const ParallelCase& run) { return run.flops / (run.problem.peak * run.problem.ranks); }
+
+double share_of_peak(const ParallelCase& run) { return at_peak(run) / run.measured; }
+
+double middle(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const auto half = values.size() / 2;
+  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+double average(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return values.empty() ? 0 : sum / double(values.size());
+}
+
+double off(double predicted, double measured) { return std::abs(predicted / measured - 1); }
+
+// The constants for each source, fitted once without it.
+class ConstantsBySource {
+ public:
+  explicit ConstantsBySource(std::span<const ParallelCase> known)
+      : known_(learnable(known)),
+        all_(fit_parallel(known_, default_parallel_model(), default_parallel_model().values)) {}
+
+  const ParallelValues& of(const ParallelCase& run) {
+    const auto others = without_source(known_, run.group, run.platform);
+    if (others.size() == known_.size()) return all_.values;
+    const auto [found, added] = fits_.try_emplace(run.group + "|" + run.platform);
+    if (added) found->second = fit_parallel(others, default_parallel_model(), all_.values, 4).values;
+    return found->second;
+  }
+
+  double usual_share(const ParallelCase& run) const {
+    std::vector<double> shares;
+    for (const auto* other : without_source(known_, run.group, run.platform))
+      if (other->quality == Quality::ok && other->moe == run.moe) shares.push_back(share_of_peak(*other));
+    return shares.empty() ? 0.4 : middle(std::move(shares));
+  }
+
+ private:
+  std::vector<const ParallelCase*> known_;
+  ParallelFit all_;
+  std::map<std::string, ParallelValues> fits_;
+};
+
+bool same_subject(const ParallelCase& a, const ParallelCase& b) {
+  return a.group == b.group && a.model == b.model && a.gpu == b.gpu;
+}
+
+// The things two runs of one subject differ in.
+std::vector<std::string> differences(const ParallelCase& a, const ParallelCase& b) {
+  std::vector<std::string> things;
+  auto x = a.problem.layout, y = b.problem.layout;
+  if (a.problem.ranks != b.problem.ranks) things.emplace_back("gpus");
+  if (a.precision != b.precision) things.emplace_back("precision");
+  if (x.recompute != y.recompute) things.emplace_back("recomputation");
+  if (x.schedule != y.schedule || x.virtual_stages != y.virtual_stages) things.emplace_back("schedule");
+  if (a.link != b.link) things.emplace_back("link");
+  if (a.problem.sequence != b.problem.sequence) things.emplace_back("sequence");
+  const bool more = a.problem.ranks != b.problem.ranks;
+  if (!more && a.sequences != b.sequences) things.emplace_back("batch");
+  x.precision = y.precision, x.recompute = y.recompute, x.schedule = y.schedule;
+  x.virtual_stages = y.virtual_stages, x.micro_batches = y.micro_batches;
+  x.fused_attention = y.fused_attention, x.overlap = y.overlap, x.gradient_bytes = y.gradient_bytes;
+  if (more) x.mesh.dp = y.mesh.dp;
+  if (!(x == y)) things.emplace_back("layout");
+  return things;
+}
+
+// How far another run is from one: a user who could choose would give the nearest. Another layout tells less than
+// another number of GPUs.
+double distance(const ParallelCase& run, const ParallelCase& other) {
+  const std::map<std::string, double> weights = {{"layout", 2},   {"precision", 1.5}, {"recomputation", 1},
+                                                 {"schedule", 1}, {"sequence", 1},    {"link", 2},
+                                                 {"gpus", 0.5},   {"batch", 0.3}};
+  double far = 0;
+  for (const auto& thing : differences(run, other)) far += weights.at(thing);
+  const auto apart = [](double a, double b) { return 0.2 * std::abs(std::log2(a / b)); };
+  return far + apart(run.problem.ranks, other.problem.ranks) +
+         apart(run.problem.sequence, other.problem.sequence) +
+         apart(run.problem.layout.micro_batch, other.problem.layout.micro_batch);
+}
+
+// What a GPU gets done in a second.
+double pace(const ParallelCase& run, Seconds step) { return run.sequences / (step * run.problem.ranks); }
+
+class ParallelJudge {
+ public:
+  ParallelJudge(ParallelValidation& result, std::span<const ParallelCase> known)
+      : result_(result), constants_(known) {}
+
+  void judge() {
+    const auto& cases = result_.asked.cases;
+    for (const auto& run : cases) {
+      predicted_[&run] = step_with(run, constants_.of(run));
+      result_.points.push_back(point(run));
+    }
+    for (std::size_t i = 0; i < cases.size(); ++i)
+      for (std::size_t j = i + 1; j < cases.size(); ++j) compare(cases[i], cases[j]);
+    add_sets();
+  }
+
+ private:
+  ParallelPoint point(const ParallelCase& run) {
+    ParallelPoint point;
+    point.run = &run;
+    point.alone = predicted_[&run];
+    point.alone_floor = at_peak(run) / constants_.usual_share(run);
+    give_others(run, point);
+    const auto& model = default_parallel_model();
+    const double width =
+        std::exp(kEightOfTenCases * 1.25 * (point.given ? model.error_given : model.error_alone));
+    point.low = point.best() / width;
+    point.high = point.best() * width;
+    return point;
+  }
+
+  void give_others(const ParallelCase& run, ParallelPoint& point) {
+    std::vector<double> errors, floors;
+    double nearest = 1e9;
+    for (const auto& other : result_.asked.cases) {
+      if (&other == &run || !same_subject(run, other) || other.quality == Quality::odd) continue;
+      const Seconds step = point.alone * other.measured / step_with(other, constants_.of(other));
+      const Seconds floor = at_peak(run) / share_of_peak(other);
+      errors.push_back(off(step, run.measured));
+      floors.push_back(off(floor, run.measured));
+      const double far = distance(run, other);
+      if (far >= nearest) continue;
+      nearest = far;
+      point.given = step, point.given_floor = floor, point.nearest = other.id;
+    }
+    point.given_error = average(errors);
+    point.given_floor_error = average(floors);
+  }
+
+  void compare(const ParallelCase& a, const ParallelCase& b) {
+    if (!same_subject(a, b) || a.quality == Quality::odd || b.quality == Quality::odd) return;
+    const auto things = differences(a, b);
+    if (things.size() != 1 || things[0] == "batch" || things[0] == "sequence") return;
+    result_.ratios.push_back({&a, &b, things[0], pace(a, a.measured) / pace(b, b.measured),
+                              pace(a, predicted_[&a]) / pace(b, predicted_[&b])});
+  }
+
+  void add_sets() {
+    std::map<std::string, std::vector<const ParallelCase*>> sets;
+    for (const auto& run : result_.asked.cases)
+      if (run.quality != Quality::odd)
+        sets[fmt::format("{} {} {} {} {} {} {}", run.group, run.model, run.gpu, run.problem.ranks,
+                         run.precision, run.sequences, run.problem.sequence)]
+            .push_back(&run);
+    for (const auto& [name, plans] : sets)
+      if (plans.size() > 1) result_.sets.push_back(judge_set(plans));
+  }
+
+  PlanSet judge_set(const std::vector<const ParallelCase*>& plans) {
+    PlanSet set;
+    set.plans = plans;
+    const auto by_measured = [](const ParallelCase* a, const ParallelCase* b) {
+      return a->measured < b->measured;
+    };
+    const auto by_predicted = [&](const ParallelCase* a, const ParallelCase* b) {
+      return predicted_[a] < predicted_[b];
+    };
+    const Seconds best = (*std::min_element(plans.begin(), plans.end(), by_measured))->measured;
+    set.chosen = (*std::min_element(plans.begin(), plans.end(), by_predicted))->measured / best - 1;
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      set.any += (plans[i]->measured / best - 1) / double(plans.size());
+      for (std::size_t j = i + 1; j < plans.size(); ++j) {
+        const double ratio = plans[i]->measured / plans[j]->measured;
+        if (ratio < kApart && ratio > 1 / kApart) continue;
+        ++set.pairs;
+        set.named += (ratio > 1) == (predicted_[plans[i]] > predicted_[plans[j]]);
+      }
+    }
+    return set;
+  }
+
+  ParallelValidation& result_;
+  ConstantsBySource constants_;
+  std::map<const ParallelCase*, Seconds> predicted_;
+};
+
+}  // namespace
+
+std::vector<Record> built_in_parallel_records() {
+  return parse_records(parallel_preset_text("parallel.jsonl"), "presets/measured/parallel.jsonl");
+}
+
+ParallelValidation validate_parallel(std::span<const Record> records, std::span<const Record> known) {
+  ParallelValidation result;
+  result.asked = parallel_cases(records);
+  const auto learnt = parallel_cases(known);
+  if (!result.asked.cases.empty()) ParallelJudge(result, learnt.cases).judge();
+  return result;
+}
+
+std::vector<ErrorLine> summarize(const ParallelValidation& result) {
+  struct Sums {
+    std::vector<double> errors, floors;
+  };
+  std::vector<std::string> order;
+  std::map<std::string, Sums> sums;
+  const auto add = [&](const std::string& name, double error, double floor) {
+    if (!sums.contains(name)) order.push_back(name);
+    sums[name].errors.push_back(error);
+    sums[name].floors.push_back(floor);
+  };
+  for (const auto& point : result.points) {
+    const auto& run = *point.run;
+    if (run.quality != Quality::ok) continue;
+    const std::string kind = run.moe ? "mixtures of experts" : "dense";
+    const double alone = off(point.alone, run.measured), floor = off(point.alone_floor, run.measured);
+    add("step, nothing given, " + kind, alone, floor);
+    if (point.given) {
+      add("step, nearest other given, " + kind, off(*point.given, run.measured),
+          off(*point.given_floor, run.measured));
+      add("step, any other given, " + kind, point.given_error, point.given_floor_error);
+    }
+    add("by strategy: " + run.strategy, alone, floor);
+    add("by source: " + run.group, alone, floor);
+  }
+  for (const auto& ratio : result.ratios) {
+    add("ratio", off(ratio.predicted, ratio.measured), off(1, ratio.measured));
+    add("ratio of " + ratio.what, off(ratio.predicted, ratio.measured), off(1, ratio.measured));
+  }
+  std::vector<ErrorLine> lines;
+  for (const auto& name : order) {
+    const auto& one = sums[name];
+    lines.push_back({name, static_cast<int>(one.errors.size()), average(one.errors), middle(one.errors),
+                     average(one.floors)});
+  }
+  std::sort(lines.begin(), lines.end(), [](const ErrorLine& a, const ErrorLine& b) {
+    const auto rank = [](const ErrorLine& line) {
+      return line.name.starts_with("by source")     ? 3
+             : line.name.starts_with("by strategy") ? 2
+             : line.name.starts_with("ratio")       ? 1
+                                                    : 0;
+    };
+    return std::pair(rank(a), a.name) < std::pair(rank(b), b.name);
+  });
+  return lines;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,66 @@
+// Published runs of parallel training against their predictions. Whatever shares a source with a run (its group or its
+// platform) is left out of the fit of the constants that it is judged with.
+//
+// Four questions: the step alone; the step where one other configuration of that model and GPU is given; the ratio of
+// two runs that differ in one thing; which of several layouts is the fastest. Beside each stands what needs no physics:
+// a constant share of the peak, and "it makes no difference".
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "predict/parallel/cases.h"
+#include "predict/parallel/fit.h"
+
+namespace gradwire {
+
+struct ParallelPoint {
+  const ParallelCase* run = nullptr;
+  Seconds alone = 0, alone_floor = 0;         // predicted; at the usual share of the peak
+  std::optional<Seconds> given, given_floor;  // with the nearest other configuration of that model and GPU
+  double given_error = 0,
+         given_floor_error = 0;  // mean absolute error over every other one that could be given
+  std::string nearest;           // its id
+  double low = 0, high = 0;      // eight of ten runs should lie between; of the best prediction
+  Seconds best() const { return given.value_or(alone); }
+};
+
+// Of what a GPU gets done, the first run over the second.
+struct ParallelRatio {
+  const ParallelCase *first = nullptr, *second = nullptr;
+  std::string what;  // "gpus", "layout", "schedule", "recomputation", "precision", "link"
+  double measured = 1, predicted = 1;
+};
+
+struct PlanSet {
+  std::vector<const ParallelCase*> plans;
+  int pairs = 0, named = 0;  // over 10 % apart, and with the faster one named
+  double chosen = 0;         // how much slower than the best measured the layout is that comes out best
+  double any = 0;            // and one picked blindly
+};
+
+struct ParallelValidation {
+  ParallelCases asked;
+  std::vector<ParallelPoint> points;
+  std::vector<ParallelRatio> ratios;
+  std::vector<PlanSet> sets;
+};
+
+// `records` are judged; `known` is what constants may be learnt from.
+ParallelValidation validate_parallel(std::span<const Record> records, std::span<const Record> known);
+
+std::vector<Record> built_in_parallel_records();  // presets/measured/parallel.jsonl
+
+struct ErrorLine {
+  std::string name;
+  int count = 0;
+  double mean = 0, median = 0,
+         floor = 0;  // mean and median of absolute errors; mean of what needs no physics
+};
+
+// In all, dense and mixtures of experts apart, by source and by strategy.
+std::vector<ErrorLine> summarize(const ParallelValidation&);
+
+}  // namespace gradwire

@@ -1,0 +1,171 @@
+#include "report/plan/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+
+namespace gradwire {
+namespace {
+
+constexpr double kGib = 1 << 30;
+
+std::string gibibytes(double bytes) { return fmt::format("{:.1f}", bytes / kGib); }
+
+std::string times_text(const std::optional<double>& factor) {
+  return factor ? fmt::format("{:.2f}x", *factor) : std::string("-");
+}
+
+nlohmann::json memory_json(const PlanMemory& memory) {
+  nlohmann::json items = nlohmann::json::object();
+  for (const auto& [name, bytes] : memory.items()) items[name] = bytes / kGib;
+  return items;
+}
+
+nlohmann::json traffic_json(const PlannedStep& plan) {
+  auto list = nlohmann::json::array();
+  for (const auto& traffic : plan.traffic)
+    list.push_back({{"what", traffic.what},
+                    {"links", traffic.path},
+                    {"time_ms", 1e3 * traffic.time},
+                    {"shown_ms", 1e3 * traffic.shown}});
+  return list;
+}
+
+nlohmann::json plan_json(const PlannedStep& plan) {
+  const auto& layout = plan.layout;
+  return {{"dp", layout.mesh.dp},
+          {"tp", layout.mesh.tp},
+          {"pp", layout.mesh.pp},
+          {"ep", layout.expert_parallel},
+          {"virtual_stages", layout.virtual_stages},
+          {"shard", layout.shard},
+          {"micro_batch", layout.micro_batch},
+          {"accumulate", layout.micro_batches},
+          {"recompute", to_string(layout.recompute)},
+          {"step_ms", 1e3 * plan.step},
+          {"low_ms", 1e3 * plan.low},
+          {"high_ms", 1e3 * plan.high},
+          {"samples_per_s", plan.samples_per_s},
+          {"memory_gib", plan.memory.total() / kGib},
+          {"memory", memory_json(plan.memory)},
+          {"fits", plan.fits},
+          {"nvlink_speedup", plan.nvlink_speedup ? nlohmann::json(*plan.nvlink_speedup) : nlohmann::json()},
+          {"communication", traffic_json(plan)}};
+}
+
+nlohmann::json machine_json(const PlannedMachine& machine) {
+  auto plans = nlohmann::json::array();
+  for (const auto& plan : machine.answer.plans) plans.push_back(plan_json(plan));
+  return {{"on", machine.on},
+          {"gpus", machine.gpus},
+          {"batch", machine.answer.batch},
+          {"candidates", machine.answer.candidates},
+          {"fitting", machine.answer.fitting},
+          {"usable_gib", machine.answer.usable_bytes / kGib},
+          {"advice", machine.answer.advice},
+          {"plans", plans}};
+}
+
+Table plans_table(const PlanAnswer& answer) {
+  Table table{
+      .rows = {{"dp", "tp", "pp", "shard", "micro", "accum", "recompute", "step", "seq/s", "GiB", "NVLink"}},
+      .left = 0};
+  for (const auto& plan : answer.plans) {
+    const auto& layout = plan.layout;
+    table.rows.push_back({fmt::to_string(layout.mesh.dp), fmt::to_string(layout.mesh.tp),
+                          fmt::to_string(layout.mesh.pp) +
+                              (layout.virtual_stages > 1 ? fmt::format("x{}", layout.virtual_stages) : ""),
+                          fmt::to_string(layout.shard), fmt::to_string(layout.micro_batch),
+                          fmt::to_string(layout.micro_batches), std::string(to_string(layout.recompute)),
+                          format_seconds(plan.step), fmt::format("{:.4g}", plan.samples_per_s),
+                          gibibytes(plan.memory.total()) + (plan.fits ? "" : "!"),
+                          times_text(plan.nvlink_speedup)});
+  }
+  return table;
+}
+
+Table memory_table(const PlannedStep& plan, double usable) {
+  Table table{.rows = {{"a GPU holds", "GiB"}}};
+  for (const auto& [name, bytes] : plan.memory.items()) table.rows.push_back({name, gibibytes(bytes)});
+  table.rows.push_back({"in all, of " + gibibytes(usable), gibibytes(plan.memory.total())});
+  return table;
+}
+
+Table traffic_table(const PlannedStep& plan) {
+  Table table{.rows = {{"sends", "over", "a step", "of it shows"}}, .left = 2};
+  for (const auto& traffic : plan.traffic)
+    table.rows.push_back(
+        {traffic.what, traffic.path, format_seconds(traffic.time), format_seconds(traffic.shown)});
+  return table;
+}
+
+std::string nvlink_sentence(const PlannedStep& plan) {
+  if (!plan.nvlink_speedup) return "These GPUs have no NVLink.";
+  const double worth = *plan.nvlink_speedup;
+  if (worth < 1.03) return fmt::format("NVLink makes no difference to this plan ({:.2f}x).", worth);
+  return fmt::format("With NVLink this plan is {:.2f} times as fast as without.", worth);
+}
+
+void add_machine(Report& report, const PlanQuestion& question, const PlannedMachine& machine) {
+  const auto& best = machine.answer.plans.front();
+  report.add(Title{fmt::format("{} on {}: {} GPUs, {} sequences of {} tokens a step, {}", question.shape.name,
+                               machine.on, machine.gpus, machine.answer.batch, question.shape.sequence,
+                               to_string(question.precision))});
+  if (!machine.answer.advice.empty()) {
+    for (const auto& advice : machine.answer.advice) report.add(Sentence{advice + ".", "", "  "});
+  } else {
+    report.add(Sentence{fmt::format(
+        "Best: {}, micro-batches of {}, {} a step: {} ({} to {} with 80 % odds), {:.4g} "
+        "sequences/s. {}",
+        describe(best.layout), best.layout.micro_batch, best.layout.micro_batches, format_seconds(best.step),
+        format_seconds(best.low), format_seconds(best.high), best.samples_per_s, nvlink_sentence(best))});
+  }
+  report.add(Gap{}, plans_table(machine.answer));
+  report.add(
+      Sentence{fmt::format("{} layouts priced, {} fit; the best of each tp, pp and shard is shown. NVLink: "
+                           "step without over step with it. !: does not fit.",
+                           machine.answer.candidates, machine.answer.fitting)});
+  report.add(Gap{}, memory_table(best, machine.answer.usable_bytes));
+  if (!best.traffic.empty()) report.add(Gap{}, traffic_table(best));
+}
+
+// Which of several machines is the quickest, and by how much.
+void add_contest(Report& report, const std::vector<PlannedMachine>& machines) {
+  std::vector<const PlannedMachine*> fitting;
+  for (const auto& machine : machines)
+    if (machine.answer.fitting > 0) fitting.push_back(&machine);
+  if (machines.size() < 2 || fitting.empty()) return;
+  const auto pace = [](const PlannedMachine* machine) { return machine->answer.plans.front().samples_per_s; };
+  std::sort(fitting.begin(), fitting.end(), [&](const auto* a, const auto* b) { return pace(a) > pace(b); });
+  if (fitting.size() == 1)
+    report.add(Gap{}, Sentence{fmt::format("It fits {} alone.", fitting[0]->on)});
+  else
+    report.add(Gap{},
+               Sentence{fmt::format("{} gets {:.2f} times as much done as {}, each with its best plan.",
+                                    fitting.front()->on, pace(fitting.front()) / pace(fitting.back()),
+                                    fitting.back()->on)});
+}
+
+}  // namespace
+
+Report plan_report(const PlanQuestion& question, const std::vector<PlannedMachine>& machines) {
+  Report report;
+  auto list = nlohmann::json::array();
+  for (const auto& machine : machines) {
+    if (!list.empty()) report.add(Gap{});
+    add_machine(report, question, machine);
+    list.push_back(machine_json(machine));
+  }
+  add_contest(report, machines);
+  report.data = {{"model", question.shape.name},
+                 {"parameters", parameter_count(question.shape)},
+                 {"precision", to_string(question.precision)},
+                 {"sequence", question.shape.sequence},
+                 {"plans", list.front()["plans"]},
+                 {"machines", list}};
+  return report;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,49 @@
+// In which order a pipeline stage works: which chunk of the model it takes forward or backward next, and of
+// which micro-batch. The schedules people train with, as pure functions.
+//
+//   gpipe        all forwards, then all backwards (Huang et al. 2019, arXiv:1811.06965)
+//   one_f_one_b  as soon as it can, a backward after each forward, so that a stage keeps at most as many
+//                activations as there are stages behind it (Narayanan et al. 2019, PipeDream)
+//   interleaved  the same with several chunks a stage, stage p holding chunks p, p + pp, p + 2 pp: a smaller
+//                bubble for more messages (Narayanan et al. 2021, arXiv:2104.04473)
+//
+// With forward and backward of equal length on all stages the bubble is (pp - 1) / (m + pp - 1) of the time of
+// the first two and, with v chunks a stage, (pp - 1) / (v m + pp - 1) of the third.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace gradwire {
+
+enum class PipelineSchedule : std::uint8_t { gpipe, one_f_one_b, interleaved };
+std::string_view name_of(PipelineSchedule);                  // "gpipe", "1f1b", "interleaved"
+PipelineSchedule parse_pipeline_schedule(std::string_view);  // throws ConfigError listing them
+
+struct PipelineShape {
+  PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
+  int stages = 1, micro_batches = 1;
+  int virtual_stages = 1;  // chunks a stage holds; more than one with interleaved alone
+  int chunks() const { return stages * virtual_stages; }
+  int stage_of(int chunk) const { return chunk % stages; }
+};
+
+// Throws ConfigError saying what would be right: counts below one, several chunks a stage without interleaved,
+// and interleaved with micro-batches that are no multiple of the stages.
+void check_pipeline(const PipelineShape&);
+
+struct StageWork {
+  bool forward = true;
+  int chunk = 0, micro_batch = 0;
+  bool operator==(const StageWork&) const = default;
+};
+
+// What the stage computes in a step, in order: each of its chunks with each micro-batch once forward and, later,
+// once backward.
+std::vector<StageWork> stage_order(const PipelineShape&, int stage);
+
+// The share of the step in which a stage has nothing to do, by the formula above.
+double bubble_share(const PipelineShape&);
+
+}  // namespace gradwire

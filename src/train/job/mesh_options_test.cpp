@@ -1,0 +1,88 @@
+#include "train/job/mesh_options.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace gradwire {
+namespace {
+
+TrainOptions asked(const std::string& model, int tp, int pp) {
+  TrainOptions options;
+  options.model = model;
+  options.tp = tp;
+  options.pp = pp;
+  options.sequence = 128;
+  return options;
+}
+
+TrainOptions completed(const TrainOptions& options) {
+  return complete_mesh(options, find_trainable(options.model));
+}
+
+std::string refusal(const TrainOptions& options, int ranks = 8) {
+  try {
+    mesh_of(completed(options), ranks);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(MeshOptions, EveryCombinationThatDividesIsAMeshOfItsRanks) {
+  for (int tp = 1; tp <= 4; tp *= 2)
+    for (int pp = 1; pp <= 4; pp *= 2)
+      for (int dp = 1; dp * tp * pp <= 16; ++dp) {
+        auto options = asked("gpt-tiny", tp, pp);
+        EXPECT_EQ(mesh_of(completed(options), dp * tp * pp), (Mesh{.dp = dp, .tp = tp, .pp = pp}));
+        options.dp = dp;
+        EXPECT_EQ(mesh_of(completed(options), dp * tp * pp).dp, dp);
+        EXPECT_EQ(uses_mesh(options), tp * pp > 1);
+      }
+}
+
+TEST(MeshOptions, APipelineIsFilledWithTwiceItsStages) {
+  EXPECT_EQ(completed(asked("gpt-tiny", 1, 4)).accumulate, 8);
+  EXPECT_EQ(completed(asked("gpt-tiny", 4, 1)).accumulate, 1);
+  auto options = asked("gpt-tiny", 1, 2);
+  options.schedule = "interleaved";
+  EXPECT_EQ(pipeline_of(completed(options)).chunks(), 4);
+}
+
+TEST(MeshOptions, WhatMakesNoSenseIsRefusedWithTheReason) {
+  EXPECT_EQ(refusal(asked("gpt-tiny", 3, 1)),
+            "--tp 3: the 4 heads of gpt-tiny can't be divided among so many ranks");
+  EXPECT_EQ(refusal(asked("mlp", 2, 1)),
+            "--tp 2: mlp is no transformer; tensor parallelism cuts gpt and bert models by their heads");
+  EXPECT_EQ(refusal(asked("gpt-tiny", 1, 8)), "--pp 8: gpt-tiny has 4 layers, and every stage needs one");
+  EXPECT_EQ(refusal(asked("gpt-tiny", 2, 2), 6),
+            "--tp 2 --pp 2: 6 ranks can't be divided into models of 4; write -n 4");
+  auto options = asked("gpt-tiny", 2, 2);
+  options.dp = 4;
+  EXPECT_EQ(refusal(options), "--dp 4 --tp 2 --pp 2 are 16 ranks, and there are 8: write -n 16, or --dp 2");
+  options = asked("gpt-tiny", 1, 1);
+  options.micro_batches = 4;
+  EXPECT_EQ(refusal(options), "--micro-batches fill a pipeline: write --accumulate, or --pp 2 or more");
+  options = asked("gpt-tiny", 1, 1);
+  options.sequence_parallel = true;
+  EXPECT_NE(refusal(options), "");
+  options = asked("gpt-tiny", 4, 1);
+  options.sequence_parallel = true;
+  options.sequence = 126;
+  EXPECT_EQ(refusal(options), "--sequence-parallel: 126 tokens can't be divided among the 4 ranks of --tp");
+  options = asked("gpt-tiny", 1, 2);
+  options.accumulate = 3;
+  EXPECT_NE(refusal(options), "");
+  options = asked("gpt-tiny", 1, 4);
+  options.schedule = "interleaved";
+  EXPECT_EQ(refusal(options),
+            "--pp 4 with --virtual-stages 2: gpt-tiny has 4 layers, and every stage needs one");
+  options = asked("gpt-tiny", 2, 1);
+  options.backend = "none";
+  EXPECT_NE(refusal(options), "");
+  options.backend = "nccl";
+  EXPECT_NE(refusal(options), "");
+}
+
+}  // namespace
+}  // namespace gradwire

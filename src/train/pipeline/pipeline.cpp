@@ -1,0 +1,274 @@
+#include "train/pipeline/pipeline.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "sched/step_verify.h"
+#include "train/pipeline/balance.h"
+#include "train/tensor_bytes.h"
+
+namespace gradwire {
+namespace {
+
+PipelineShape shape_of(const Mesh& mesh, const PipelineOptions& options) {
+  PipelineShape shape{options.schedule, mesh.pp, options.micro_batches, options.virtual_stages};
+  check_pipeline(shape);
+  if (mesh.pp == 1 && shape.virtual_stages > 1)
+    throw ConfigError("several chunks a stage need a pipeline of two stages or more");
+  return shape;
+}
+
+std::vector<int> cut_pieces(std::size_t pieces, const PipelineOptions& options, int chunks) {
+  std::vector<double> costs(options.costs.begin(), options.costs.end());
+  if (costs.empty()) costs.assign(pieces, 1);
+  if (costs.size() != pieces)
+    throw ConfigError(fmt::format("{} costs for {} pieces of a model", costs.size(), pieces));
+  return balanced_cut(costs, chunks);
+}
+
+bool wants_gradients(const Chunk& chunk) {
+  for (const auto& parameter : chunk.parameters())
+    if (parameter.requires_grad()) return true;
+  return false;
+}
+
+constexpr std::size_t kMostDimensions = 8;
+constexpr int kMostProven = 64;  // ranks up to which every graph is proved before it is used
+
+// Type, number of dimensions and sizes as numbers.
+using ShapeNumbers = std::array<std::int64_t, kMostDimensions + 2>;
+
+ShapeNumbers numbers_of(const torch::Tensor& tensor) {
+  const auto sizes = tensor.sizes();
+  if (sizes.size() > kMostDimensions)
+    throw ConfigError(fmt::format("a pipeline sends tensors of up to {} dimensions between stages, not {}",
+                                  kMostDimensions, sizes.size()));
+  ShapeNumbers numbers{static_cast<std::int64_t>(tensor.scalar_type()),
+                       static_cast<std::int64_t>(sizes.size())};
+  std::copy(sizes.begin(), sizes.end(), numbers.begin() + 2);
+  return numbers;
+}
+
+TensorShape shape_from(const ShapeNumbers& numbers) {
+  return {{numbers.begin() + 2, numbers.begin() + 2 + numbers[1]},
+          static_cast<torch::ScalarType>(numbers[0])};
+}
+
+}  // namespace
+
+Pipeline::Pipeline(MeshGroups& groups, std::vector<Piece> pieces, const PipelineOptions& options)
+    : groups_(groups),
+      options_(options),
+      pipeline_(shape_of(groups.mesh(), options)),
+      cut_(cut_pieces(pieces.size(), options, pipeline_.chunks())),
+      graph_(make_graph()) {
+  for (int chunk = 0; chunk < pipeline_.chunks(); ++chunk) {
+    if (!is_mine(chunk)) continue;
+    const auto first = pieces.begin() + cut_[static_cast<std::size_t>(chunk)];
+    const auto end = pieces.begin() + cut_[static_cast<std::size_t>(chunk) + 1];
+    chunks_.push_back(std::make_shared<Chunk>(std::vector<Piece>(first, end),
+                                              ChunkOptions{.recompute = options.recompute}));
+  }
+  share_modules(pieces);
+  for (const auto& chunk : chunks_)
+    wrapped_.push_back(wants_gradients(*chunk) ? std::make_unique<DistributedDataParallel<Chunk>>(
+                                                     chunk, groups.data(), options.data)
+                                               : nullptr);
+  make_channels();
+}
+
+// What several stages hold begins alike: the first one's values are taken.
+void Pipeline::share_modules(const std::vector<Piece>& pieces) {
+  std::map<std::string, std::set<int>> chunks_with;
+  std::map<std::string, std::shared_ptr<torch::nn::Module>> modules;
+  for (int chunk = 0; chunk < pipeline_.chunks(); ++chunk)
+    for (int i = cut_[static_cast<std::size_t>(chunk)]; i < cut_[static_cast<std::size_t>(chunk) + 1]; ++i)
+      for (const auto& [name, module] : pieces[static_cast<std::size_t>(i)].modules) {
+        chunks_with[name].insert(chunk);
+        modules[name] = module;
+      }
+  for (const auto& [name, chunks] : chunks_with) {
+    std::set<int> stages;
+    for (const int chunk : chunks) stages.insert(pipeline_.stage_of(chunk));
+    if (chunks.size() > stages.size())
+      throw ConfigError(
+          fmt::format("module {} is in two chunks of one stage: cut the model elsewhere", name));
+    if (stages.size() > 1 && stages.contains(groups_.place().pipeline))
+      share_module(name, *modules[name], {stages.begin(), stages.end()});
+  }
+}
+
+void Pipeline::share_module(const std::string& name, torch::nn::Module& module,
+                            const std::vector<int>& stages) {
+  std::vector<Rank> ranks;
+  for (const int stage : stages) {
+    MeshPlace place = groups_.place();
+    place.pipeline = stage;
+    ranks.push_back(rank_at(groups_.mesh(), place));
+  }
+  const std::shared_ptr<Communicator> communicator = groups_.among(ranks, "shared-" + name);
+  for (const auto& item : module.named_parameters()) {
+    const auto type = dtype_of(item.value().scalar_type(), "parameter " + name + "." + item.key());
+    communicator->run(broadcast(memory_of(item.value()), type, 0));
+    shared_.push_back({name + "." + item.key(), item.value(), communicator, communicator->rank() > 0});
+  }
+}
+
+StepGraph Pipeline::make_graph() const {
+  StepPlan plan;
+  plan.mesh = groups_.mesh();
+  plan.schedule = pipeline_.schedule;
+  plan.virtual_stages = pipeline_.virtual_stages;
+  plan.micro_batches = pipeline_.micro_batches;
+  plan.recompute = options_.recompute;
+  plan.by_unit = false;
+  std::vector<ChunkCut> cut(static_cast<std::size_t>(pipeline_.chunks()), ChunkCut{.units = {1}});
+  for (std::size_t i = 0; i < shapes_.size(); ++i) cut[i].output = shapes_[i].bytes();
+  auto graph = make_step_graph(plan, cut);
+  if (plan.mesh.ranks() <= kMostProven) verify(graph);
+  return graph;
+}
+
+// Both ends make them in the order of the groups, so nobody waits for one who waits for him.
+void Pipeline::make_channels() {
+  std::set<int> groups;
+  for (const Task& task : graph_.ranks[static_cast<std::size_t>(me())])
+    if (task.kind == TaskKind::send || task.kind == TaskKind::recv) groups.insert(task.group);
+  for (const int group : groups)
+    channels_[group] =
+        groups_.among(graph_.groups[static_cast<std::size_t>(group)], fmt::format("pipe{}", group));
+}
+
+// Once, by a forward without gradients: each chunk tells the others what it gives.
+void Pipeline::agree_on_shapes(const torch::Tensor& input) {
+  const torch::NoGradGuard no_grad;
+  train(false);
+  for (int chunk = 0; chunk < pipeline_.chunks(); ++chunk) {
+    ShapeNumbers numbers{};
+    if (is_mine(chunk)) {
+      const auto given = chunk == 0 ? input : shapes_.back().make().zero_();
+      numbers = numbers_of(chunks_[static_cast<std::size_t>(local(chunk))]->forward(given));
+    }
+    groups_.pipeline().run(broadcast(bytes_of(numbers), DType::i64, pipeline_.stage_of(chunk)));
+    shapes_.push_back(shape_from(numbers));
+  }
+  train(true);
+  graph_ = make_graph();
+}
+
+torch::Tensor Pipeline::run_chunk(int chunk, const torch::Tensor& input, bool last) {
+  const auto at = static_cast<std::size_t>(local(chunk));
+  if (!wrapped_[at]) return chunks_[at]->forward(input);
+  if (last) return wrapped_[at]->forward(input);
+  const auto quiet = wrapped_[at]->no_sync();
+  return wrapped_[at]->forward(input);
+}
+
+double Pipeline::step(const MicroBatches& batches, const MicroBatchLoss& loss) {
+  if (shapes_.empty()) {
+    if (is_first() && batches.inputs.empty()) throw ConfigError("a step without micro-batches");
+    agree_on_shapes(is_first() ? batches.inputs.front() : torch::Tensor());
+  }
+  const WalkPlan plan{.rank = me(),
+                      .graph = &graph_,
+                      .shapes = &shapes_,
+                      .channels = &channels_,
+                      .forward = [this](int chunk, const torch::Tensor& input,
+                                        bool last) { return run_chunk(chunk, input, last); },
+                      .names = &names_,
+                      .trace = trace_};
+  auto result = walk_step(plan, batches, loss);
+  executed_ = std::move(result.executed);
+  add_shared_gradients();
+  return result.loss;
+}
+
+void Pipeline::add_shared_gradients() {
+  if (shared_.empty()) return;
+  const Timed timed(trace_, SpanKind::wait, "shared gradients");
+  for (auto& parameter : shared_) {
+    auto gradient = parameter.tensor.grad();
+    if (!gradient.defined()) continue;  // frozen, on all stages alike
+    all_reduce(*parameter.communicator, gradient, Reduction::sum);
+  }
+}
+
+int Pipeline::channel_of(TaskKind kind, int chunk) const {
+  for (const Task& task : graph_.ranks[static_cast<std::size_t>(me())])
+    if (task.kind == kind && task.data == TaskData::activation && task.chunk == chunk) return task.group;
+  throw Error("bug in gradwire: a pipeline without a channel between its stages");
+}
+
+torch::Tensor Pipeline::evaluate(const torch::Tensor& input) {
+  const torch::NoGradGuard no_grad;
+  torch::Tensor x = input;
+  const int last = pipeline_.chunks() - 1;
+  for (int chunk = 0; chunk <= last; ++chunk) {
+    if (!is_mine(chunk)) continue;
+    ShapeNumbers numbers{};
+    if (chunk > 0 && groups_.mesh().pp > 1) {
+      auto& from = *channels_.at(channel_of(TaskKind::recv, chunk - 1));
+      from.run(recv(bytes_of(numbers), 0));
+      x = shape_from(numbers).make();
+      from.run(recv(memory_of(x), 0));
+    }
+    x = chunks_[static_cast<std::size_t>(local(chunk))]->forward(x).contiguous();
+    if (chunk == last) return x;
+    if (groups_.mesh().pp == 1) continue;
+    auto& to = *channels_.at(channel_of(TaskKind::send, chunk));
+    numbers = numbers_of(x);
+    to.run(send(bytes_of(numbers), 1));
+    to.run(send(memory_of(x), 1));
+  }
+  return {};
+}
+
+std::vector<NamedTensor> Pipeline::named_parameters() const {
+  std::vector<NamedTensor> all;
+  for (const auto& chunk : chunks_)
+    for (auto& named : tensors_of_model(*chunk).parameters) all.push_back(std::move(named));
+  return all;
+}
+
+std::vector<NamedTensor> Pipeline::named_buffers() const {
+  std::vector<NamedTensor> all;
+  for (const auto& chunk : chunks_)
+    for (auto& named : tensors_of_model(*chunk).buffers) all.push_back(std::move(named));
+  return all;
+}
+
+std::vector<torch::Tensor> Pipeline::parameters() const {
+  std::vector<torch::Tensor> all;
+  for (auto& named : named_parameters()) all.push_back(named.tensor);
+  return all;
+}
+
+bool Pipeline::is_repeated(const std::string& parameter) const {
+  return std::any_of(shared_.begin(), shared_.end(),
+                     [&](const auto& shared) { return shared.repeated && shared.name == parameter; });
+}
+
+int Pipeline::buckets() const {
+  int count = 0;
+  for (const auto& wrapped : wrapped_)
+    if (wrapped) count += static_cast<int>(wrapped->buckets().size());
+  return count;
+}
+
+void Pipeline::zero_grad() {
+  for (auto& wrapped : wrapped_)
+    if (wrapped) wrapped->zero_grad();
+}
+
+void Pipeline::train(bool on) {
+  for (auto& chunk : chunks_) chunk->train(on);
+}
+
+void Pipeline::set_trace(Recorder* trace) {
+  trace_ = trace;
+  for (auto& wrapped : wrapped_)
+    if (wrapped) wrapped->set_trace(trace);
+}
+
+}  // namespace gradwire

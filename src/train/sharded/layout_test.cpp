@@ -1,0 +1,179 @@
+#include <gmock/gmock.h>
+
+#include "base/error.h"
+#include "train/sharded/flat_layout.h"
+#include "train/sharded/unit_order.h"
+#include "train/sharded/unit_policy.h"
+
+namespace gradwire {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+// Every element of every parameter lies on exactly one rank, and there in the place that its offset says.
+void expect_whole(const std::vector<std::int64_t>& elements, int ranks, std::int64_t align) {
+  const FlatLayout layout(elements, ranks, align);
+  std::vector<std::vector<int>> seen;
+  for (const auto count : elements) seen.emplace_back(static_cast<std::size_t>(count));
+  for (Rank rank = 0; rank < ranks; ++rank)
+    for (const auto& piece : layout.pieces(rank))
+      for (auto i = piece.begin; i < piece.end; ++i) {
+        ++seen[static_cast<std::size_t>(piece.member)][static_cast<std::size_t>(i)];
+        const auto& member = layout.members()[static_cast<std::size_t>(piece.member)];
+        ASSERT_EQ(member.offset + i, rank * layout.share() + piece.at + (i - piece.begin));
+      }
+  for (const auto& parameter : seen)
+    for (const int times : parameter) ASSERT_EQ(times, 1);
+  for (const auto& member : layout.members()) ASSERT_EQ(member.offset % align, 0);
+  EXPECT_EQ(layout.total(), layout.share() * ranks);
+  EXPECT_EQ(layout.share() % align, 0);
+}
+
+TEST(FlatLayout, PutsEveryElementOnOneRank) {
+  for (int ranks = 1; ranks <= 9; ++ranks)
+    for (std::int64_t align : {1, 4, 16})
+      for (std::int64_t size = 0; size < 40; ++size) {
+        expect_whole({size}, ranks, align);
+        expect_whole({3, size, 17, 1, size}, ranks, align);
+      }
+}
+
+TEST(FlatLayout, WastesLessThanARankTimesTheAlignment) {
+  const FlatLayout layout(std::vector<std::int64_t>{1000, 1000}, 3, 16);
+  EXPECT_EQ(layout.share(), 672);  // 2 x 1008 = 2016, a third of which is 42 x 16
+}
+
+TEST(FlatLayout, RefusesWhatCannotBe) {
+  EXPECT_THROW(FlatLayout(std::vector<std::int64_t>{-1}, 1, 1), ConfigError);
+  EXPECT_THROW(FlatLayout(std::vector<std::int64_t>{1}, 0, 1), ConfigError);
+}
+
+std::vector<ShardedParameter> gpt() {
+  return {{"tokens.weight", 100},     {"norm.weight", 4},      {"norm.bias", 4},
+          {"layer0.qkv.weight", 300}, {"layer0.qkv.bias", 10}, {"layer0.out.weight", 100},
+          {"layer1.qkv.weight", 300}, {"layer1.qkv.bias", 10}, {"layer1.out.weight", 100},
+          {"output_bias", 5}};
+}
+
+std::vector<std::string> names(const std::vector<ShardUnit>& units) {
+  std::vector<std::string> result;
+  for (const auto& unit : units) result.push_back(unit.name);
+  return result;
+}
+
+TEST(UnitPolicy, MakesTheModelsChildrenUnits) {
+  const auto units = choose_units(gpt(), {.largest_share = 0.5});
+  EXPECT_THAT(names(units), ElementsAre("tokens", "norm", "layer0", "layer1", "(the model's own)"));
+  EXPECT_THAT(units[2].members, ElementsAre(3, 4, 5));
+}
+
+TEST(UnitPolicy, CutsWhatIsTooLargeButNoModuleWithoutChildren) {
+  const auto units = choose_units(gpt(), {.largest_share = 0.1});
+  EXPECT_THAT(names(units), ElementsAre("tokens", "norm", "layer0.qkv", "layer0.out", "layer1.qkv",
+                                        "layer1.out", "(the model's own)"));
+}
+
+TEST(UnitPolicy, LooksThroughAModuleThatHoldsEverything) {
+  const auto units = choose_units(
+      std::vector<ShardedParameter>{{"layers.0.weight", 8}, {"layers.0.bias", 1}, {"layers.2.weight", 8}},
+      {});
+  EXPECT_THAT(names(units), ElementsAre("layers.0", "layers.2"));
+}
+
+TEST(UnitPolicy, TakesTheChildrenOfANamedModule) {
+  const std::vector<ShardedParameter> model = {
+      {"head.weight", 1}, {"body.a.x.weight", 1}, {"body.a.y.weight", 1}, {"body.b.weight", 1}};
+  EXPECT_THAT(names(choose_units(model, {.children_of = "body", .largest_share = 1})),
+              ElementsAre("head", "body.a", "body.b"));
+  EXPECT_THAT([&] { choose_units(model, {.children_of = "bodi"}); },
+              ThrowsMessage<ConfigError>(HasSubstr("children of 'bodi': the model has body, head")));
+}
+
+TEST(UnitPolicy, AsksTheUserWhereOneSays) {
+  const auto units = choose_units(gpt(), {.unit_of = [](const std::string& name) {
+                                    return name.starts_with("layer") ? std::string("layers") : std::string();
+                                  }});
+  EXPECT_THAT(names(units), ElementsAre("(the model's own)", "layers"));
+}
+
+TEST(UnitPolicy, KeepsTypesAndFrozenOnesApart) {
+  const auto units = choose_units(
+      std::vector<ShardedParameter>{
+          {"a.w", 1, 0, true}, {"a.f", 1, 0, false}, {"a.d", 1, 1, true}, {"a.v", 1, 0, true}},
+      {});
+  EXPECT_THAT(names(units), ElementsAre("a", "a (frozen)", "a"));
+  EXPECT_THAT(units[0].members, ElementsAre(0, 3));
+  EXPECT_FALSE(units[1].trainable);
+}
+
+TEST(UnitOrder, KnowsWhatComesNextForwardAndBack) {
+  UnitOrder order;
+  const std::vector<int> step = {0, 1, 2, 2, 1, 0};
+  for (const int unit : step) order.note(unit);
+  order.end_pass();
+  std::vector<int> predicted;
+  for (const int unit : step) {
+    order.note(unit);
+    predicted.push_back(order.next().value_or(-1));
+  }
+  EXPECT_THAT(predicted, ElementsAre(1, 2, 1, 1, 0, -1));
+}
+
+TEST(UnitOrder, LearnsAnotherOrder) {
+  UnitOrder order;
+  for (const auto& pass : {std::vector<int>{0, 1}, std::vector<int>{0, 2}}) {
+    for (const int unit : pass) order.note(unit);
+    order.end_pass();
+  }
+  order.note(0);
+  EXPECT_EQ(order.next(), 2);
+}
+
+TEST(UnitSlots, GivesTheSlotOfWhatWasUsedLongestAgo) {
+  UnitSlots slots(2);
+  EXPECT_EQ(slots.take(0, {}).leaves, -1);
+  EXPECT_EQ(slots.take(1, {}).leaves, -1);
+  slots.touch(0);
+  EXPECT_EQ(slots.take(2, {}).leaves, 1);
+  EXPECT_FALSE(slots.find(1));
+  EXPECT_EQ(slots.take(3, std::vector<int>{0}).leaves, 2);
+  EXPECT_EQ(slots.count(), 2);
+}
+
+TEST(UnitSlots, GrowWhereEveryUnitIsNeededAtOnce) {
+  UnitSlots slots(2);
+  slots.take(0, {}), slots.take(1, {});
+  const auto place = slots.take(2, std::vector<int>{0, 1, 2});
+  EXPECT_EQ(place.slot, 2);
+  EXPECT_EQ(place.leaves, -1);
+}
+
+// Two slots are enough for any model whose units follow one another, with one fetched ahead.
+TEST(UnitSlots, HoldTheUnitInUseAndTheNextThroughAWholeStep) {
+  for (int units = 1; units <= 12; ++units) {
+    UnitOrder order;
+    UnitSlots slots(2);
+    for (int step = 0; step < 3; ++step) {
+      std::vector<int> uses;
+      for (int unit = 0; unit < units; ++unit) uses.push_back(unit);
+      for (int unit = units; unit-- > 0;) uses.push_back(unit);
+      int late = 0;
+      for (const int unit : uses) {
+        const std::vector<int> pinned{unit};
+        if (!slots.find(unit)) ++late, slots.take(unit, pinned);
+        slots.touch(unit);
+        order.note(unit);
+        if (const auto next = order.next(); next && !slots.find(*next)) slots.take(*next, pinned);
+      }
+      order.end_pass();
+      slots.clear();
+      EXPECT_TRUE(step == 0 || late == 1) << units;  // the first of all
+    }
+    EXPECT_EQ(slots.count(), 2);
+  }
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,117 @@
+// The parameters of a model in units, each cut into equal shares, one a rank: what a rank keeps, and how the whole
+// comes to be where the model uses it. See sharded.h for what users are promised.
+//
+// Stages 1 and 2 keep every unit whole and this rank's share is a part of it; after an optimizer has changed the
+// shares, a unit is gathered in place when it is next used. Stage 3 keeps the share alone: a unit is gathered into
+// one of two slots when it is used, the unit that will be used next into the other meanwhile, and what was there is
+// gone. All ranks use units in the same order; where they do not, the communicator's tags tell.
+//
+// Any thread may use units, one at a time.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "base/mutex.h"
+#include "comm/communicator.h"
+#include "trace/recorder.h"
+#include "train/ddp.h"
+#include "train/sharded/flat_layout.h"
+#include "train/sharded/unit_order.h"
+#include "train/sharded/unit_policy.h"
+#include "train/sharded/unit_storage.h"
+
+namespace gradwire {
+
+// Tensors that share one block of communicator memory: a rank may hold few blocks.
+class CommunicatorBlock {
+ public:
+  CommunicatorBlock(Communicator& communicator, std::size_t bytes);
+  torch::Tensor take(std::int64_t elements, const torch::TensorOptions& options);
+  const std::shared_ptr<Memory>& memory() const { return memory_; }
+  static std::size_t room(std::int64_t elements, torch::ScalarType type);  // what take() takes
+
+ private:
+  std::shared_ptr<Memory> memory_;
+  std::size_t used_ = 0;
+};
+
+struct UnitSettings {
+  int stage = 3;
+  ShardPolicy policy = {};
+  std::optional<torch::ScalarType> compute_type = {};  // of gathered parameters; unset: their own
+  torch::Device device = torch::kCPU;
+};
+
+class ShardedUnits final : public UnitOwner {
+ public:
+  struct Unit {
+    std::string name;
+    bool trainable = true;
+    FlatLayout layout;
+    std::vector<NamedTensor> parameters;
+    std::vector<std::vector<std::int64_t>> shapes;  // of the parameters
+    torch::ScalarType type = torch::kFloat32, compute_type = torch::kFloat32;
+    torch::Tensor share;  // flat; what the optimizer changes
+    UnitStoragePointer storage;
+    torch::Tensor whole;  // flat, while the unit is held or on its way
+    std::unique_ptr<Work> gathering;
+    Seconds asked = 0;
+  };
+
+  // Every rank's parameters are equal; their memory goes. The communicator is borrowed.
+  static std::shared_ptr<ShardedUnits> make(const std::vector<NamedTensor>& parameters,
+                                            Communicator& communicator, const UnitSettings& settings);
+  ~ShardedUnits() override;
+
+  void use(std::span<const int> units) override;
+  void use_all();  // where ranks use different units: then each takes part in all gathers before
+
+  // After the shares have changed, or may have: what is held is out of date. Waits for what is under way.
+  void changed();
+  void end_pass();
+
+  const std::vector<Unit>& units() const { return units_; }
+  Communicator& communicator() const { return communicator_; }
+  const UnitSettings& settings() const { return settings_; }
+  torch::TensorOptions options_for(torch::ScalarType type) const;
+  void set_trace(Recorder* trace) { trace_ = trace; }
+
+  struct Held {
+    Bytes shares = 0;    // of the parameters
+    Bytes gathered = 0;  // whole units, or slots for them
+    int slots = 0;       // so many; 0: every unit is kept whole
+  };
+  Held held() const;
+
+ private:
+  ShardedUnits(Communicator& communicator, const UnitSettings& settings);
+  void add_units(const std::vector<NamedTensor>& parameters);
+  void allocate();
+  void fill_share(Unit& unit);
+  void place(int index, const std::shared_ptr<ShardedUnits>& self);
+  void start_gather(int index, std::span<const int> pinned) REQUIRES(mutex_);
+  void take_slot(int index, std::span<const int> pinned) REQUIRES(mutex_);
+  void finish_gather(int index) REQUIRES(mutex_);
+  void abandon(Unit& unit) REQUIRES(mutex_);
+  bool sharded_parameters() const { return settings_.stage == 3; }
+
+  Communicator& communicator_;
+  const UnitSettings settings_;
+  const std::unique_ptr<Communicator> inline_;  // a single rank has nobody to wait for
+  std::vector<Unit> units_;
+  std::unique_ptr<CommunicatorBlock> shares_, wholes_;
+  std::size_t slot_bytes_ = 0;
+  Recorder* trace_ = nullptr;
+
+  mutable Mutex mutex_;
+  UnitOrder order_ GUARDED_BY(mutex_);
+  UnitSlots slots_ GUARDED_BY(mutex_){2};
+  std::vector<std::shared_ptr<Memory>> slot_memory_ GUARDED_BY(mutex_);
+};
+
+}  // namespace gradwire

@@ -1,0 +1,50 @@
+#include "train/tensor/cut.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace gradwire {
+namespace {
+
+TEST(TensorCut, EveryPlaceBelongsToOnePartAndPartsDifferByOneAtMost) {
+  for (std::int64_t total = 0; total <= 40; ++total)
+    for (int parts = 1; parts <= 9; ++parts) {
+      std::int64_t next = 0;
+      for (int index = 0; index < parts; ++index) {
+        const Share share = share_of(total, parts, index);
+        EXPECT_EQ(share.begin, next);
+        EXPECT_GE(share.count, total / parts);
+        EXPECT_LE(share.count, total / parts + 1);
+        next = share.end();
+      }
+      EXPECT_EQ(next, total);
+    }
+}
+
+TEST(TensorCut, BlocksAreCutEachByItself) {
+  // Queries, keys and values of 4 heads of width 2 are rows 0-7, 8-15 and 16-23; the second of two ranks has
+  // heads 2 and 3 of each.
+  EXPECT_EQ(shares_of(24, 3, 2, 1), (std::vector<Share>{{4, 4}, {12, 4}, {20, 4}}));
+  for (int blocks = 1; blocks <= 4; ++blocks)
+    for (int parts = 1; parts <= 5; ++parts) {
+      std::vector<int> owners(static_cast<std::size_t>(blocks) * 10, 0);
+      for (int index = 0; index < parts; ++index)
+        for (const Share& share : shares_of(blocks * 10, blocks, parts, index))
+          for (auto at = share.begin; at < share.end(); ++at) ++owners[static_cast<std::size_t>(at)];
+      EXPECT_EQ(owners, std::vector<int>(owners.size(), 1));
+    }
+}
+
+TEST(TensorCut, WhatDoesNotDivideIsNamed) {
+  EXPECT_NO_THROW(check_divides("4 heads", 4, 2));
+  try {
+    check_divides("4 heads", 4, 3);
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(), "4 heads can't be divided among 3 ranks of a tensor-parallel group");
+  }
+}
+
+}  // namespace
+}  // namespace gradwire
