@@ -2,12 +2,15 @@
 // there.
 #include <fmt/format.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 #include "base/deadline.h"
 #include "base/error.h"
@@ -127,10 +130,10 @@ int train(const World& world, TrainOptions options) {
                      .asked_to_end = [] { return static_cast<int>(told_to_end); }});
   if (world.rank == 0 && !options.trace.empty() && !result.losses.empty())
     write_timeline(options.trace, trainer.timeline());
-  display.end(result);
   if (world.rank == 0 && trainer.left_out() > 0)
     complain(fmt::format("{} checkpoints were left out: the one before was still being written",
                          trainer.left_out()));
+  display.end(result);
   if (world.rank == 0 && !options.html.empty() && !result.losses.empty()) {
     write_page(options.html, train_page(options, result, trainer.timeline()));
     fmt::print(stderr, "wrote {}: open it in a browser\n", printable(options.html));
@@ -148,10 +151,17 @@ bool first_to_say(const World& world, const std::string& text) {
   }
 }
 
-// Where our launcher started mpirun, a rank ends with it, as ranks that the launcher starts end with that.
+// Where our launcher started mpirun, a rank ends with it, as ranks that the launcher starts end with that. It may be gone
+// already, for loading libtorch takes a while: then somebody else has become the parent.
 void end_with_mpirun() {
-  if (std::getenv("OMPI_COMM_WORLD_RANK") != nullptr && std::getenv("GRADWIRE_STORE") != nullptr)
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (std::getenv("OMPI_COMM_WORLD_RANK") == nullptr || std::getenv("GRADWIRE_STORE") == nullptr) return;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  std::error_code unknown;
+  const auto parent =
+      std::filesystem::read_symlink(fmt::format("/proc/{}/exe", ::getppid()), unknown).filename().string();
+  const bool mpirun =
+      parent.starts_with("mpirun") || parent.starts_with("orte") || parent.starts_with("prte");
+  if (::getppid() == 1 || (!unknown && !mpirun)) ::_exit(1);
 }
 
 int run_rank(const char* json) {

@@ -79,8 +79,9 @@ LaunchOptions by_mpirun(LaunchOptions launch, const std::string& backend, const 
   for (const char* place : {"OMPI_MCA_orte_tmpdir_base", "PRTE_MCA_prte_tmpdir_base",
                             "OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"})
     launch.environment[place] = folder;
-  launch.environment.try_emplace("OMPI_MCA_btl",
-                                 "^tcp");  // which listens everywhere, and is of no use on one host
+  // Of the ways between ranks those that listen on networks are of no use on one host.
+  launch.environment.try_emplace("OMPI_MCA_btl", "^tcp,ofi");
+  launch.environment.try_emplace("OMPI_MCA_pml", "ob1");
   const auto share = share_of_cores(launch.ranks);
   launch.environment.try_emplace("OMP_NUM_THREADS", share);
   launch.environment.try_emplace("OPENBLAS_NUM_THREADS", share);
