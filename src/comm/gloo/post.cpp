@@ -67,23 +67,37 @@ void Post::expect(Letter& letter) {
 }
 
 // A head of each sender is asked for at a time. Not of any of them, though Gloo has that: it would not notice that one is gone.
+//
+// Gloo counts the heads that have come but remembers the sender of the latest alone. So a head is known by what it says: one
+// that is as expected has come, whoever's arrival was told; and once as many have come as are asked for, all have.
 void Post::read_heads(std::chrono::milliseconds timeout) {
-  std::vector<Signature> theirs(in_.size());
+  constexpr Signature kNothing{.sequence = ~std::uint64_t{0}, .bytes = ~std::uint64_t{0}};
+  std::vector<Signature> theirs(in_.size(), kNothing);
   const auto buffer = context_.createUnboundBuffer(theirs.data(), theirs.size() * sizeof(Signature));
+  int told = 0;  // arrivals, less those whose sender is known
   const auto ask = [&](std::size_t from) {
+    theirs[from] = kNothing;
     buffer->recv(static_cast<int>(from), heads(), from * sizeof(Signature), sizeof(Signature));
   };
-  for (const int rank : senders()) ask(static_cast<std::size_t>(rank));
-  while (!senders().empty()) {
-    int rank = -1;
-    buffer->waitRecv(&rank, timeout);
-    const auto from = static_cast<std::size_t>(rank);
+  const auto take = [&](std::size_t from) {
     Letter& letter = in_[from][read_[from]++];
+    --told;
     if (theirs[from] != letter.signature)
-      throw Mismatch(
-          describe_mismatch(world_.global(world_.rank), letter.signature, world_.global(rank), theirs[from]));
+      throw Mismatch(describe_mismatch(world_.global(world_.rank), letter.signature,
+                                       world_.global(static_cast<Rank>(from)), theirs[from]));
     expect(letter);
     if (read_[from] < in_[from].size()) ask(from);
+  };
+  for (const int rank : senders()) ask(static_cast<std::size_t>(rank));
+  while (!senders().empty() || told < 0) {
+    buffer->waitRecv(timeout);
+    ++told;
+    const auto asked = senders();
+    const bool all = told == static_cast<int>(asked.size());
+    for (const int rank : asked) {
+      const auto from = static_cast<std::size_t>(rank);
+      if (all || theirs[from] == in_[from][read_[from]].signature) take(from);
+    }
   }
 }
 

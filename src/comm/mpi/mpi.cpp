@@ -162,9 +162,10 @@ class Mpi final : public Collectives {
   void reduce_scatter(const Call& call) {
     const std::size_t part = elements(call, call.out.size());
     if (call.in.size() <= kLongest) {
-      check_mpi(MPI_Reduce_scatter_block(call.in.data(), call.out.data(), static_cast<int>(part),
-                                         mpi_type(call.dtype), operations_.find(call.dtype, call.reduction),
-                                         group_),
+      // A rank alone may give one buffer for both.
+      const void* const in = call.in.data() == call.out.data() ? MPI_IN_PLACE : call.in.data();
+      check_mpi(MPI_Reduce_scatter_block(in, call.out.data(), static_cast<int>(part), mpi_type(call.dtype),
+                                         operations_.find(call.dtype, call.reduction), group_),
                 "MPI_Reduce_scatter_block");
       return;
     }
@@ -197,7 +198,8 @@ class Mpi final : public Collectives {
   void all_to_all(const Call& call) {
     const std::size_t bytes = call.in.size() / static_cast<std::size_t>(size()), part = elements(call, bytes);
     if (call.in.size() <= kLongest) {
-      check_mpi(MPI_Alltoall(call.in.data(), static_cast<int>(part), mpi_type(call.dtype), call.out.data(),
+      const void* const in = call.in.data() == call.out.data() ? MPI_IN_PLACE : call.in.data();
+      check_mpi(MPI_Alltoall(in, static_cast<int>(part), mpi_type(call.dtype), call.out.data(),
                              static_cast<int>(part), mpi_type(call.dtype), group_),
                 "MPI_Alltoall");
       return;
