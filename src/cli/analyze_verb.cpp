@@ -21,8 +21,8 @@ saved `nvidia-smi topo -m` or NCCL's topology XML. Kinds are told by content.
 One rank of many is enough for an answer that says what it can't know. Files of
 flight recorders (PyTorch's dumps, Gradwire's flight_rankR_N.bin) say which rank
 is behind on which call, and NCCL's own record of its calls (nccl_calls_*.bin,
-see docs/nccl.md) what it ran and how fast. --what-if puts the run on other links: nvlink, pcie, or
-a machine as --on takes it.
+see docs/nccl.md) what it ran and how fast. --what-if puts the run on other
+links: nvlink, pcie, or a machine as --on takes it.
 
 Examples:
   gradwire analyze trace.json

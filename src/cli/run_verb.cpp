@@ -24,8 +24,8 @@ Examples:
   gradwire run -n 8 --nnodes 1:4 --max-restarts 9 --node-rank 2 \
       --master node1:29500 -- ./train
 
-With --nnodes 1:4 each attempt begins with the nodes that are there, node 0 among
-them; others take part from the next attempt on.
+With --nnodes 1:4 each attempt begins with the nodes that are there, node 0
+among them; others take part from the next attempt on.
 )";
 
 struct RunFlags {
