@@ -39,6 +39,28 @@ bool has_root(Collective kind) {
 
 }  // namespace
 
+double bus_factor(Collective kind, int ranks) {
+  const double share = (ranks - 1.0) / ranks;
+  switch (kind) {
+    case Collective::all_reduce:
+      return 2 * share;
+    case Collective::reduce_scatter:
+    case Collective::all_gather:
+    case Collective::all_to_all:
+    case Collective::gather:
+    case Collective::scatter:
+      return share;
+    case Collective::broadcast:
+    case Collective::reduce:
+    case Collective::barrier:
+    case Collective::send:
+    case Collective::recv:
+    case Collective::exchange:
+      return 1;
+  }
+  return 1;
+}
+
 std::string_view name_of(Collective value) { return name_in(kCollectiveNames, value); }
 std::string_view name_of(DType value) { return name_in(kDTypeNames, value); }
 std::string_view name_of(Reduction value) { return name_in(kReductionNames, value); }

@@ -39,6 +39,9 @@ constexpr std::size_t size_of(DType type) {
   return kSizes[static_cast<int>(type)];
 }
 
+// Bytes that cross the busiest link by byte of the buffer: the factor of nccl-tests' bus bandwidth.
+double bus_factor(Collective, int ranks);
+
 std::string_view name_of(Collective);
 std::string_view name_of(DType);
 std::string_view name_of(Reduction);

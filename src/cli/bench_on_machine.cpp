@@ -21,7 +21,7 @@ namespace gradwire {
 namespace {
 
 struct PricedRow {
-  std::string backend;
+  Backend backend = Backend::nccl;
   Bytes bytes = 0;
   AllReduceEstimate estimate;
   double busbw = 0;
@@ -30,30 +30,33 @@ struct PricedRow {
 // Prices all-reduces of one backend other than NCCL: ours by their programs, the others by two constants.
 class HostBackend {
  public:
-  HostBackend(const PriceOptions& options, const std::string& name) : name_(name) {
+  HostBackend(const PriceOptions& options, Backend backend) : backend_(backend) {
     const bool given = !options.costs.empty();
     const auto measured = given ? read_file(options.costs) : std::string();
-    if (is_own_backend(name))
-      own_ = given ? own_costs_from_bench(measured, options.costs) : default_own_costs();
+    if (is_own(backend))
+      own_ = given ? own_costs_from_bench(measured) : default_own_costs();
     else
-      cost_ = given ? backend_cost_from_bench(measured, name, options.costs) : find_backend_cost(name);
+      cost_ =
+          given ? backend_cost_from_bench(measured, backend, options.costs) : default_backend_cost(backend);
   }
 
   AllReduceEstimate all_reduce(const Machine& machine, Bytes bytes) const {
     const auto priced =
-        own_ ? own_all_reduce(name_, *own_, machine, bytes) : backend_all_reduce(cost_, machine, bytes);
+        own_ ? own_all_reduce(backend_, *own_, machine, bytes) : backend_all_reduce(cost_, machine, bytes);
     AllReduceEstimate estimate;
     estimate.time = priced.time;
     estimate.algorithm = priced.algorithm;
-    estimate.protocol = name_ == "shm" ? "memory" : name_ == "shm+tcp" ? "shm+TCP" : "TCP";
+    estimate.protocol = backend_ == Backend::shm       ? "memory"
+                        : backend_ == Backend::shm_tcp ? "shm+TCP"
+                                                       : "TCP";
     estimate.path = machine.nodes > 1 ? "host memory + network" : "host memory";
-    estimate.narrowest_link = priced.network_bound ? "network card" : name_ + "'s own rate";
+    estimate.narrowest_link = priced.network_bound ? "network card" : to_string(backend_) + "'s own rate";
     estimate.relative_error = priced.relative_error;
     return estimate;
   }
 
  private:
-  std::string name_;
+  Backend backend_;
   std::optional<OwnCosts> own_;
   BackendCost cost_;
 };
@@ -61,12 +64,12 @@ class HostBackend {
 std::vector<PricedRow> price(const PriceOptions& options, const Machine& machine) {
   std::vector<PricedRow> rows;
   const int ranks = static_cast<int>(machine.gpus.size());
-  for (const std::string& backend : options.backends) {
-    if (backend != "nccl" && options.collective != Collective::all_reduce)
-      throw ConfigError(fmt::format("{} with --on: only all_reduce has a model", backend));
+  for (const Backend backend : options.backends) {
+    if (backend != Backend::nccl && options.collective != Collective::all_reduce)
+      throw ConfigError(fmt::format("{} with --on: only all_reduce has a model", to_string(backend)));
     const GroupModel model(machine, all_ranks(machine), default_calibration(), nccl_settings_here());
     std::optional<HostBackend> host;
-    if (backend != "nccl") host.emplace(options, backend);
+    if (backend != Backend::nccl) host.emplace(options, backend);
     for (const Bytes bytes : options.sizes) {
       PricedRow row{backend, bytes, {}, 0};
       row.estimate = host ? host->all_reduce(machine, bytes) : model.estimate(options.collective, bytes);
@@ -83,13 +86,15 @@ double algbw(const PricedRow& row) {
 }
 
 // What the error bar of a backend rests on.
-std::string basis(const std::string& backend, bool measured, bool own) {
-  if (backend == "nccl" && own) return "what was measured there leaves open";
-  if (backend == "nccl") return "mean error on machines of this class left out of the fit (docs/accuracy.md)";
+std::string basis(Backend backend, bool measured, bool own) {
+  if (backend == Backend::nccl && own) return "what was measured there leaves open";
+  if (backend == Backend::nccl)
+    return "mean error on machines of this class left out of the fit (docs/accuracy.md)";
   const std::string where =
       measured ? "from your --costs" : "from one host of 2 virtual cores (docs/performance.md)";
-  if (backend == "shm") return "a guess: a sweep of 2 ranks " + where + ", bounded by the memory of the host";
-  if (is_own_backend(backend))
+  if (backend == Backend::shm)
+    return "a guess: a sweep of 2 ranks " + where + ", bounded by the memory of the host";
+  if (is_own(backend))
     return "a guess: our programs in simulated time, costs of a process " + where +
            "; where the network card is narrowest two measurements over a cable agree to 5 %";
   return "a guess: two constants " + where +
@@ -105,7 +110,7 @@ nlohmann::json prices_json(const PriceOptions& options, const Machine& machine,
   nlohmann::json list = nlohmann::json::array();
   for (const PricedRow& row : rows) {
     const AllReduceEstimate& estimate = row.estimate;
-    list.push_back({{"backend", row.backend},
+    list.push_back({{"backend", to_string(row.backend)},
                     {"collective", name_of(options.collective)},
                     {"ranks", machine.gpus.size()},
                     {"bytes", row.bytes},
@@ -131,7 +136,7 @@ Table prices_table(const std::vector<PricedRow>& rows) {
   Table table{.rows = {{"backend", "bytes", "us", "+- %", "algbw", "busbw", "algo", "proto", "ch."}},
               .left = 1};
   for (const PricedRow& row : rows)
-    table.rows.push_back({row.backend, fmt::to_string(row.bytes), microseconds(row.estimate.time),
+    table.rows.push_back({to_string(row.backend), fmt::to_string(row.bytes), microseconds(row.estimate.time),
                           fmt::format("{:.0f}", 100 * row.estimate.relative_error),
                           fmt::format("{:.2f}", algbw(row)), fmt::format("{:.2f}", row.busbw),
                           row.estimate.algorithm, row.estimate.protocol,
@@ -142,8 +147,9 @@ Table prices_table(const std::vector<PricedRow>& rows) {
 Curves prices_curves(const std::vector<PricedRow>& rows) {
   Curves curves = bandwidth_curves();
   for (const PricedRow& row : rows) {
-    if (curves.series.empty() || curves.series.back().name != row.backend)
-      curves.series.push_back({.name = row.backend, .points = {}});
+    const auto name = to_string(row.backend);
+    if (curves.series.empty() || curves.series.back().name != name)
+      curves.series.push_back({.name = name, .points = {}});
     curves.series.back().points.emplace_back(static_cast<double>(row.bytes), row.busbw);
   }
   return curves;
@@ -160,11 +166,11 @@ Report prices_report(const PriceOptions& options, const Machine& machine,
     report.add(comment(note.starts_with("measured") ? note : "assumed: " + note));
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (i + 1 == rows.size() || rows[i + 1].backend != rows[i].backend)
-      report.add(comment(fmt::format("{}: over {}; narrowest: {}", rows[i].backend, rows[i].estimate.path,
-                                     rows[i].estimate.narrowest_link)));
+      report.add(comment(fmt::format("{}: over {}; narrowest: {}", to_string(rows[i].backend),
+                                     rows[i].estimate.path, rows[i].estimate.narrowest_link)));
   report.add(prices_table(rows));
-  for (const auto& backend : options.backends)
-    report.add(comment(fmt::format("+- of {}: {}", backend,
+  for (const Backend backend : options.backends)
+    report.add(comment(fmt::format("+- of {}: {}", to_string(backend),
                                    basis(backend, !options.costs.empty(), !options.measured.empty()))));
   Curves curves = prices_curves(rows);
   if (options.plot && curves.series.front().points.size() > 1) report.add(Gap{}, std::move(curves));

@@ -6,6 +6,7 @@
 
 #include "base/collective.h"
 #include "base/units.h"
+#include "predict/backends/backends.h"
 
 namespace gradwire {
 
@@ -14,10 +15,10 @@ struct PriceOptions {
   Collective collective = Collective::all_reduce;
   int ranks = 0;  // 0: all of the machine
   std::vector<Bytes> sizes;
-  std::vector<std::string> backends = {"nccl"};  // or gloo, mpi, shm, tcp, shm+tcp
-  std::string costs;                             // a file of `gradwire bench --json` to take these from
-  std::string html;                              // a file for the page; empty: none
-  std::vector<std::string> measured;             // files of what was measured there
+  std::vector<Backend> backends = {Backend::nccl};
+  std::string costs;                  // a file of `gradwire bench --json` to take these from
+  std::string html;                   // a file for the page; empty: none
+  std::vector<std::string> measured;  // files of what was measured there
   bool json = false, plot = true;
 };
 

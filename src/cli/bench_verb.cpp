@@ -80,7 +80,7 @@ std::vector<std::string> contestant_names(const BenchFlags& flags) {
     else
       names.emplace_back(trim(part));
   }
-  if (flags.limit) names.emplace_back("limit");
+  if (flags.limit) names.emplace_back(kLimit);
   if (!flags.versus.empty() && std::find(names.begin(), names.end(), flags.versus) == names.end())
     throw ConfigError(fmt::format("--versus {}: it is not one of the backends measured ({})", flags.versus,
                                   join(names, ", ")));
@@ -135,7 +135,10 @@ int run_priced(const BenchFlags& flags) {
                        .measured = flags.measured};
   if (flags.ranks_given) options.ranks = flags.ranks;
   options.sizes = whole_sizes(flags.sizes_given ? flags.sizes : kPricedSizes, parse_dtype(flags.dtype));
-  if (flags.backends_given) options.backends = contestant_names(flags);
+  if (flags.backends_given) {
+    options.backends.clear();
+    for (const auto& name : contestant_names(flags)) options.backends.push_back(parse_backend(name));
+  }
   options.json = flags.json;
   options.plot = !flags.no_plot;
   return price_bench(options);

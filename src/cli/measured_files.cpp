@@ -16,7 +16,7 @@
 namespace gradwire {
 namespace {
 
-double bus_factor_of(int ranks) { return 2.0 * (ranks - 1) / ranks; }
+double bus_factor_of(int ranks) { return bus_factor(Collective::all_reduce, ranks); }
 
 // busbw / algbw is 2(n-1)/n of an all-reduce: that tells n where no rank was printed, and other collectives apart.
 int ranks_of(const NcclTestTable& table) {

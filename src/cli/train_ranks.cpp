@@ -24,7 +24,7 @@ namespace {
 
 bool needs_mpi(const std::string& backend) {
   const auto plus = backend.find('+');
-  return is_mpi(plus == std::string::npos ? backend : backend.substr(plus + 1));
+  return find_mpi(plus == std::string::npos ? backend : backend.substr(plus + 1)).has_value();
 }
 
 // mpirun, Open MPI's or MPICH's, has started this process as a rank.
@@ -64,7 +64,7 @@ LaunchOptions by_mpirun(LaunchOptions launch, const std::string& backend, const 
         fmt::format("--backend {} on several nodes: start it with mpirun, as in mpirun -n {} --host "
                     "node0,node1 gradwire train ...",
                     backend, launch.ranks * launch.nodes));
-  const auto mpi = mpi_launch("mpi", launch.ranks);
+  const auto mpi = mpi_launch(MpiName{}, launch.ranks);
   std::vector<std::string> command = {"/usr/bin/env"};
   for (const char* own :
        {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT"})

@@ -2,8 +2,8 @@
 // where it is not there. Each is opened when a communicator of its kind is made.
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <string>
 
 #include "comm/communicator.h"
 #include "comm/gloo/gloo.h"
@@ -19,13 +19,14 @@ std::unique_ptr<Collectives> open_gloo(const World& world, const GlooOptions& op
 std::unique_ptr<Collectives> open_mpi(const World& world, const MpiOptions& options = {});
 std::unique_ptr<Communicator> open_nccl(const World& world, const NcclOptions& options = {});
 
-// "mpich" for a process that MPICH's mpirun started, or another that speaks its protocol; else "mpi", which
-// is Open MPI.
-std::string mpi_module(const Environment& environment);
+enum class BackendModule : std::uint8_t { gloo, open_mpi, mpich, nccl };
 
-// Throws ConfigError with what to install when there is no such module: gloo, mpi, mpich or nccl. Whether its
-// library is there too is found out by opening it.
-void check_module(const std::string& name);
+// MPICH for a process that its mpirun started, or another that speaks its protocol; else Open MPI.
+BackendModule mpi_module(const Environment& environment);
+
+// Throws ConfigError with what to install when there is no such module. Whether its library is there too is found out
+// by opening it.
+void check_module(BackendModule module);
 
 // The entries of the modules, which give away what they make.
 extern "C" {

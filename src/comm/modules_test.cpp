@@ -34,10 +34,10 @@ TEST(BackendModules, that_are_not_there_are_named_with_what_to_install) {
 }
 
 TEST(BackendModules, mpi_is_that_of_the_mpirun_which_started_the_process) {
-  EXPECT_EQ(mpi_module({}), "mpi");
-  EXPECT_EQ(mpi_module({{"OMPI_COMM_WORLD_RANK", "0"}}), "mpi");
-  EXPECT_EQ(mpi_module({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}), "mpich");
-  EXPECT_EQ(mpi_module({{"PMI_RANK", "0"}, {"OMPI_COMM_WORLD_RANK", "0"}}), "mpi");
+  EXPECT_EQ(mpi_module({}), BackendModule::open_mpi);
+  EXPECT_EQ(mpi_module({{"OMPI_COMM_WORLD_RANK", "0"}}), BackendModule::open_mpi);
+  EXPECT_EQ(mpi_module({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}), BackendModule::mpich);
+  EXPECT_EQ(mpi_module({{"PMI_RANK", "0"}, {"OMPI_COMM_WORLD_RANK", "0"}}), BackendModule::open_mpi);
 }
 
 TEST(BackendModules, make_communicators_whose_errors_are_caught_by_type) {

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "base/error.h"
-#include "explain/expected_rate.h"
 
 namespace gradwire {
 namespace {
@@ -111,7 +110,7 @@ Reach reach_of(const Profiles& profiles, const Machine* machine) {
 
 void add_expectations(std::vector<CollectiveRow>& rows, const Machine& machine) {
   for (CollectiveRow& row : rows)
-    if (const auto expected = find_expected_rate(machine, row.collective, row.bytes, row.ranks))
+    if (const auto expected = find_expected_rate(machine, row.collective.kind, row.bytes, row.ranks))
       row.expected_busbw_gbps = expected->busbw_gbps;
 }
 
@@ -125,9 +124,9 @@ void note_what_is_missing(RunAnalysis& analysis, const Profiles& profiles) {
         given == 1 ? "waiting for other ranks can't be told from transfer, so rates are lower bounds"
                    : "waiting is counted among these alone"));
   for (const AnalyzedRank& rank : analysis.ranks)
-    if (rank.steps_from != "ProfilerStep" && rank.steps_from != "recorded") {
+    if (rank.steps_from == StepsFrom::optimizer || rank.steps_from == StepsFrom::whole_trace) {
       analysis.notes.push_back(
-          fmt::format("no ProfilerStep in the trace: steps are taken from {}", rank.steps_from));
+          fmt::format("no ProfilerStep in the trace: steps are taken from {}", to_string(rank.steps_from)));
       break;
     }
 }

@@ -18,7 +18,7 @@ struct AnalyzedRank {
   RankSummary summary;
   GpuTotals gpu;
   int steps = 0;
-  std::string steps_from;
+  StepsFrom steps_from = StepsFrom::whole_trace;
 };
 
 struct RunAnalysis {

@@ -90,8 +90,9 @@ TEST(RankSteps, fall_back_to_the_optimizer_or_the_whole_trace) {
     optimizer.kernel(i * 100.0 + 10, 50)
         .host("user_annotation", "Optimizer.step#Adam.step", i * 100.0 + 80, 20);
   EXPECT_EQ(rank_steps(optimizer.profile()).steps.size(), 3u);
-  EXPECT_EQ(rank_steps(optimizer.profile()).steps_from, "Optimizer.step");
-  EXPECT_EQ(rank_steps(SampleTrace().kernel(0, 5).kernel(10, 5).profile()).steps_from, "the whole trace");
+  EXPECT_EQ(rank_steps(optimizer.profile()).steps_from, StepsFrom::optimizer);
+  EXPECT_EQ(rank_steps(SampleTrace().kernel(0, 5).kernel(10, 5).profile()).steps_from,
+            StepsFrom::whole_trace);
 }
 
 TEST(RankSteps, give_the_optimizer_only_what_follows_the_closure_it_runs) {
@@ -123,7 +124,7 @@ TEST(RankSteps, count_gloo_as_communication_where_tensors_are_on_a_gpu) {
   trace.host("user_annotation", "gloo:all_reduce", 3100, 6000, 9).kernel(9100, 900);
   const auto analysis = analyze_profiles({trace.profile()});
   EXPECT_NEAR(analysis.ranks[0].summary.mean.parts.comm_exposed, 6e-3, 1e-9);
-  EXPECT_EQ(analysis.collectives.at(0).collective, "all_reduce");
+  EXPECT_EQ(analysis.collectives.at(0).collective.kind, Collective::all_reduce);
   EXPECT_EQ(analysis.verdict.bottleneck, Bottleneck::communication_intra);
 }
 
@@ -269,7 +270,7 @@ TEST(Analysis, reads_steps_of_a_run_without_gpus) {
   EXPECT_NEAR(shares.parts.comm_exposed, 2e-3, 1e-9);
   EXPECT_NEAR(shares.parts.optimizer, 1e-3, 1e-9);
   EXPECT_NEAR(shares.parts.other, 1e-3, 1e-9);
-  EXPECT_EQ(analysis.collectives.at(0).collective, "all_reduce");
+  EXPECT_EQ(analysis.collectives.at(0).collective.kind, Collective::all_reduce);
 }
 
 TEST(Analysis, takes_a_run_that_gradwire_recorded) {

@@ -25,7 +25,7 @@ std::vector<RankStep> without_first(std::vector<RankStep> steps) {
 
 CollectiveSpan span_of_bucket(const Span& bucket, const Intervals& computing, int ranks) {
   CollectiveSpan span;
-  span.collective = "all_reduce";
+  span.collective = Collective::all_reduce;
   span.bytes = bucket.bytes;
   span.ranks = ranks;
   span.step = bucket.step;
@@ -60,7 +60,7 @@ RunAnalysis analyze_timeline(const Timeline& timeline, const std::string& file, 
     const auto steps = without_first(std::move(all));
     AnalyzedRank rank;
     rank.file = file;
-    rank.steps_from = "recorded";
+    rank.steps_from = StepsFrom::record;
     rank.summary.rank = number;
     rank.steps = static_cast<int>(steps.size());
     rank.summary.mean = mean_of(steps);

@@ -4,7 +4,9 @@
 #include <map>
 #include <tuple>
 
+#include "base/error.h"
 #include "import/communication_names.h"
+#include "predict/nccl/collective.h"
 
 namespace gradwire {
 namespace {
@@ -21,18 +23,20 @@ CollectiveSpan span_of(const Profile& profile, const RankSteps& steps, const Act
   span.begin = activity.begin;
   span.end = activity.end;
   span.step = step_at(steps, activity.begin);
-  span.collective = std::string(collective_of(profile.name_of(activity)));
+  const auto name = profile.name_of(activity);
+  const auto kind = collective_of(name);
+  if (kind) span.collective = *kind;
   if (activity.call >= 0) {
     const ProfiledCall& call = profile.calls[static_cast<std::size_t>(activity.call)];
     // A kernel named send and receive, or not by NCCL, does what the call says: an all-to-all, a gather.
-    const bool named = is_communication_kernel(profile.name_of(activity)) && span.collective != "send_recv";
-    if (!named || span.collective.empty()) span.collective = call.collective;
+    const bool named = kind && *kind != Collective::exchange && is_communication_kernel(name);
+    if (!named) span.collective = call.collective;
     span.bytes = call.bytes;
     span.ranks = call.ranks;
     span.group = call.group;
     span.sequence = call.sequence;
   }
-  if (span.collective.empty()) span.collective = "communication";
+  if (span.collective.word.empty()) span.collective.word = "communication";
   if (span.ranks == 0 && span.group.empty() && profile.world) span.ranks = *profile.world;
   span.exposed = span.duration() - length(within(steps.computing, {span.begin, span.end}));
   return span;
@@ -46,8 +50,8 @@ std::map<MatchKey, CollectiveSpan*> by_order(std::vector<CollectiveSpan>& spans)
   std::map<std::tuple<std::string, std::string, int>, std::int64_t> count;
   for (CollectiveSpan& span : spans) {
     const bool numbered = span.sequence >= 0;
-    const auto number = numbered ? span.sequence : count[{span.group, span.collective, span.step}]++;
-    order.emplace(MatchKey{span.group, span.collective, numbered ? -2 : span.step, number}, &span);
+    const auto number = numbered ? span.sequence : count[{span.group, span.collective.word, span.step}]++;
+    order.emplace(MatchKey{span.group, span.collective.word, numbered ? -2 : span.step, number}, &span);
   }
   return order;
 }
@@ -97,7 +101,8 @@ CollectiveRow row_of(const CollectiveSpan& like, const RowSamples& samples, doub
   row.exposed = samples.exposed / static_cast<double>(samples.counts.size()) / std::max(1.0, steps);
   if (row.bytes > 0 && row.transfer > 0) {
     row.algbw_gbps = static_cast<double>(row.bytes) / row.transfer / 1e9;
-    row.busbw_gbps = row.algbw_gbps * bus_factor(row.collective, row.ranks);
+    const auto& kind = row.collective.kind;
+    row.busbw_gbps = row.algbw_gbps * (kind && row.ranks > 1 ? bus_factor(*kind, row.ranks) : 1);
   }
   return row;
 }
@@ -143,7 +148,8 @@ std::vector<CollectiveRow> collective_rows(const std::vector<std::vector<Collect
   for (std::size_t rank = 0; rank < ranks.size(); ++rank)
     for (const CollectiveSpan& span : ranks[rank]) {
       auto& [like, samples] =
-          groups.try_emplace({span.group, span.collective, span.bytes}, span, RowSamples{}).first->second;
+          groups.try_emplace({span.group, span.collective.word, span.bytes}, span, RowSamples{})
+              .first->second;
       samples.times.push_back(static_cast<double>(span.duration()) * 1e-9);
       if (span.transfer) samples.transfers.push_back(static_cast<double>(*span.transfer) * 1e-9);
       samples.wait += static_cast<double>(span.wait()) * 1e-9;
@@ -155,6 +161,20 @@ std::vector<CollectiveRow> collective_rows(const std::vector<std::vector<Collect
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.time * a.count > b.time * b.count; });
   return rows;
+}
+
+std::optional<ExpectedRate> find_expected_rate(const Machine& machine, std::optional<Collective> collective,
+                                               Bytes bytes, int ranks) {
+  const int there = static_cast<int>(machine.gpus.size());
+  if (!collective || is_point_to_point(*collective)) return std::nullopt;
+  if (bytes == 0 || ranks < 2 || ranks > there) return std::nullopt;
+  try {
+    const Machine part = ranks < there ? with_gpus(machine, ranks) : machine;
+    const AllReduceEstimate estimate = GroupModel(part, all_ranks(part)).estimate(*collective, bytes);
+    return ExpectedRate{estimate.bus_gbps, estimate.relative_error, estimate.time};
+  } catch (const ConfigError&) {
+    return std::nullopt;  // some of several nodes, a machine without GPUs: no rate, and no reason to stop
+  }
 }
 
 }  // namespace gradwire

@@ -12,11 +12,13 @@
 #include <vector>
 
 #include "explain/rank_steps.h"
+#include "topo/machine.h"
 
 namespace gradwire {
 
 struct CollectiveSpan {
-  std::string collective, group;
+  SaidCollective collective;
+  std::string group;
   Bytes bytes = 0;
   int ranks = 0;  // of its group; 0: not said
   int step = 0;
@@ -37,7 +39,8 @@ std::vector<CollectiveSpan> collective_spans(const Profile&, const RankSteps&);
 void match_collectives(std::vector<std::vector<CollectiveSpan>>& ranks);
 
 struct CollectiveRow {
-  std::string collective, group;
+  SaidCollective collective;
+  std::string group;
   Bytes bytes = 0;
   int ranks = 0;
   int count = 0;         // on the rank that has most
@@ -53,5 +56,15 @@ struct CollectiveRow {
 // By what takes most time first. `steps` of a rank are what `exposed` is divided by.
 std::vector<CollectiveRow> collective_rows(const std::vector<std::vector<CollectiveSpan>>& ranks,
                                            double steps);
+
+struct ExpectedRate {
+  double busbw_gbps = 0;
+  double relative_error = 0;  // of the model, for such machines and sizes
+  Seconds time = 0;
+};
+
+// What a machine should give a collective, by the model of NCCL. Nothing where the model has no such collective, or
+// the machine has no such GPUs.
+std::optional<ExpectedRate> find_expected_rate(const Machine&, std::optional<Collective>, Bytes, int ranks);
 
 }  // namespace gradwire

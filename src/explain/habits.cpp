@@ -16,8 +16,8 @@ Habit habit_of(std::string_view name) {
   if (name.find("SyncBatchNorm") != std::string_view::npos ||
       name.find("batch_norm_gather_stats") != std::string_view::npos)
     return Habit::batch_norm;
-  const bool all_reduces =
-      (is_backend_span(name) || name.starts_with("c10d::allreduce")) && collective_of(name) == "all_reduce";
+  const bool all_reduces = (is_backend_span(name) || name.starts_with("c10d::allreduce")) &&
+                           collective_of(name) == Collective::all_reduce;
   return all_reduces ? Habit::all_reduce : Habit::none;
 }
 

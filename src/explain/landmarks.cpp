@@ -87,7 +87,7 @@ void add_named_steps(const Profile& profile, const std::vector<NameMarks>& marks
     if (count > 0 && activity.begin < found.steps.back().window.end) continue;
     found.steps.push_back({{activity.begin, activity.end}, step_number(profile.name_of(activity), count)});
   }
-  if (!found.steps.empty()) found.steps_from = kStepPrefix;
+  if (!found.steps.empty()) found.steps_from = StepsFrom::profiler;
 }
 
 // A step ends with the optimizer's; of several optimizers the first to come counts.
@@ -107,7 +107,7 @@ void add_optimizer_steps(const Profile& profile, Landmarks& found, const Interva
     found.steps.push_back({{begin, end}, static_cast<int>(found.steps.size())});
     begin = end;
   }
-  found.steps_from = "Optimizer.step";
+  found.steps_from = StepsFrom::optimizer;
 }
 
 Interval whole_span(const Profile& profile) {
@@ -154,6 +154,20 @@ void cut_to_what_they_mark(Landmarks& found) {
 
 }  // namespace
 
+std::string_view to_string(StepsFrom from) {
+  switch (from) {
+    case StepsFrom::profiler:
+      return kStepPrefix;
+    case StepsFrom::optimizer:
+      return "Optimizer.step";
+    case StepsFrom::whole_trace:
+      return "the whole trace";
+    case StepsFrom::record:
+      return "recorded";
+  }
+  return "";
+}
+
 Landmarks find_landmarks(const Profile& profile) {
   Landmarks found;
   const auto marks = marks_of(profile);
@@ -171,10 +185,7 @@ Landmarks find_landmarks(const Profile& profile) {
   add_named_steps(profile, marks, found);
   const Interval all = whole_span(profile);
   if (found.steps.empty()) add_optimizer_steps(profile, found, all);
-  if (found.steps.empty()) {
-    found.steps = {{all, 0}};
-    found.steps_from = "the whole trace";
-  }
+  if (found.steps.empty()) found.steps = {{all, 0}};
   if (!found.main_lane) found.main_lane = busiest_lane(profile);
   return found;
 }

@@ -4,7 +4,7 @@
 
 #include <map>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "explain/intervals.h"
@@ -17,10 +17,13 @@ struct HostStep {
   int number = 0;
 };
 
+enum class StepsFrom : std::uint8_t { profiler, optimizer, whole_trace, record };
+std::string_view to_string(StepsFrom);  // "ProfilerStep", "Optimizer.step", "the whole trace", "recorded"
+
 struct Landmarks {
   std::vector<HostStep> steps;  // in order; never empty
-  std::string steps_from;       // "ProfilerStep", "Optimizer.step", "the whole trace"
-  Intervals input;              // some thread waits for the next batch
+  StepsFrom steps_from = StepsFrom::whole_trace;
+  Intervals input;                                        // some thread waits for the next batch
   std::map<std::int32_t, Intervals> backward, optimizer;  // by lane
   Intervals any_backward, any_optimizer;                  // the same on whichever lane
   std::optional<std::int32_t> main_lane;                  // the thread that runs the loop

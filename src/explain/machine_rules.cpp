@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "explain/case_file.h"
-#include "explain/expected_rate.h"
 
 namespace gradwire {
 namespace {
@@ -156,7 +155,7 @@ void check_rates(const CaseFile& given, const NcclTestTable& table, std::vector<
   const NcclTestRow& row = *std::max_element(table.rows.begin(), table.rows.end(),
                                              [](auto& a, auto& b) { return a.bytes < b.bytes; });
   const int ranks = table.ranks > 0 ? table.ranks : static_cast<int>(given.machine->gpus.size());
-  const auto expected = find_expected_rate(*given.machine, "all_reduce", row.bytes, ranks);
+  const auto expected = find_expected_rate(*given.machine, Collective::all_reduce, row.bytes, ranks);
   if (!expected || row.busbw_gbps > expected->busbw_gbps * (1 - std::max(0.3, 2 * expected->relative_error)))
     return;
   Finding finding;
@@ -179,7 +178,7 @@ void check_recorded_rates(const RecordedCalls& calls, std::vector<Finding>& find
   Finding finding;
   finding.rule = "R11";
   finding.what = fmt::format("{} of {} runs at a busbw of {:.1f} GB/s; this machine should give {:.0f}",
-                             largest->row.collective, format_bytes(largest->row.bytes),
+                             largest->row.collective.word, format_bytes(largest->row.bytes),
                              largest->row.busbw_gbps, *largest->row.expected_busbw_gbps);
   finding.evidence = fmt::format("NCCL's record of {} calls ({})", largest->row.count, largest->way);
   finding.fix = "run it again with NCCL_DEBUG=INFO and give the log to gradwire doctor";

@@ -43,7 +43,7 @@ struct GpuTotals {
 
 struct RankSteps {
   std::vector<RankStep> steps;
-  std::string steps_from;  // see Landmarks
+  StepsFrom steps_from = StepsFrom::whole_trace;
   GpuTotals gpu;
   bool on_gpu = false;
   bool names_input = false;  // the trace says where the loop waits for its batches

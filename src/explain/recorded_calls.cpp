@@ -6,8 +6,6 @@
 #include <map>
 #include <tuple>
 
-#include "explain/expected_rate.h"
-
 namespace gradwire {
 namespace {
 
@@ -25,7 +23,7 @@ CollectiveSpan span_of_call(const NcclCalls& of, const NcclCall& call) {
   span.group = group_name(of);
   span.bytes = call.bytes;
   span.ranks = of.ranks;
-  const bool counted = call.collective != "send_recv";  // NCCL has no number for those
+  const bool counted = call.collective.kind != Collective::exchange;  // NCCL has no number for those
   span.sequence = counted ? static_cast<std::int64_t>(call.sequence & 0x7fffffffffffffff) : -1;
   span.end = call.time_ns.value_or(0);
   span.exposed = span.end;
@@ -58,7 +56,7 @@ RecordedSpans gather_spans(const std::vector<NcclCalls>& files) {
     auto& untimed = all.untimed.emplace_back();
     for (const NcclCall& call : file.calls) {
       CollectiveSpan span = span_of_call(file, call);
-      ++all.ways[{span.group, span.collective, span.bytes}][way_of(call)];
+      ++all.ways[{span.group, span.collective.word, span.bytes}][way_of(call)];
       (call.time_ns ? timed : untimed).push_back(std::move(span));
     }
     all.ranks = std::max(all.ranks, ++ranks_of[group_name(file)]);
@@ -98,9 +96,10 @@ RecordedCalls recorded_calls(const std::vector<NcclCalls>& files, const Machine*
   add_rows(all, spans.timed, true);
   add_rows(all, spans.untimed, false);
   for (RecordedRow& row : all.rows) {
-    row.way = most_frequent(spans.ways[{row.row.group, row.row.collective, row.row.bytes}]);
+    row.way = most_frequent(spans.ways[{row.row.group, row.row.collective.word, row.row.bytes}]);
     if (machine == nullptr || !row.timed) continue;
-    if (const auto expected = find_expected_rate(*machine, row.row.collective, row.row.bytes, row.row.ranks))
+    if (const auto expected =
+            find_expected_rate(*machine, row.row.collective.kind, row.row.bytes, row.row.ranks))
       row.row.expected_busbw_gbps = expected->busbw_gbps;
   }
   note_limits(files, all);

@@ -22,7 +22,7 @@ NcclCalls rank_with(int rank, const std::vector<double>& times_us) {
   for (std::size_t i = 0; i < times_us.size(); ++i) {
     NcclCall call;
     call.number = call.sequence = i + 1;
-    call.collective = "all_reduce";
+    call.collective = Collective::all_reduce;
     call.bytes = 64 << 20;
     call.algorithm = "RING";
     call.protocol = "SIMPLE";

@@ -72,7 +72,7 @@ class TimelineBuilder {
 };
 
 bool carries_gradients(const CollectiveSpan& span, const Interval& window) {
-  return span.collective == "all_reduce" && span.bytes > 0 && span.begin >= window.begin &&
+  return span.collective.kind == Collective::all_reduce && span.bytes > 0 && span.begin >= window.begin &&
          span.begin < window.end;
 }
 

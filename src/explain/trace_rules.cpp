@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "explain/case_file.h"
-#include "explain/expected_rate.h"
 #include "explain/habits.h"
 
 namespace gradwire {
@@ -117,7 +116,8 @@ Seconds used_map_cost(const CaseFile& given) {
   const DdpSettings* settings = find_settings(given);
   Seconds exposed = 0;
   for (const CollectiveRow& row : given.analysis->collectives)
-    if (settings != nullptr && row.collective == "all_reduce" && row.bytes == used_map_bytes(*settings))
+    if (settings != nullptr && row.collective.kind == Collective::all_reduce &&
+        row.bytes == used_map_bytes(*settings))
       exposed +=
           std::max(0.0, row.exposed - row.wait * row.count / std::max(1, given.analysis->ranks[0].steps));
   return exposed;
@@ -154,7 +154,7 @@ SmallCalls small_all_reduces(const RunAnalysis& analysis) {
   constexpr Seconds kQuick = 2e-3;  // where sizes are not known; sockets take that long for 1 MiB
   SmallCalls small;
   for (const CollectiveRow& row : analysis.collectives) {
-    if (row.collective != "all_reduce") continue;
+    if (row.collective.kind != Collective::all_reduce) continue;
     if (row.bytes > 0 ? row.bytes > kSmall : row.transfer > kQuick) continue;
     small.count += row.count;
     small.exposed += row.exposed;
@@ -192,7 +192,7 @@ void check_broadcasts(const CaseFile& given, std::vector<Finding>& findings) {
   Seconds exposed = 0;
   int count = 0;
   for (const CollectiveRow& row : analysis.collectives)
-    if (row.collective == "broadcast") {
+    if (row.collective.kind == Collective::broadcast) {
       exposed += row.exposed;
       count += row.count;
     }
@@ -239,9 +239,9 @@ void check_busbw(const CaseFile& given, const RunAnalysis& analysis, std::vector
     const double lost = 1 - row.busbw_gbps / *row.expected_busbw_gbps;
     Finding finding = trace_finding(
         "R11", Severity::high,
-        fmt::format("{} of {} over {} ranks", row.collective, format_bytes(row.bytes), row.ranks),
+        fmt::format("{} of {} over {} ranks", row.collective.word, format_bytes(row.bytes), row.ranks),
         row.exposed * lost);
-    finding.what = fmt::format("{} reaches {:.1f} GB/s of busbw; {} should give {:.0f}", row.collective,
+    finding.what = fmt::format("{} reaches {:.1f} GB/s of busbw; {} should give {:.0f}", row.collective.word,
                                row.busbw_gbps, given.machine->name, *row.expected_busbw_gbps);
     finding.cost_note = "by the model of NCCL on this machine";
     finding.fix = "run with NCCL_DEBUG=INFO and give the log to gradwire doctor";

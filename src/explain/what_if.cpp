@@ -8,11 +8,10 @@
 #include "explain/to_timeline.h"
 #include "predict/step/from_timeline.h"
 #include "predict/step/on_machine.h"
+#include "topo/build/box_name.h"
 
 namespace gradwire {
 namespace {
-
-bool is_link(const std::string& word) { return word == "nvlink" || word == "nvswitch" || word == "pcie"; }
 
 std::string missing_gpu(const CaseFile& given) {
   const auto& ranks = given.analysis->ranks;
@@ -21,19 +20,20 @@ std::string missing_gpu(const CaseFile& given) {
 }
 
 // Bridges join two GPUs (four on some boards); more NVLink means a switch.
-std::string machine_name(const std::string& link, const std::string& gpu, int gpus) {
-  const bool switched = link == "nvlink" && gpus > 4;
-  return fmt::format("{}x-{}-{}", gpus, gpu, switched ? "nvswitch" : link);
+std::string machine_name(BoxLink link, const std::string& gpu, int gpus) {
+  const bool switched = link == BoxLink::nvlink && gpus > 4;
+  return fmt::format("{}x-{}-{}", gpus, gpu, to_string(switched ? BoxLink::nvswitch : link));
 }
 
 Machine machine_for(const CaseFile& given, const std::string& word) {
-  if (!is_link(word)) return find_machine(word);
+  const auto link = find_box_link(word);
+  if (!link) return find_machine(word);
   const std::string gpu = gpu_named(given.files);
   if (gpu.empty()) throw ConfigError(missing_gpu(given));
   const int gpus = given.analysis->world.value_or(1);
   if (gpus < 2) throw ConfigError("one rank has nobody to talk to; give --what-if a machine");
   if (gpus > 16) throw ConfigError(fmt::format("{} ranks are more than one node has; name a machine", gpus));
-  return find_machine(machine_name(word, gpu, gpus));
+  return find_machine(machine_name(*link, gpu, gpus));
 }
 
 StepEstimate estimate_on(const CaseFile& given, const Machine& machine) {
@@ -50,7 +50,7 @@ StepEstimate estimate_on(const CaseFile& given, const Machine& machine) {
 Seconds other_exposed(const CaseFile& given, Seconds all) {
   Seconds sum = 0;
   for (const CollectiveRow& row : given.analysis->collectives)
-    if (row.collective != "all_reduce") sum += row.exposed;
+    if (row.collective.kind != Collective::all_reduce) sum += row.exposed;
   return std::min(sum, all);
 }
 
@@ -79,7 +79,7 @@ void add_link(const CaseFile& given, const std::string& word, WhatIfs& result) {
     result.rows.push_back({word, machine.name, result.step - result.exposed + exposed + estimate.slowdown,
                            exposed, estimate.relative_error});
   } catch (const ConfigError& error) {
-    if (!is_link(word)) throw;
+    if (!find_box_link(word)) throw;
     const std::string why = error.what();
     if (std::find(result.missing.begin(), result.missing.end(), why) == result.missing.end())
       result.missing.push_back(why);

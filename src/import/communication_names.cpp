@@ -22,26 +22,23 @@ bool begins_like(std::string_view name, std::string_view start) {
                     [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); });
 }
 
-struct NamedCollective {
-  std::string_view word, collective;
-};
-
 // In this order: the first that the word holds. _base and coalesced variants fall out of that.
-constexpr NamedCollective kCollectiveWords[] = {{"reducescatter", "reduce_scatter"},
-                                                {"allgather", "all_gather"},
-                                                {"allreduce", "all_reduce"},
-                                                {"alltoall", "all_to_all"},
-                                                {"broadcast", "broadcast"},
-                                                {"sendrecv", "send_recv"},
-                                                {"crossdevicereduce", "all_reduce"},
-                                                {"barrier", "barrier"},
-                                                {"gather", "gather"},
-                                                {"scatter", "scatter"},
-                                                {"reduce", "reduce"},
-                                                {"send", "send_recv"},
-                                                {"recv", "send_recv"},
-                                                {"dispatch", "all_to_all"},
-                                                {"combine", "all_to_all"}};
+constexpr std::pair<std::string_view, Collective> kCollectiveWords[] = {
+    {"reducescatter", Collective::reduce_scatter},
+    {"allgather", Collective::all_gather},
+    {"allreduce", Collective::all_reduce},
+    {"alltoall", Collective::all_to_all},
+    {"broadcast", Collective::broadcast},
+    {"sendrecv", Collective::exchange},
+    {"crossdevicereduce", Collective::all_reduce},
+    {"barrier", Collective::barrier},
+    {"gather", Collective::gather},
+    {"scatter", Collective::scatter},
+    {"reduce", Collective::reduce},
+    {"send", Collective::exchange},
+    {"recv", Collective::exchange},
+    {"dispatch", Collective::all_to_all},
+    {"combine", Collective::all_to_all}};
 
 }  // namespace
 
@@ -75,14 +72,21 @@ bool is_communication_kernel(std::string_view name) {
                      [&](auto word) { return own.find(word) != std::string::npos; });
 }
 
-std::string_view collective_of(std::string_view name) {
+std::optional<Collective> collective_of(std::string_view name) {
   // Arguments and template parameters may hold anybody's words; "Sum" and types come after the collective.
   if (begins_like(name, "nccl") && name.find("Kernel") != std::string_view::npos)
     name = name.substr(0, name.find('('));
   const std::string word = plain_word(name);
   for (const auto& [known, collective] : kCollectiveWords)
     if (word.find(known) != std::string::npos) return collective;
-  return {};
+  return std::nullopt;
+}
+
+SaidCollective::SaidCollective(Collective collective)
+    : kind(collective), word(collective == Collective::exchange ? "send_recv" : name_of(collective)) {}
+
+SaidCollective::SaidCollective(std::string_view said) : word(said) {
+  if (const auto known = collective_of(said)) *this = SaidCollective(*known);
 }
 
 bool is_backend_span(std::string_view name) {
@@ -106,15 +110,6 @@ int bytes_of_type(std::string_view name) {
   for (const auto& [known, bytes] : kTypes)
     if (word == known) return bytes;
   return 0;
-}
-
-double bus_factor(std::string_view collective, int ranks) {
-  if (ranks < 2) return 1;
-  const double share = (ranks - 1.0) / ranks;
-  if (collective == "all_reduce") return 2 * share;
-  const bool shares =
-      collective == "all_gather" || collective == "reduce_scatter" || collective == "all_to_all";
-  return shares ? share : 1;
 }
 
 }  // namespace gradwire

@@ -2,16 +2,29 @@
 // and of the libraries that all-reduce without it (vLLM, TensorRT-LLM, PyTorch's symmetric memory, DeepEP).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "base/collective.h"
 
 namespace gradwire {
 
 bool is_communication_kernel(std::string_view name);
 
-// "all_reduce" of "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", "allreduce", "nccl:all_reduce",
-// "c10d::allreduce_"; empty when the name does not say.
-std::string_view collective_of(std::string_view name);
+// all_reduce of "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", "allreduce", "nccl:all_reduce", "c10d::allreduce_";
+// exchange of messages whichever way. Absent when the name does not say.
+std::optional<Collective> collective_of(std::string_view name);
+
+// What was called, as somebody's file says it.
+struct SaidCollective {
+  std::optional<Collective> kind;  // absent: none of ours
+  std::string word;                // for people: of ours its name, "send_recv" for messages; else theirs
+
+  SaidCollective() = default;
+  SaidCollective(Collective);
+  explicit SaidCollective(std::string_view said);
+};
 
 // The span that the operator of a backend covers on the processor: "gloo:all_reduce", "nccl:broadcast".
 bool is_backend_span(std::string_view name);
@@ -20,8 +33,5 @@ bool is_host_backend_span(std::string_view name);
 
 // Bytes of an element of PyTorch's type: "Float", "float", "c10::BFloat16"; 0 if unknown.
 int bytes_of_type(std::string_view name);
-
-// Data on the bus over data given, as nccl-tests counts it; 1 for what it does not know.
-double bus_factor(std::string_view collective, int ranks);
 
 }  // namespace gradwire

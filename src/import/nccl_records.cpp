@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/nccl_records.h"
 #include "base/text.h"
-#include "import/communication_names.h"
 
 namespace gradwire {
 namespace {
@@ -40,10 +39,11 @@ Bytes element_bytes(std::string_view type) {
   return static_cast<Bytes>(find_integer<int>(type.substr(digit, end - digit)).value_or(0) / 8);
 }
 
-Bytes whole_bytes(const NcclRecord& record, const std::string& collective, int ranks) {
+Bytes whole_bytes(const NcclRecord& record, const SaidCollective& collective, int ranks) {
   const Bytes size = element_bytes(word_in(record.datatype));
   if (size == 0 || record.count > (std::uint64_t{1} << 44)) return 0;
-  const bool parts = collective == "all_gather" || collective == "reduce_scatter";
+  const bool parts =
+      collective.kind == Collective::all_gather || collective.kind == Collective::reduce_scatter;
   if (parts && ranks <= 0) return 0;
   return static_cast<Bytes>(record.count) * size * static_cast<Bytes>(parts ? ranks : 1);
 }
@@ -58,11 +58,9 @@ std::optional<std::int64_t> gpu_time_of(const NcclRecord& record) {
 
 NcclCall call_of(const NcclRecord& record, int ranks) {
   NcclCall call;
-  const std::string word = word_in(record.collective);
-  const auto known = collective_of(word);
   call.number = record.number;
   call.sequence = record.sequence;
-  call.collective = known.empty() ? word : std::string(known);
+  call.collective = SaidCollective(word_in(record.collective));
   call.bytes = whole_bytes(record, call.collective, ranks);
   call.algorithm = word_in(record.algorithm);
   call.protocol = word_in(record.protocol);

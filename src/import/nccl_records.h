@@ -9,14 +9,15 @@
 #include <vector>
 
 #include "base/units.h"
+#include "import/communication_names.h"
 
 namespace gradwire {
 
 struct NcclCall {
   std::uint64_t number = 0;    // in the order of this rank
   std::uint64_t sequence = 0;  // in the communicator: equal on all ranks; 0 for send and recv
-  std::string collective;      // "all_reduce"; NCCL's word if none of ours
-  Bytes bytes = 0;             // of the larger of input and output on one rank; 0: not known
+  SaidCollective collective;
+  Bytes bytes = 0;  // of the larger of input and output on one rank; 0: not known
   std::string algorithm, protocol;
   int channels = 0;
   std::optional<std::int64_t> time_ns;  // on the GPU, waiting for other ranks included

@@ -59,7 +59,7 @@ TEST(NcclRecords, are_read_oldest_first_with_bytes_and_time) {
   EXPECT_EQ(read.ranks, 2);
   ASSERT_THAT(read.calls, SizeIs(2));
   EXPECT_EQ(read.calls[0].number, 3u);
-  EXPECT_EQ(read.calls[0].collective, "all_reduce");
+  EXPECT_EQ(read.calls[0].collective.kind, Collective::all_reduce);
   EXPECT_EQ(read.calls[0].bytes, Bytes{4 << 20});
   EXPECT_EQ(read.calls[0].time_ns, 500'000);
   EXPECT_EQ(read.calls[0].protocol, "LL128");

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "import/communication_names.h"
 
 namespace gradwire {
 
@@ -39,8 +40,8 @@ struct Activity {
 
 // What a collective was asked to do, where the trace says it. Zero and empty: it does not.
 struct ProfiledCall {
-  std::string collective;  // "all_reduce", "broadcast", "all_to_all", ...; PyTorch's word if none of ours
-  Bytes bytes = 0;         // of the larger of input and output on one rank
+  SaidCollective collective;
+  Bytes bytes = 0;  // of the larger of input and output on one rank
   int ranks = 0;
   std::string group;
   std::int64_t sequence = -1;

@@ -102,8 +102,7 @@ std::int32_t ProfileBuilder::lane_index(std::int64_t process, std::int64_t threa
 std::int32_t ProfileBuilder::add_call(const ProfileEvent& event) {
   ProfiledCall call;
   const auto said = event.collective.empty() ? event.name : event.collective;
-  const auto known = collective_of(said);
-  call.collective = std::string(known.empty() ? said : known);
+  call.collective = SaidCollective(said);
   call.bytes = call_bytes(event);
   call.ranks = static_cast<int>(std::clamp<std::int64_t>(event.group_size, 0, 1 << 24));
   call.group = std::string(event.group.substr(0, 64));

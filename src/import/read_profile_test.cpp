@@ -66,7 +66,7 @@ TEST(ReadProfile, links_a_kernel_of_an_old_trace_by_the_span_around_its_launch) 
   const Activity& kernel = profile.activities.back();
   ASSERT_GE(kernel.call, 0);
   EXPECT_EQ(profile.calls[kernel.call].bytes, 394241u * 4);
-  EXPECT_EQ(profile.calls[kernel.call].collective, "all_reduce");
+  EXPECT_EQ(profile.calls[kernel.call].collective.kind, Collective::all_reduce);
 }
 
 TEST(ReadProfile, takes_the_array_of_builds_without_kineto) {
@@ -185,10 +185,13 @@ TEST(CommunicationNames, tell_collectives_of_any_library) {
   EXPECT_FALSE(is_communication_kernel("void at::native::reduce_kernel<512, 1>()"));
   EXPECT_FALSE(is_communication_kernel("void gemm<tag::AllReduce>(int)"));
   EXPECT_FALSE(is_communication_kernel("triton_poi_fused_add_all_gather_3"));
-  EXPECT_EQ(collective_of("ncclKernel_ReduceScatter_RING_LL_Sum_half(ncclWorkElem)"), "reduce_scatter");
-  EXPECT_EQ(collective_of("_allgather_base"), "all_gather");
-  EXPECT_EQ(collective_of("ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)"), "");
-  EXPECT_EQ(bus_factor("all_reduce", 4), 1.5);
+  EXPECT_EQ(collective_of("ncclKernel_ReduceScatter_RING_LL_Sum_half(ncclWorkElem)"),
+            Collective::reduce_scatter);
+  EXPECT_EQ(collective_of("_allgather_base"), Collective::all_gather);
+  EXPECT_EQ(collective_of("ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)"), std::nullopt);
+  EXPECT_EQ(SaidCollective("c10d::allreduce_").word, "all_reduce");
+  EXPECT_EQ(SaidCollective("ncclSend").word, "send_recv");
+  EXPECT_EQ(SaidCollective("wait").word, "wait");
 }
 
 TEST(FileKind, is_told_by_content) {

@@ -101,12 +101,12 @@ WatchNotes notes_of(const Json& document) {
 
 bool is_gradient_call(const Profile& profile, const Activity& activity) {
   const auto name = profile.name_of(activity);
-  return !on_gpu(activity.kind) && is_backend_span(name) && collective_of(name) == "all_reduce";
+  return !on_gpu(activity.kind) && is_backend_span(name) && collective_of(name) == Collective::all_reduce;
 }
 
 void add_size(Profile& profile, Activity& activity, Bytes bytes, int ranks) {
   ProfiledCall call;
-  call.collective = "all_reduce";
+  call.collective = Collective::all_reduce;
   call.bytes = bytes;
   call.ranks = ranks;
   activity.call = static_cast<std::int32_t>(profile.calls.size());

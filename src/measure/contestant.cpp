@@ -10,6 +10,7 @@
 #include "comm/make.h"
 #include "launch/rank_group.h"
 #include "measure/contestant_mpi.h"
+#include "measure/limit.h"
 #include "measure/rank.h"
 #include "measure/sampler.h"
 #include "net/address/socket.h"
@@ -37,7 +38,7 @@ class ProcessContestant final : public Contestant {
   ~ProcessContestant() override {
     constexpr Seconds kGoodbye = 5;  // mpirun complains at length when its ranks are ended instead
     try {
-      store_.set(order_key(orders_), "stop");
+      store_.set(order_key(orders_), kStop);
       group_->wait(Deadline::after(kGoodbye));
     } catch (const Error&) {  // the ranks are gone already
     }
@@ -71,10 +72,13 @@ class ProcessContestant final : public Contestant {
     return variables;
   }
 
-  std::vector<Member> members() const { return is_mpi(name_) ? mpi_member() : rank_members(); }
+  std::vector<Member> members() const {
+    const auto mpi = find_mpi(name_);
+    return mpi ? mpi_member(*mpi) : rank_members();
+  }
 
-  std::vector<Member> mpi_member() const {
-    MpiLaunch launch = mpi_launch(name_, options_.ranks);
+  std::vector<Member> mpi_member(const MpiName& mpi) const {
+    MpiLaunch launch = mpi_launch(mpi, options_.ranks);
     Environment variables = environment();
     for (const auto& [name, value] : launch.environment) variables[name] = value;
     launch.command.insert(launch.command.end(), {own_program(), "bench-rank", "mpi:unchecked"});
@@ -123,7 +127,7 @@ class ProcessContestant final : public Contestant {
 }  // namespace
 
 std::unique_ptr<Contestant> start_contestant(const std::string& name, const ContestantOptions& options) {
-  if (!is_mpi(name) && name != "limit") check_backend(without_memory(name));
+  if (!find_mpi(name) && name != kLimit) check_backend(without_memory(name));
   return std::make_unique<ProcessContestant>(name, options);
 }
 

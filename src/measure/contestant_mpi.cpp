@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "comm/modules.h"
 
 namespace gradwire {
 namespace {
@@ -59,16 +58,18 @@ MpiLaunch mpich_run(const std::string& variant, int ranks) {
 
 }  // namespace
 
-bool is_mpi(const std::string& name) {
-  const auto family = name.substr(0, name.find(':'));
-  return family == "mpi" || family == "mpich";
+std::optional<MpiName> find_mpi(const std::string& name) {
+  const auto colon = name.find(':');
+  const std::string family = name.substr(0, colon);
+  if (family != "mpi" && family != "mpich") return std::nullopt;
+  return MpiName{family == "mpi" ? BackendModule::open_mpi : BackendModule::mpich,
+                 colon == std::string::npos ? "" : name.substr(colon + 1)};
 }
 
-MpiLaunch mpi_launch(const std::string& name, int ranks) {
-  const auto colon = name.find(':');
-  const std::string variant = colon == std::string::npos ? "" : name.substr(colon + 1);
-  check_module(name.substr(0, colon));
-  return name.starts_with("mpich") ? mpich_run(variant, ranks) : open_mpi_run(variant, ranks);
+MpiLaunch mpi_launch(const MpiName& name, int ranks) {
+  check_module(name.implementation);
+  return name.implementation == BackendModule::mpich ? mpich_run(name.variant, ranks)
+                                                     : open_mpi_run(name.variant, ranks);
 }
 
 }  // namespace gradwire

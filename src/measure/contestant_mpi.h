@@ -3,8 +3,11 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "comm/modules.h"
 
 namespace gradwire {
 
@@ -13,12 +16,19 @@ struct MpiLaunch {
   std::map<std::string, std::string> environment;
 };
 
-// `name` is mpi or mpich, with a variant behind a colon:
+struct MpiName {
+  BackendModule implementation = BackendModule::open_mpi;
+  std::string variant;  // empty: none
+};
+
+// Of "mpi" or "mpich", with a variant behind a colon:
 //   malloc    keeps temporaries mapped between calls, which defaults return to the system every time
 //   nocma     (Open MPI) malloc, and copies through shared memory instead of the kernel's cross-memory attach
 //   segring   (Open MPI) malloc, and the segmented ring of 256 KiB segments
+// Nothing of another name.
+std::optional<MpiName> find_mpi(const std::string& name);
+
 // Throws ConfigError when that MPI or variant is not there.
-MpiLaunch mpi_launch(const std::string& name, int ranks);
-bool is_mpi(const std::string& name);
+MpiLaunch mpi_launch(const MpiName& name, int ranks);
 
 }  // namespace gradwire

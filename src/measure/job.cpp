@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "measure/contestant_mpi.h"
+#include "measure/limit.h"
 #include "measure/rank.h"
 #include "measure/sampler.h"
 
@@ -14,8 +15,9 @@ constexpr Seconds kLongestRun = 24 * 3600;
 
 // One of this rank's communicators, made in the same order everywhere.
 Sampler make_sampler(World world, const std::string& name) {
-  const bool other_mpi = is_mpi(name) && name != "mpi";  // the job has one already, as it was started
-  if (other_mpi || name == "limit")
+  const auto mpi = find_mpi(name);  // the job has one already, as it was started
+  const bool other_mpi = mpi && (mpi->implementation != BackendModule::open_mpi || !mpi->variant.empty());
+  if (other_mpi || name == kLimit)
     throw ConfigError(
         fmt::format("--backend {}: only in a `gradwire bench` that starts its own ranks", name));
   world.name = "bench " + name;
@@ -35,7 +37,7 @@ class Orders {
   explicit Orders(const World& world) : world_(world) {}
   ~Orders() {
     try {
-      world_.store->set(order_key(number_), "stop");
+      world_.store->set(order_key(number_), kStop);
     } catch (const Error&) {  // nobody is left to be told
     }
   }
@@ -95,7 +97,7 @@ void follow_job(const World& world, const std::vector<std::string>& names) {
   auto samplers = make_samplers(world, names);
   for (int number = 0;; ++number) {
     const auto order = get_from(*world.store, 0, order_key(number), Deadline::after(kLongestRun));
-    if (order == "stop") return;
+    if (order == kStop) return;
     const auto parsed = nlohmann::json::parse(order);
     auto& sampler = samplers.at(parsed.at("contestant").get<std::size_t>());
     const auto result = sampler.take(parsed.at("request").get<SampleRequest>());

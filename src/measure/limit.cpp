@@ -30,7 +30,7 @@ class Limit final : public Collectives {
 
   Rank rank() const override { return world_.rank; }
   int size() const override { return world_.size; }
-  std::string name() const override { return "limit"; }
+  std::string name() const override { return kLimit; }
   void cancel() noexcept override {}
   void give_up(const std::exception&) noexcept override {}
   void exchange(std::span<const Message>, const Signature&, Seconds) override {

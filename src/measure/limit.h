@@ -10,6 +10,8 @@
 
 namespace gradwire {
 
+inline constexpr const char* kLimit = "limit";  // its name among contestants
+
 std::unique_ptr<Collectives> make_limit(const World& world);
 
 }  // namespace gradwire

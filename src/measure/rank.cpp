@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/cpu.h"
+#include "comm/make.h"
+#include "measure/limit.h"
 #include "measure/sampler.h"
 
 namespace gradwire {
@@ -12,15 +14,14 @@ constexpr Seconds kLongestWait = 24 * 3600;
 
 // As mpirun does by default. Not for libraries with threads of their own, which need the other cores.
 void bind_where_it_helps(const World& world, const std::string& contestant) {
-  const auto family = contestant.substr(0, contestant.find(':'));
-  const bool single_threaded = family == "shm" || family == "tcp" || family == "shm+tcp" || family == "limit";
+  const bool single_threaded = contestant == kLimit || works_in_caller(without_memory(contestant));
   if (single_threaded && world.local_size <= usable_cores()) bind_to_core(world.local_rank);
 }
 
 // False when told to stop.
 bool obey(const World& world, Sampler& sampler, int number) {
   const std::string order = world.store->get(order_key(number), Deadline::after(kLongestWait));
-  if (order == "stop") return false;
+  if (order == kStop) return false;
   const SampleResult result = sampler.take(nlohmann::json::parse(order).get<SampleRequest>());
   world.store->set(answer_key(number, sampler.rank()), nlohmann::json(result).dump());
   return result.error.empty();

@@ -50,19 +50,7 @@ double algorithm_bandwidth(Bytes bytes, Seconds time) {
 }
 
 double bus_bandwidth(Collective collective, int ranks, Bytes bytes, Seconds time) {
-  const double share = (ranks - 1.0) / ranks;
-  switch (collective) {
-    case Collective::all_reduce:
-      return 2 * share * algorithm_bandwidth(bytes, time);
-    case Collective::reduce_scatter:
-    case Collective::all_gather:
-    case Collective::all_to_all:
-    case Collective::gather:
-    case Collective::scatter:
-      return share * algorithm_bandwidth(bytes, time);
-    default:
-      return algorithm_bandwidth(bytes, time);
-  }
+  return bus_factor(collective, ranks) * algorithm_bandwidth(bytes, time);
 }
 
 Bytes fitting_size(Collective collective, DType dtype, int ranks, Bytes bytes) {

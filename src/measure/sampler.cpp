@@ -32,7 +32,7 @@ Sampler::Sampler(const World& world, const std::string& contestant) {
   const std::string backend = without_memory(contestant);
   communicator_memory_ = backend == contestant;
   communicator_ =
-      backend == "limit" ? std::make_unique<Queued>(make_limit(world)) : make_communicator(world, backend);
+      backend == kLimit ? std::make_unique<Queued>(make_limit(world)) : make_communicator(world, backend);
 }
 
 SampleResult Sampler::take(const SampleRequest& request) {

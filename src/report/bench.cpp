@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "measure/limit.h"
 
 namespace gradwire {
 namespace {
@@ -31,7 +32,7 @@ std::string family(const std::string& backend) { return backend.substr(0, backen
 
 // Same backend, other memory or the yardstick: not somebody to beat.
 bool is_rival(const std::string& backend, const Contest& contest) {
-  if (backend == "limit" || family(backend) == family(contest.subject)) return false;
+  if (backend == kLimit || family(backend) == family(contest.subject)) return false;
   return contest.against.empty() || family(backend) == contest.against || backend == contest.against;
 }
 
@@ -48,7 +49,7 @@ std::vector<std::string> versus_row(const Row& mine, const std::vector<const Row
   const Row* best = nullptr;
   const Row* limit = nullptr;
   for (const Row* row : same_size) {
-    if (row->backend == "limit") limit = row;
+    if (row->backend == kLimit) limit = row;
     if (is_rival(row->backend, contest) && (!best || row->median() < best->median())) best = row;
   }
   return {format_bytes(mine.bytes),

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "net/rendezvous/slurm.h"
 
 namespace gradwire {
 namespace {
@@ -15,7 +14,7 @@ namespace {
 // The variables in which a starter of processes says who is who. Of several sizes the first that is set
 // counts.
 struct Starter {
-  const char* name;
+  StartedBy name;
   const char* rank;
   std::vector<const char*> sizes;
   const char* local_rank;
@@ -25,15 +24,15 @@ struct Starter {
 
 const std::vector<Starter>& starters() {
   static const std::vector<Starter> all = {
-      {"the environment", "RANK", {"WORLD_SIZE"}, "LOCAL_RANK", "LOCAL_WORLD_SIZE", {}},
-      {"Open MPI",
+      {StartedBy::environment, "RANK", {"WORLD_SIZE"}, "LOCAL_RANK", "LOCAL_WORLD_SIZE", {}},
+      {StartedBy::open_mpi,
        "OMPI_COMM_WORLD_RANK",
        {"OMPI_COMM_WORLD_SIZE"},
        "OMPI_COMM_WORLD_LOCAL_RANK",
        "OMPI_COMM_WORLD_LOCAL_SIZE",
        {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}},
-      {"MPICH", "PMI_RANK", {"PMI_SIZE"}, "MPI_LOCALRANKID", "MPI_LOCALNRANKS", {"PMI_JOBID"}},
-      {"Slurm",
+      {StartedBy::mpich, "PMI_RANK", {"PMI_SIZE"}, "MPI_LOCALRANKID", "MPI_LOCALNRANKS", {"PMI_JOBID"}},
+      {StartedBy::slurm,
        "SLURM_PROCID",
        {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"},
        "SLURM_LOCALID",
@@ -97,7 +96,7 @@ void check_agreement(const Environment& environment, const Starter& chosen, cons
   if (find_variable(environment, "GRADWIRE_STORE") || find_variable(environment, "TORCHELASTIC_RUN_ID"))
     return;
   for (const auto& other : starters()) {
-    const bool counts = &other != &chosen && std::string_view(other.name) != "Slurm";
+    const bool counts = &other != &chosen && other.name != StartedBy::slurm;
     const auto rank = counts ? find_count(environment, other.rank, 0) : std::nullopt;
     if (rank && *rank != placement.rank)
       throw ConfigError(fmt::format("{}={} contradicts {}={}: unset one of them", chosen.rank, placement.rank,
@@ -136,20 +135,20 @@ std::uint16_t port_of_job(std::string_view job) {
 std::string master_host(const Environment& environment, const Placement& placement) {
   if (auto host = find_variable(environment, "MASTER_ADDR")) return *host;
   if (placement.local_size == placement.size) return "127.0.0.1";
-  if (placement.starter == "Slurm") {
+  if (placement.starter == StartedBy::slurm) {
     const char* list =
         first_set(environment, {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"});
     if (list != nullptr) return first_host(*find_variable(environment, list));
   }
   throw ConfigError(
       fmt::format("MASTER_ADDR is not set: set it to the host of rank 0 on all {} ranks{}", placement.size,
-                  placement.starter == "Open MPI" ? ", as in mpirun -x MASTER_ADDR=node1" : ""));
+                  placement.starter == StartedBy::open_mpi ? ", as in mpirun -x MASTER_ADDR=node1" : ""));
 }
 
 std::uint16_t master_port(const Environment& environment, const Placement& placement) {
   const auto text = find_variable(environment, "MASTER_PORT");
   if (!text && !placement.job.empty()) return port_of_job(placement.job);
-  if (!text && placement.starter == "MPICH") return 29500;
+  if (!text && placement.starter == StartedBy::mpich) return 29500;
   if (!text)
     throw ConfigError(
         "MASTER_PORT is not set: set it on all ranks to a free port of rank 0's host, as 29500");
@@ -162,6 +161,24 @@ std::uint16_t master_port(const Environment& environment, const Placement& place
 }
 
 }  // namespace
+
+std::string first_host(std::string_view list) {
+  std::string host;
+  for (std::size_t i = 0; i < list.size() && list[i] != ',';) {
+    if (list[i] != '[') {
+      host += list[i++];
+      continue;
+    }
+    const auto close = list.find(']', i);
+    const auto first = list.substr(i + 1, list.find_first_of("-,]", i) - i - 1);
+    if (close == std::string_view::npos || first.empty())
+      throw ConfigError(fmt::format("Slurm's list of hosts '{}' is not understood: set MASTER_ADDR", list));
+    host += first;
+    i = close + 1;
+  }
+  if (host.empty()) throw ConfigError("Slurm's list of hosts is empty: set MASTER_ADDR");
+  return host;
+}
 
 Environment process_environment() {
   Environment environment;

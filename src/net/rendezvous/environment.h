@@ -9,6 +9,7 @@
 //                   and a port drawn from the job's number
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -23,11 +24,18 @@ using Environment = std::map<std::string, std::string, std::less<>>;
 
 Environment process_environment();  // a copy of this process's own
 
+enum class StartedBy : std::uint8_t {
+  environment,
+  open_mpi,
+  mpich,
+  slurm
+};  // environment: RANK and WORLD_SIZE
+
 struct Placement {
   Rank rank = 0;
   int size = 1;
   std::optional<int> local_rank, local_size;
-  std::string starter;            // "Open MPI": for messages
+  StartedBy starter = StartedBy::environment;
   std::optional<HostPort> store;  // none: a world of one needs no other
   bool hosted = false;            // a launcher hosts the store; otherwise rank 0 does
   std::string space;              // the job's set of keys in that store
@@ -42,6 +50,9 @@ bool is_one_of_several(const Environment& environment);
 
 // GRADWIRE_TIMEOUT, or 300 s.
 Seconds read_timeout(const Environment& environment);
+
+// The first host of Slurm's way to write lists: "gpu[007-010,12]-ib,login" begins with gpu007-ib. Throws ConfigError.
+std::string first_host(std::string_view list);
 
 // The value if the variable is set and not empty.
 std::optional<std::string> find_variable(const Environment& environment, std::string_view name);

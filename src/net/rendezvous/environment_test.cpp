@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "net/rendezvous/slurm.h"
 #include "support/error_of.h"
 
 namespace gradwire {
@@ -120,7 +119,7 @@ TEST(ReadPlacement, prefers_mpirun_to_the_slurm_job_it_runs_in) {
   auto environment = open_mpi();
   environment.merge(slurm());
   EXPECT_EQ(read_placement(environment).rank, 1);
-  EXPECT_EQ(read_placement(environment).starter, "Open MPI");
+  EXPECT_EQ(read_placement(environment).starter, StartedBy::open_mpi);
 }
 
 TEST(ReadPlacement, needs_no_store_for_one_rank) {

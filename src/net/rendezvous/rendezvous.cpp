@@ -6,14 +6,64 @@
 
 #include "base/error.h"
 #include "base/secret.h"
+#include "base/text.h"
 #include "net/rendezvous/hosting.h"
 #include "net/rendezvous/secret.h"
-#include "net/rendezvous/url.h"
 #include "net/store/memory.h"
 #include "net/store/tcp.h"
 
 namespace gradwire {
 namespace {
+
+enum class Scheme : std::uint8_t { env, tcp, file };
+
+struct RendezvousUrl {
+  Scheme scheme = Scheme::env;
+  std::string place;  // HOST:PORT or a path
+  std::optional<Rank> rank;
+  std::optional<int> size;
+};
+
+[[noreturn]] void reject(std::string_view url, const std::string& reason) {
+  throw ConfigError(fmt::format(
+      "'{}' is no rendezvous: {}; write env://, tcp://HOST:PORT?rank=0&size=2 or file:///PATH?rank=0&size=2",
+      url, reason));
+}
+
+void read_parameter(std::string_view url, std::string_view parameter, RendezvousUrl& result) {
+  const auto equals = parameter.find('=');
+  const auto name = parameter.substr(0, equals);
+  const auto text = equals == std::string_view::npos ? "" : parameter.substr(equals + 1);
+  const auto value = find_integer<int>(text);
+  if (name == "rank" && value && *value >= 0)
+    result.rank = value;
+  else if ((name == "size" || name == "world_size") && value && *value >= 1)
+    result.size = value;
+  else
+    reject(url, fmt::format("'{}' is not understood", parameter));
+}
+
+std::optional<Scheme> find_scheme(std::string_view word) {
+  if (word == "env") return Scheme::env;
+  if (word == "tcp") return Scheme::tcp;
+  return word == "file" ? std::optional(Scheme::file) : std::nullopt;
+}
+
+RendezvousUrl parse_rendezvous_url(std::string_view url) {
+  const auto colon = url.find("://");
+  if (colon == std::string_view::npos) reject(url, "it has no scheme");
+  const auto question = url.find('?');
+  RendezvousUrl result;
+  const auto scheme = find_scheme(url.substr(0, colon));
+  if (!scheme) reject(url, fmt::format("there is no scheme '{}'", url.substr(0, colon)));
+  result.scheme = *scheme;
+  result.place = url.substr(colon + 3, question == std::string_view::npos ? question : question - colon - 3);
+  if (result.place.empty() != (result.scheme == Scheme::env))
+    reject(url, result.place.empty() ? "it names no place" : "env:// takes no place");
+  if (question != std::string_view::npos)
+    for (const auto parameter : split(url.substr(question + 1), '&')) read_parameter(url, parameter, result);
+  return result;
+}
 
 template <typename T>
 T require(const std::string& url, const char* name, const std::optional<T>& in_url,
@@ -27,15 +77,14 @@ T require(const std::string& url, const char* name, const std::optional<T>& in_u
 }
 
 Placement read_place(const std::string& url, const RendezvousUrl& parsed, const JoinOptions& options) {
-  if (parsed.scheme == "env") return read_placement(options.environment);
+  if (parsed.scheme == Scheme::env) return read_placement(options.environment);
   Placement placement;
-  placement.starter = url;
   placement.rank = require(url, "rank", parsed.rank, options.rank);
   placement.size = require(url, "size", parsed.size, options.size);
   if (placement.rank >= placement.size)
     throw ConfigError(fmt::format("'{}': rank {} is not one of {} ranks, which count from 0", url,
                                   placement.rank, placement.size));
-  if (parsed.scheme == "tcp") placement.store = parse_host_port(parsed.place);
+  if (parsed.scheme == Scheme::tcp) placement.store = parse_host_port(parsed.place);
   return placement;
 }
 
@@ -49,14 +98,14 @@ std::shared_ptr<Store> join_launchers_store(const Placement& placement, const Wo
 // Fills in the store, the secret and the interface.
 void meet(World& world, Placement& placement, const RendezvousUrl& url, const Environment& environment,
           Deadline deadline) {
-  if (url.scheme != "file" && !placement.store) {
+  if (url.scheme != Scheme::file && !placement.store) {
     world.store = std::make_shared<MemoryStore>();
     world.secret = make_secret();
     return;
   }
   Meeting meeting{world.rank,   world.size,   world.interface, placement.local_size == world.size,
                   world.secret, world.timeout};
-  if (url.scheme == "file") {
+  if (url.scheme == Scheme::file) {
     placement.store.emplace();
     world.store = meet_through_file(url.place, meeting, *placement.store, deadline);
     world.secret = meeting.secret;

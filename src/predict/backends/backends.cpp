@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -17,6 +19,8 @@ constexpr double kTcpShare =
 struct BenchRow {
   double bytes = 0, time = 0, ranks = 0;
 };
+
+constexpr std::array<std::string_view, 6> kBackendNames = {"nccl", "gloo", "mpi", "shm", "tcp", "shm+tcp"};
 
 std::vector<BenchRow> rows_of(const nlohmann::json& json, std::string_view name, const std::string& where) {
   std::vector<BenchRow> rows;
@@ -48,33 +52,34 @@ double card_rate(const Machine& machine) {
   return machine.network->gbit_per_nic.value_or(10) * 1e9 / 8 * kTcpShare;  // TCP sockets take one card
 }
 
+std::string to_string(Backend backend) {
+  return std::string(kBackendNames.at(static_cast<std::size_t>(backend)));
+}
+
+Backend parse_backend(std::string_view text) {
+  const auto found = std::ranges::find(kBackendNames, text);
+  if (found != kBackendNames.end()) return static_cast<Backend>(found - kBackendNames.begin());
+  const std::vector<std::string> known(kBackendNames.begin(), kBackendNames.end());
+  throw ConfigError(fmt::format("'{}' has no model: with --on there are {}", text, join(known, ", ")));
+}
+
 // Steps: time of 4 bytes between 2 ranks / 2; rates: bus bandwidth at 64 MiB between 2 ranks. Measured on 2
 // virtual cores without a network between, so the rates are what software passes on.
-std::vector<BackendCost> all_backend_costs() {
-  return {{"gloo", 56e-6, 1.4e9,
-           "Gloo 0.5.0 ring, 2 ranks over loopback: 112 us for 4 B, 48 ms for 64 MiB (docs/performance.md)"},
-          {"mpi", 7.9e-6, 3.3e9,
-           "UCX 1.13.1 over TCP, ucx_perftest on loopback: tag_lat 7.9 us, tag_bw 3.3 GB/s at 64 MiB"}};
+BackendCost default_backend_cost(Backend backend) {
+  if (backend == Backend::gloo)  // 0.5.0, ring, 2 ranks over loopback: 112 us for 4 B, 48 ms for 64 MiB
+    return {56e-6, 1.4e9};
+  check(backend == Backend::mpi, "a backend with a model of its own");
+  return {7.9e-6, 3.3e9};  // UCX 1.13.1 over TCP, ucx_perftest on loopback: tag_lat, tag_bw at 64 MiB
 }
 
-BackendCost find_backend_cost(std::string_view name) {
-  std::vector<std::string> names;
-  for (BackendCost& cost : all_backend_costs()) {
-    if (cost.name == name) return cost;
-    names.push_back(cost.name);
-  }
-  throw ConfigError(fmt::format("'{}' has no model: with --on there are nccl, {}, shm, tcp, shm+tcp", name,
-                                join(names, ", ")));
-}
-
-BackendCost backend_cost_from_bench(std::string_view text, std::string_view name, std::string_view where) {
+BackendCost backend_cost_from_bench(std::string_view text, Backend backend, std::string_view where) {
   const nlohmann::json json = parsed(text, where);
-  const auto rows = rows_of(json, name, std::string(where));
+  const auto rows = rows_of(json, to_string(backend), std::string(where));
   const BenchRow &small = rows.front(), &large = rows.back();
   const double step = small.time / (2 * (small.ranks - 1));
   const double carried = 2 * (large.ranks - 1) / large.ranks * large.bytes;
   const double moving = std::max(large.time - 2 * (large.ranks - 1) * step, 0.1 * large.time);
-  return {std::string(name), step, carried / moving, fmt::format("measured: {}", where)};
+  return {step, carried / moving};
 }
 
 BackendEstimate backend_all_reduce(const BackendCost& cost, const Machine& machine, Bytes bytes) {

@@ -1,31 +1,34 @@
-// What an all-reduce costs between processes on hosts with Gloo or MPI, whose programs are not ours: a ring
-// whose 2(n-1) steps each cost a fixed time, at the rate of the slower of the network card and of what a
+// Who may join gradients in a prediction, and what an all-reduce costs between processes on hosts with Gloo or MPI, whose
+// programs are not ours: a ring whose 2(n-1) steps each cost a fixed time, at the rate of the slower of the network card and of what a
 // host's software passes on. Two constants a backend, from measurements on one machine (docs/performance.md)
 // or from the user's own `gradwire bench --json`. Simple on purpose: a first idea of what GPUs without NCCL
 // would see, not a calibrated model. Our own backends are in own.h.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/units.h"
 #include "topo/machine.h"
 
 namespace gradwire {
 
+enum class Backend : std::uint8_t { nccl, gloo, mpi, shm, tcp, shm_tcp };
+
+constexpr bool is_own(Backend backend) { return backend >= Backend::shm; }
+std::string to_string(Backend);           // as users write it: "shm+tcp"
+Backend parse_backend(std::string_view);  // throws ConfigError naming those that have a model
+
 struct BackendCost {
-  std::string name;
   Seconds step = 0;             // of a ring, besides its bytes
   double host_bytes_per_s = 0;  // what one process sends while it receives as much
-  std::string source;
 };
 
-std::vector<BackendCost> all_backend_costs();
-BackendCost find_backend_cost(std::string_view name);  // "gloo", "mpi"; throws ConfigError
+BackendCost default_backend_cost(Backend);  // of gloo or mpi
 
 // From the JSON of `gradwire bench all_reduce`: the smallest buffer gives the step, the largest the rate.
-BackendCost backend_cost_from_bench(std::string_view json, std::string_view name, std::string_view where);
+BackendCost backend_cost_from_bench(std::string_view json, Backend, std::string_view where);
 
 struct BackendEstimate {
   Seconds time = 0;

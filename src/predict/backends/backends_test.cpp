@@ -9,14 +9,14 @@ namespace {
 
 TEST(Backends, ARingOverSlowEthernetIsBoundByTheCard) {
   const Machine machine = find_machine("2*1x-rtx3090-pcie@1gbe");
-  const auto estimate = backend_all_reduce(find_backend_cost("gloo"), machine, 64 << 20);
+  const auto estimate = backend_all_reduce(default_backend_cost(Backend::gloo), machine, 64 << 20);
   EXPECT_TRUE(estimate.network_bound);
   EXPECT_NEAR(estimate.time, 0.558, 0.05 * 0.558);  // Gloo measured over 1 Gbit/s: 558 ms for 64 MiB
 }
 
 TEST(Backends, OnOneHostTheSoftwareSetsTheRate) {
   const Machine machine = find_machine("2x-rtx3090-pcie");
-  const auto estimate = backend_all_reduce({"x", 1e-3, 1e9, ""}, machine, 1000000000);
+  const auto estimate = backend_all_reduce({1e-3, 1e9}, machine, 1000000000);
   EXPECT_FALSE(estimate.network_bound);
   EXPECT_DOUBLE_EQ(estimate.time, 1.002);  // 2 steps of 1 ms; 1 GB at 1 GB/s, 2(n-1)/n = 1
 }
@@ -26,17 +26,17 @@ TEST(Backends, CostsComeFromABenchOfOnesOwn) {
     {"backend":"tcp","collective":"all_reduce","ranks":2,"bytes":4,"time_us":20},
     {"backend":"shm","collective":"all_reduce","ranks":2,"bytes":4,"time_us":1},
     {"backend":"tcp","collective":"all_reduce","ranks":2,"bytes":1000000,"time_us":1020}]})";
-  const BackendCost cost = backend_cost_from_bench(bench, "tcp", "b.json");
+  const BackendCost cost = backend_cost_from_bench(bench, Backend::tcp, "b.json");
   EXPECT_DOUBLE_EQ(cost.step, 10e-6);
   EXPECT_NEAR(cost.host_bytes_per_s, 1e9, 1);
-  EXPECT_THROW(backend_cost_from_bench(bench, "shm", "b.json"), ConfigError);
-  EXPECT_THROW(backend_cost_from_bench(bench.substr(0, 50), "tcp", "b.json"), ConfigError);
-  EXPECT_THROW(backend_cost_from_bench("[]", "tcp", "b.json"), ConfigError);
+  EXPECT_THROW(backend_cost_from_bench(bench, Backend::shm, "b.json"), ConfigError);
+  EXPECT_THROW(backend_cost_from_bench(bench.substr(0, 50), Backend::tcp, "b.json"), ConfigError);
+  EXPECT_THROW(backend_cost_from_bench("[]", Backend::tcp, "b.json"), ConfigError);
 }
 
 TEST(Backends, AnUnknownOneIsRefusedByNamingTheOthers) {
   try {
-    find_backend_cost("nosuch");
+    parse_backend("nosuch");
     FAIL();
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),

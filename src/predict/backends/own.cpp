@@ -42,7 +42,7 @@ std::vector<Sample> samples(const std::array<std::pair<Bytes, double>, N>& rows)
 // The rate of a process is fitted as the part of a rate that no process reaches.
 constexpr double kFast = 20e9;
 
-OwnCosts fit_costs(std::span<const Sample> tcp, std::span<const Sample> shm, std::string source) {
+OwnCosts fit_costs(std::span<const Sample> tcp, std::span<const Sample> shm) {
   std::vector<Measured> measured;
   for (const auto& sample : tcp)
     measured.push_back({[bytes = sample.bytes](const CostModel& cost) {
@@ -55,7 +55,7 @@ OwnCosts fit_costs(std::span<const Sample> tcp, std::span<const Sample> shm, std
   auto cost = fitted.cost;
   const double rate = kFast * cost.efficiency;
   cost.efficiency = 1;
-  return {rate, cost, fitted.error.mean, fit_curve(shm), std::move(source)};
+  return {rate, cost, fitted.error.mean, fit_curve(shm)};
 }
 
 // Each process reads and writes as many bytes as with 2 ranks, from buffers of all; beyond that, the memories
@@ -101,31 +101,24 @@ BackendEstimate hierarchical(const OwnCosts& costs, const Machine& machine, Byte
 
 }  // namespace
 
-bool is_own_backend(std::string_view name) { return name == "shm" || name == "tcp" || name == "shm+tcp"; }
+OwnCosts default_own_costs() { return fit_costs(samples(kTcpMicroseconds), samples(kShmMicroseconds)); }
 
-OwnCosts default_own_costs() {
-  return fit_costs(samples(kTcpMicroseconds), samples(kShmMicroseconds),
-                   "2 ranks on one host of 2 virtual cores (docs/performance.md)");
-}
-
-OwnCosts own_costs_from_bench(std::string_view json, std::string_view where) {
+OwnCosts own_costs_from_bench(std::string_view json) {
   const auto sweeps = read_sweeps(json);
   return fit_costs(sweep_of(sweeps, "tcp", Collective::all_reduce, 2).samples,
-                   sweep_of(sweeps, "shm", Collective::all_reduce, 2).samples,
-                   fmt::format("measured: {}", where));
+                   sweep_of(sweeps, "shm", Collective::all_reduce, 2).samples);
 }
 
-BackendEstimate own_all_reduce(std::string_view backend, const OwnCosts& costs, const Machine& machine,
-                               Bytes bytes) {
+BackendEstimate own_all_reduce(Backend backend, const OwnCosts& costs, const Machine& machine, Bytes bytes) {
   const int ranks = static_cast<int>(machine.gpus.size());
   if (ranks < 2) return {};
   if (ranks > kMostRanks)
-    throw ConfigError(
-        fmt::format("{} on {} ranks: programs are simulated up to {}", backend, ranks, kMostRanks));
-  if (backend == "shm" && machine.nodes > 1)
+    throw ConfigError(fmt::format("{} on {} ranks: programs are simulated up to {}", to_string(backend),
+                                  ranks, kMostRanks));
+  if (backend == Backend::shm && machine.nodes > 1)
     throw ConfigError(
         fmt::format("shm on {} nodes: it connects ranks of one host; take shm+tcp", machine.nodes));
-  if (backend == "tcp") {
+  if (backend == Backend::tcp) {
     const auto rates = host_rates(machine, costs.process_bytes_per_s);
     const auto time = world_time(machine, bytes, rates, costs.cost);
     return made(time.time, time.card_bound, time.algorithm);

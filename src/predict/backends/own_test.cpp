@@ -16,7 +16,7 @@ const OwnCosts& costs() {
   return all;
 }
 
-Seconds time_on(const std::string& machine, const std::string& backend, Bytes bytes) {
+Seconds time_on(const std::string& machine, Backend backend, Bytes bytes) {
   return own_all_reduce(backend, costs(), find_machine(machine), bytes).time;
 }
 
@@ -30,39 +30,43 @@ TEST(OwnBackends, CostsFitTheSweepTheyComeFrom) {
 // docs/performance.md, "Over a cable": 64 MiB at 0.956 Gbit/s and 9.56 Gbit/s on links of 1 and 10.
 TEST(OwnBackends, TcpOverACableIsWhatWasMeasured) {
   const double bits = 8.0 * (64 << 20);
-  EXPECT_NEAR(time_on("2*1x-rtx3090-pcie@1gbe", "tcp", 64 << 20), bits / 0.956e9, 0.05 * bits / 0.956e9);
-  EXPECT_NEAR(time_on("2*1x-rtx3090-pcie@10gbe", "tcp", 64 << 20), bits / 9.56e9, 0.05 * bits / 9.56e9);
+  EXPECT_NEAR(time_on("2*1x-rtx3090-pcie@1gbe", Backend::tcp, 64 << 20), bits / 0.956e9,
+              0.05 * bits / 0.956e9);
+  EXPECT_NEAR(time_on("2*1x-rtx3090-pcie@10gbe", Backend::tcp, 64 << 20), bits / 9.56e9,
+              0.05 * bits / 9.56e9);
 }
 
 // With 4 ranks on each of 2 hosts a ring of 8 sends 14/8 of the buffer over each card; lanes send all of it
 // once.
 TEST(OwnBackends, LanesSendEachByteOnceOverTheCard) {
   const auto machine = find_machine("2*4x-rtx3090-pcie@1gbe");
-  const auto estimate = own_all_reduce("shm+tcp", costs(), machine, 64 << 20);
+  const auto estimate = own_all_reduce(Backend::shm_tcp, costs(), machine, 64 << 20);
   const double once = (64 << 20) / card_rate(machine);
   EXPECT_TRUE(estimate.network_bound);
   EXPECT_NEAR(estimate.time, once, 0.05 * once);
-  EXPECT_LE(estimate.time, 1.01 * time_on("2*4x-rtx3090-pcie@1gbe", "tcp", 64 << 20));
+  EXPECT_LE(estimate.time, 1.01 * time_on("2*4x-rtx3090-pcie@1gbe", Backend::tcp, 64 << 20));
 }
 
 TEST(OwnBackends, SharedMemoryBeatsLoopback) {
   for (const Bytes bytes : {Bytes{4}, Bytes{64 << 10}, Bytes{64 << 20}})
-    EXPECT_LT(time_on("4x-rtx3090-pcie", "shm", bytes), time_on("4x-rtx3090-pcie", "tcp", bytes)) << bytes;
+    EXPECT_LT(time_on("4x-rtx3090-pcie", Backend::shm, bytes),
+              time_on("4x-rtx3090-pcie", Backend::tcp, bytes))
+        << bytes;
 }
 
 TEST(OwnBackends, TheMemoryOfAHostBoundsManyRanks) {
   const auto machine = find_machine("8x-rtx3090-pcie");
   const Bytes bytes = Bytes{1} << 30;
-  EXPECT_GE(time_on("8x-rtx3090-pcie", "shm", bytes), 8 * double(bytes) / memory_rate(machine));
+  EXPECT_GE(time_on("8x-rtx3090-pcie", Backend::shm, bytes), 8 * double(bytes) / memory_rate(machine));
 }
 
 TEST(OwnBackends, SaysWhatCannotBe) {
   const auto large = find_machine("256*dgx-h100@ndr"), two = find_machine("2*1x-rtx3090-pcie@10gbe");
-  EXPECT_THAT([&] { own_all_reduce("tcp", costs(), large, 4); },
+  EXPECT_THAT([&] { own_all_reduce(Backend::tcp, costs(), large, 4); },
               ThrowsMessage<ConfigError>(HasSubstr("up to 1024")));
-  EXPECT_THAT([&] { own_all_reduce("shm", costs(), two, 4); },
+  EXPECT_THAT([&] { own_all_reduce(Backend::shm, costs(), two, 4); },
               ThrowsMessage<ConfigError>(HasSubstr("shm+tcp")));
-  EXPECT_THROW(own_costs_from_bench("{\"rows\": [", "b.json"), ConfigError);
+  EXPECT_THROW(own_costs_from_bench("{\"rows\": ["), ConfigError);
 }
 
 }  // namespace

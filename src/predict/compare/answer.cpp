@@ -60,7 +60,8 @@ Contender behind_switches(const Contender& contender, const StepOptions& options
 // What the answer would be if slots that nobody stated were behind switches; absent where they were stated.
 std::optional<double> gain_behind_switches(const Contender& better, const Contender& worse,
                                            const StepOptions& options, const WhatIf& what_if) {
-  if (!slots_assumed(better) || !slots_assumed(worse) || options.backend != "nccl") return std::nullopt;
+  if (!slots_assumed(better) || !slots_assumed(worse) || options.backend != Backend::nccl)
+    return std::nullopt;
   const Bytes bytes = std::min(worse.estimate.gradient_bytes, options.buckets.rest);
   auto fast = behind_switches(better, options, bytes);
   fast.machine.gpu = worse.machine.gpu;  // both compute alike: the link's part is asked for
@@ -110,7 +111,7 @@ double each(const Contender& contender) { return contender.estimate.samples_per_
 // nothing rests on one pair of GPUs (presets/step.yaml).
 double gain_if_host_hides(const Workload& workload, const Contender& contender, const StepOptions& options,
                           StepModel model) {
-  if (!contender.wires.through_host || options.backend != "nccl") return 1;
+  if (!contender.wires.through_host || options.backend != Backend::nccl) return 1;
   const auto step = [&] {
     return estimate_step(workload, contender.machine.gpu, contender.wires, options, model).step;
   };

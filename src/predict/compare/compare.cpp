@@ -129,6 +129,7 @@ Contender with_ideal_wires(const Workload& workload, const Contender& contender,
   ideal.wires.doubt = {};
   ideal.wires.narrowest_link = "none";
   ideal.wires.path = "no limits";
+  ideal.wires.way = Wires{}.way;
   ideal.estimate = estimate_step(workload, ideal.machine.gpu, ideal.wires, options, model);
   return ideal;
 }

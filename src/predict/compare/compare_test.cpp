@@ -190,7 +190,7 @@ TEST(Compare, GlooOnGpusIsToldThatNcclWouldHelp) {
   StepOptions options;
   options.batch = 4;
   options.overlap = true;
-  options.backend = "gloo";
+  options.backend = Backend::gloo;
   const auto result = compare(build_model("gpt2"), {find_machine("2x-rtx3090-nvlink")}, options);
   const auto nccl = std::ranges::find(result.remedies, "--backend nccl", &Remedy::what);
   ASSERT_NE(nccl, result.remedies.end());
@@ -201,7 +201,7 @@ TEST(Compare, GlooOnGpusIsToldThatNcclWouldHelp) {
 TEST(Compare, WithGlooNvlinkDoesNotMatter) {
   StepOptions options;
   options.batch = 4;
-  options.backend = "gloo";
+  options.backend = Backend::gloo;
   const auto answer = compare(build_model("gpt2"),
                               {find_machine("2x-rtx3090-nvlink"), find_machine("2x-rtx3090-pcie")}, options)
                           .answer;

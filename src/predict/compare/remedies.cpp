@@ -63,10 +63,10 @@ std::vector<Attempt> attempts(const Workload& workload, const Contender& contend
 }
 
 // What could replace a backend on hosts. NCCL is what everything else would be replaced by.
-std::vector<std::string> other_backends(const Machine& machine, const StepOptions& given) {
-  if (given.backend == "nccl") return {};
-  std::vector<std::string> others = {"nccl"};
-  if (is_own_backend(given.backend)) others.push_back(machine.nodes > 1 ? "shm+tcp" : "shm");
+std::vector<Backend> other_backends(const Machine& machine, const StepOptions& given) {
+  if (given.backend == Backend::nccl) return {};
+  std::vector<Backend> others = {Backend::nccl};
+  if (is_own(given.backend)) others.push_back(machine.nodes > 1 ? Backend::shm_tcp : Backend::shm);
   std::erase(others, given.backend);
   return others;
 }
@@ -90,10 +90,11 @@ std::vector<Remedy> find_remedies(const Workload& workload, const Contender& con
   for (const auto& attempt : attempts(workload, contender, given))
     add(attempt.what, attempt.note,
         estimate_step(workload, contender.machine.gpu, contender.wires, attempt.options, model));
-  for (const auto& backend : other_backends(contender.machine, given)) {
+  for (const Backend backend : other_backends(contender.machine, given)) {
     auto options = given;
     options.backend = backend;
-    add("--backend " + backend, backend == "nccl" ? "made for GPUs" : "joins gradients in host memory",
+    add("--backend " + to_string(backend),
+        backend == Backend::nccl ? "made for GPUs" : "joins gradients in host memory",
         contend(workload, contender.machine, options, model).estimate);
   }
   for (const auto& other : rearrangements_of(contender.machine))

@@ -17,13 +17,6 @@ std::string megabytes(Bytes bytes) {
                                  : fmt::format("{:.0f} MB", double(bytes) / 1e6);
 }
 
-// "over NVLink", "through host memory": the way as the NCCL model names it.
-std::string way(const Contender& contender) {
-  const auto& path = contender.wires.path;
-  if (path.empty() || path == "no limits") return "without limits";
-  return path == "host memory" ? "through host memory" : "over " + path;
-}
-
 // What that costs a step: what is uncovered, and what is hidden but slows backward.
 std::string cost(const Contender& contender) {
   const auto& estimate = contender.estimate;
@@ -119,18 +112,18 @@ std::string reason_of(const Answer& answer, const Contender& better, const Rewir
   const auto& sends = slow.estimate.communication > 0 ? slow : fast;
   auto text = parts + fmt::format("a step sends {} of gradients; ", megabytes(sends.estimate.gradient_bytes));
   if (slow.estimate.communication == 0)
-    return text + fmt::format("{} that takes {} and {}, on one GPU nothing is sent", way(fast),
+    return text + fmt::format("{} that takes {} and {}, on one GPU nothing is sent", fast.wires.way,
                               milliseconds(fast.estimate.communication), cost(fast));
-  text += fmt::format("{} that takes {} and {}", way(slow), milliseconds(slow.estimate.communication),
+  text += fmt::format("{} that takes {} and {}", slow.wires.way, milliseconds(slow.estimate.communication),
                       cost(slow));
   if (fast.estimate.communication == 0) return text;
   if (same_way(fast, slow)) return text + " on both";
   const auto why = crowded(slow, fast);
-  if (way(fast) == way(slow))
+  if (fast.wires.way == slow.wires.way)
     return text + fmt::format(" on {}, {} and {} on {}{}", slow.machine.name,
                               milliseconds(fast.estimate.communication), cost(fast), better.machine.name,
                               why);
-  return text + fmt::format(", {} {} and {}{}", way(fast), milliseconds(fast.estimate.communication),
+  return text + fmt::format(", {} {} and {}{}", fast.wires.way, milliseconds(fast.estimate.communication),
                             cost(fast), why);
 }
 

@@ -53,7 +53,7 @@ void set_time(AllReduceEstimate& estimate, Seconds time, double width) {
 
 AllReduceEstimate NcclModel::all_reduce(Bytes bytes) const {
   AllReduceEstimate estimate = estimate_of(fabric_, predictor_, bytes);
-  if (estimate.algorithm != "none") estimate.narrowest_link = narrowest_;
+  if (estimate.time > 0) estimate.narrowest_link = narrowest_;
   return estimate;
 }
 

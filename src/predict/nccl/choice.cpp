@@ -102,11 +102,6 @@ int nccl_channels(const NcclFabric& fabric, const NcclChoice& choice, Bytes byte
   return static_cast<int>(std::clamp(std::floor(fills), 1.0, static_cast<double>(block_count(fabric))));
 }
 
-double bus_factor(Collective kind, int ranks) {
-  if (kind == Collective::broadcast || kind == Collective::reduce) return 1;
-  return turns_of(kind) * (ranks - 1.0) / ranks;
-}
-
 NcclChoice nccl_choice(const NcclFabric& fabric, Bytes bytes, Collective kind) {
   const NcclSettings& settings = fabric.settings;
   constexpr std::array kAll = {NcclAlgorithm::tree, NcclAlgorithm::ring, NcclAlgorithm::nvls,

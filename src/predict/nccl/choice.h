@@ -20,9 +20,6 @@ NcclChoice nccl_choice(const NcclFabric&, Bytes, Collective = Collective::all_re
 // Rounds of a ring: an all-reduce goes around twice, the others once.
 constexpr int turns_of(Collective kind) { return kind == Collective::all_reduce ? 2 : 1; }
 
-// Bytes that cross each hop of a ring, by byte of the buffer: the factor of nccl-tests' bus bandwidth.
-double bus_factor(Collective, int ranks);
-
 // Thread blocks that a buffer of this size fills with that choice.
 int nccl_channels(const NcclFabric&, const NcclChoice&, Bytes);
 

@@ -37,7 +37,7 @@ class GroupModel::Kind {
   AllReduceEstimate estimate(Collective kind, Bytes bytes) const {
     if (fabric_.ranks > 1 && bytes > 0 && kind == Collective::all_to_all) return estimate_all_to_all(bytes);
     AllReduceEstimate estimate = estimate_of(fabric_, predictor(kind), bytes);
-    if (estimate.algorithm != "none") estimate.narrowest_link = narrowest_;
+    if (estimate.time > 0) estimate.narrowest_link = narrowest_;
     return estimate;
   }
 

@@ -22,12 +22,12 @@ NodeSpec node_with_links(const Record& record) {
   node.gpus = parallel.gpus_per_node;
   if (node.gpu_indices.size() > static_cast<std::size_t>(node.gpus))
     node.gpu_indices.resize(static_cast<std::size_t>(node.gpus));
-  const bool bare = parallel.link == "pcie" || parallel.link == "no-p2p";
+  const bool bare = parallel.link == LinkSetting::pcie || parallel.link == LinkSetting::no_p2p;
   if (bare && !node.matrix) {
     node.intra = Intra::pcie;
     node.nvlink_gen = node.nvlink_links_per_gpu = node.nvlink_links_per_pair = std::nullopt;
   }
-  if (bare) node.p2p = parallel.link == "pcie";
+  if (bare) node.p2p = parallel.link == LinkSetting::pcie;
   return node;
 }
 
@@ -68,10 +68,9 @@ void set_schedule(const ParallelRecord& record, ParallelLayout& layout, std::vec
 }
 
 // What runs join, where nobody says: gradients as wide as the products' inputs, but for 8-bit ones.
-int gradient_width(const ParallelRecord& record) {
-  if (record.gradient_dtype) return *record.gradient_dtype == "float32" ? 4 : 2;
-  if (record.precision == "fp32" || record.precision == "tf32") return 4;
-  return 2;
+int gradient_width(const ParallelRecord& record, MatmulPrecision precision) {
+  const bool wide = precision == MatmulPrecision::fp32 || precision == MatmulPrecision::tf32;
+  return record.gradient_bytes.value_or(wide ? 4 : 2);
 }
 
 void set_memory(const ParallelRecord& record, ParallelLayout& layout) {
@@ -80,7 +79,7 @@ void set_memory(const ParallelRecord& record, ParallelLayout& layout) {
   layout.offload_parameters = offload.find("parameters") != std::string::npos;
   layout.offload_activations = offload == "optimizer+other";
   if (record.recompute) layout.recompute = parse_recompute(*record.recompute);
-  layout.gradient_bytes = gradient_width(record);
+  layout.gradient_bytes = gradient_width(record, layout.precision);
   layout.state_bytes = says(record.optimizer, "bf16") ? 6 : 12;
 }
 
@@ -132,7 +131,7 @@ std::string reason_against(const Record& record) {
   const auto& parallel = *record.parallel;
   if (record.gpu.empty()) return "its GPU is not stated";
   if (!parallel.shaped) return "sizes of its model are not stated";
-  if (parallel.model_kind == "cnn") return "a convolutional network can't be cut as a transformer";
+  if (parallel.convolutional) return "a convolutional network can't be cut as a transformer";
   if (!parallel.global_batch || !parallel.step) return "its batch or step is not stated";
   if (*parallel.global_batch < parallel.dp) return "its batch is smaller than its data parallelism";
   return "";
@@ -148,10 +147,11 @@ class MachineShelf {
   Place& of(const Record& record) {
     const auto& parallel = *record.parallel;
     const auto& net = record.node.network;
-    const auto key = fmt::format("{} {} {} {} {} {} {} {}", record.platform, record.gpu, parallel.nodes,
-                                 parallel.gpus_per_node, parallel.link, parallel.nvlink_domain.value_or(0),
-                                 net && net->gbit_per_nic ? *net->gbit_per_nic : 0,
-                                 record.node.pcie_gen.value_or(0) * 100 + record.node.pcie_width.value_or(0));
+    const auto key =
+        fmt::format("{} {} {} {} {} {} {} {}", record.platform, record.gpu, parallel.nodes,
+                    parallel.gpus_per_node, to_string(parallel.link), parallel.nvlink_domain.value_or(0),
+                    net && net->gbit_per_nic ? *net->gbit_per_nic : 0,
+                    record.node.pcie_gen.value_or(0) * 100 + record.node.pcie_width.value_or(0));
     auto& found = places_[key];
     if (!found) {
       found = std::make_unique<Place>();
@@ -170,6 +170,7 @@ class MachineShelf {
 ParallelLayout layout_of(const ParallelRecord& record, std::vector<std::string>& assumed) {
   ParallelLayout layout;
   layout.mesh = {.dp = record.dp, .tp = record.tp, .pp = record.pp, .cp = record.cp};
+  layout.precision = parse_matmul_precision(record.precision);
   set_schedule(record, layout, assumed);
   set_memory(record, layout);
   layout.expert_parallel = record.expert_parallel.value_or(1);
@@ -181,12 +182,11 @@ ParallelLayout layout_of(const ParallelRecord& record, std::vector<std::string>&
   layout.micro_batch = std::min(share, record.micro_batch.value_or(1));
   layout.micro_batches = std::max(1, share / layout.micro_batch);
   if (!record.micro_batch) assumed.emplace_back("the micro-batch is not stated: taken as 1");
-  layout.precision = parse_matmul_precision(record.precision);
   layout.tuning = record.tuning == "lora"    ? Tuning::lora
                   : record.tuning == "qlora" ? Tuning::qlora
                                              : Tuning::full;
   // 16-bit training with loss scaling is of the years before fused attention; so is what says it recomputes scores.
-  const bool old = record.precision == "fp16" || record.precision == "amp-fp16" || record.precision == "fp32";
+  const bool old = layout.precision == MatmulPrecision::fp16 || layout.precision == MatmulPrecision::fp32;
   layout.fused_attention = !old;
   layout.overlap = !old;  // as frameworks of those years
   return layout;

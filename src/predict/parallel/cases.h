@@ -18,9 +18,10 @@ struct ParallelCase {
   Quality quality = Quality::ok;
   bool moe = false;
   Seconds measured = 0;
-  double flops = 0;             // of the model, over all GPUs: what a share of the peak is of
-  int sequences = 0;            // of a step; 0: not known
-  std::string precision, link;  // as the record says
+  double flops = 0;       // of the model, over all GPUs: what a share of the peak is of
+  int sequences = 0;      // of a step; 0: not known
+  std::string precision;  // as the record says
+  LinkSetting link = LinkSetting::normal;
   PlanProblem problem;
   std::vector<std::string> assumed;
 };

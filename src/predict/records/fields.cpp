@@ -1,6 +1,6 @@
 #include "predict/records/fields.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -61,6 +61,26 @@ std::string Fields::text(std::string_view key) const {
   auto value = find_text(key);
   if (!value) fail(key, "a string");
   return *std::move(value);
+}
+
+std::size_t Fields::index_in(std::vector<std::string_view> words, std::string_view key, bool or_null) const {
+  const auto found = std::find(words.begin(), words.end(), text(key));
+  if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
+  if (or_null) words.emplace_back("null");
+  const std::string_view last = words.back();
+  words.pop_back();
+  fail_unknown(key,
+               words.empty() ? std::string(last) : fmt::format("{} or {}", fmt::join(words, ", "), last));
+}
+
+std::string Fields::word(std::string_view key, std::initializer_list<std::string_view> known) const {
+  return std::string(known.begin()[index_in(known, key)]);
+}
+
+std::optional<std::string> Fields::find_word(std::string_view key,
+                                             std::initializer_list<std::string_view> known) const {
+  if (find(key) == nullptr) return std::nullopt;
+  return std::string(known.begin()[index_in(known, key, true)]);
 }
 
 std::optional<double> Fields::find_number(std::string_view key, double low, double high) const {

@@ -2,6 +2,7 @@
 // absent.
 #pragma once
 
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -35,8 +36,18 @@ class Fields {
   std::vector<Fields> objects(std::string_view key) const;  // throws ConfigError if absent or empty
   std::vector<std::pair<std::string, std::string>> text_pairs() const;
 
-  // A value of a closed list: `meaning` maps its text or gives nothing, `known` lists what would be right.
-  // Throws UnknownValue for another one.
+  // A word of a closed list, and a value of one whose words to_string() gives. Throw UnknownValue for another one.
+  std::string word(std::string_view key, std::initializer_list<std::string_view> known) const;
+  std::optional<std::string> find_word(std::string_view key,
+                                       std::initializer_list<std::string_view> known) const;
+  template <typename Value>
+  Value value(std::string_view key, std::initializer_list<Value> known) const {
+    std::vector<std::string_view> words;
+    for (const Value one : known) words.push_back(to_string(one));
+    return known.begin()[index_in(std::move(words), key)];
+  }
+
+  // The same of a list that is elsewhere: `meaning` maps its text or gives nothing, `known` says what would be right.
   template <typename Find>
   auto choice(std::string_view key, Find meaning, std::string_view known) const {
     const auto found = meaning(text(key));
@@ -48,6 +59,7 @@ class Fields {
   [[noreturn]] void fail_unknown(std::string_view key, std::string_view known) const;
 
  private:
+  std::size_t index_in(std::vector<std::string_view> words, std::string_view key, bool or_null = false) const;
   const nlohmann::json* find(std::string_view key) const;  // null counts as absent
   std::string complaint(std::string_view key, std::string_view wanted) const;
 

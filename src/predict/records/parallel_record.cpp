@@ -1,41 +1,20 @@
-#include "predict/records/parallel_record.h"
-
 #include <algorithm>
-#include <initializer_list>
 
 #include "predict/records/fields.h"
+#include "predict/records/read.h"
 
 namespace gradwire {
 namespace {
 
 constexpr int kMostOfAny = 1 << 24;
 
-// A word of a closed list, or nothing where it is null.
-std::optional<std::string> find_word(const Fields& fields, std::string_view key,
-                                     std::initializer_list<std::string_view> words, std::string_view known) {
-  if (!fields.find_text(key)) return std::nullopt;
-  return fields.choice(
-      key,
-      [&](const std::string& text) {
-        for (const auto word : words)
-          if (word == text) return std::optional(text);
-        return std::optional<std::string>();
-      },
-      known);
-}
-
-std::string word(const Fields& fields, std::string_view key, std::initializer_list<std::string_view> words,
-                 std::string_view known) {
-  const auto found = find_word(fields, key, words, known);
-  if (!found) fields.fail(key, known);
-  return *found;
-}
-
 void read_model(const Fields& fields, ParallelRecord& record) {
   auto& model = record.model;
   model.name = fields.text("name");
-  record.model_kind = word(fields, "kind", {"decoder", "encoder", "encoder-decoder", "hybrid", "cnn"},
-                           "decoder, encoder, encoder-decoder, hybrid or cnn");
+  const auto kind = fields.word("kind", {"decoder", "encoder", "encoder-decoder", "hybrid", "cnn"});
+  record.convolutional = kind == "cnn";
+  model.causal = kind == "decoder" || kind == "hybrid";
+  model.cross = kind == "encoder-decoder";
   const auto size = [&](std::string_view key) {
     const auto found = fields.find_integer(key, 1, kMostOfAny);
     record.shaped &= found.has_value();
@@ -56,8 +35,6 @@ void read_model(const Fields& fields, ParallelRecord& record) {
   model.ffn = fields.find_integer("ffn", 1, kMostOfAny).value_or(0);
   record.shaped &= model.ffn > 0 || model.expert_ffn > 0;
   model.tied = fields.find_flag("tied_embeddings").value_or(true);
-  model.causal = record.model_kind == "decoder" || record.model_kind == "hybrid";
-  model.cross = record.model_kind == "encoder-decoder";
   model.biases = model.mlp_matrices == 2;
   model.parameters = fields.find_number("parameters", 1, 1e15).value_or(0);
   model.active = fields.find_number("active_parameters", 1, 1e15).value_or(0);
@@ -70,15 +47,14 @@ ParallelRecord read_parallel(const Fields& fields) {
   record.nodes = fields.integer("nodes", 1, 1 << 16);
   record.gpus_per_node = fields.integer("gpus_per_node", 1, 1024);
   record.nvlink_domain = fields.find_integer("nvlink_domain", 1, 1 << 16);
-  record.link =
-      word(fields, "link", {"default", "nvlink", "pcie", "no-p2p"}, "default, nvlink, pcie or no-p2p");
+  record.link = fields.value(
+      "link", {LinkSetting::normal, LinkSetting::nvlink, LinkSetting::pcie, LinkSetting::no_p2p});
   const auto model = fields.find_object("model");
   if (!model) fields.fail("model", "an object");
   read_model(*model, record);
   record.precision =
-      word(fields, "precision", {"fp32", "tf32", "fp16", "amp-fp16", "bf16", "fp8", "mxfp8", "nvfp4"},
-           "fp32, tf32, fp16, amp-fp16, bf16, fp8, mxfp8 or nvfp4");
-  record.tuning = word(fields, "tuning", {"full", "lora", "qlora"}, "full, lora or qlora");
+      fields.word("precision", {"fp32", "tf32", "fp16", "amp-fp16", "bf16", "fp8", "mxfp8", "nvfp4"});
+  record.tuning = fields.word("tuning", {"full", "lora", "qlora"});
   record.global_batch = fields.find_integer("global_batch", 1, kMostOfAny);
   record.micro_batch = fields.find_integer("micro_batch", 1, kMostOfAny);
   record.tp = fields.integer("tp", 1, kMostOfAny);
@@ -90,26 +66,19 @@ ParallelRecord read_parallel(const Fields& fields) {
   record.shard = fields.find_integer("zero", 0, 3);
   record.shard_size = fields.find_integer("shard_size", 1, kMostOfAny);
   record.sequence_parallel = fields.find_flag("sp");
-  record.context_kind = find_word(fields, "cp_kind", {"ring", "ulysses"}, "ring, ulysses or null");
-  record.offload = find_word(fields, "offload",
-                             {"none", "optimizer", "parameters", "optimizer+parameters", "optimizer+other"},
-                             "none, optimizer, parameters, optimizer+parameters, optimizer+other or null");
-  record.recompute =
-      find_word(fields, "recompute", {"none", "selective", "full"}, "none, selective, full or null");
-  record.schedule = find_word(fields, "schedule", {"1f1b", "interleaved", "gpipe", "zb1p", "zb2p"},
-                              "1f1b, interleaved, gpipe, zb1p, zb2p or null");
+  record.context_kind = fields.find_word("cp_kind", {"ring", "ulysses"});
+  record.offload = fields.find_word(
+      "offload", {"none", "optimizer", "parameters", "optimizer+parameters", "optimizer+other"});
+  record.recompute = fields.find_word("recompute", {"none", "selective", "full"});
+  record.schedule = fields.find_word("schedule", {"1f1b", "interleaved", "gpipe", "zb1p", "zb2p"});
   record.optimizer = fields.find_text("optimizer");
-  record.framework = fields.find_text("framework");
-  record.gradient_dtype = find_word(fields, "gradient_dtype", {"float32", "float16", "bfloat16"},
-                                    "float32, float16, bfloat16 or null");
-  if (const auto notes = fields.find_text("notes"); notes && !record.gradient_dtype) {
-    if (notes->find("reduced in fp32") != std::string::npos) record.gradient_dtype = "float32";
-    if (notes->find("reduced in bf16") != std::string::npos) record.gradient_dtype = "bfloat16";
+  record.gradient_bytes = find_gradient_bytes(fields);
+  if (const auto notes = fields.find_text("notes"); notes && !record.gradient_bytes) {
+    if (notes->find("reduced in fp32") != std::string::npos) record.gradient_bytes = 4;
+    if (notes->find("reduced in bf16") != std::string::npos) record.gradient_bytes = 2;
   }
-  record.metric =
-      word(fields, "metric", {"tokens_per_s_per_gpu", "tflops_per_gpu", "step_s", "samples_per_s"},
-           "tokens_per_s_per_gpu, tflops_per_gpu, step_s or samples_per_s");
-  record.value = fields.number("value", 1e-12, 1e15);
+  fields.word("metric", {"tokens_per_s_per_gpu", "tflops_per_gpu", "step_s", "samples_per_s"});
+  fields.number("value", 1e-12, 1e15);
   record.step = fields.find_number("step_s", 1e-9, 1e9);
   if (std::int64_t{record.tp} * record.pp * record.cp * record.dp != record.gpus())
     fields.fail("dp", "tp x pp x cp x dp equal to the GPUs");

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <utility>
 
@@ -18,32 +17,9 @@ namespace {
 
 constexpr int kMostGpus = 1 << 20;
 
-// The value of a closed list whose words `to_string` gives.
-template <typename Value, std::size_t n>
-std::optional<Value> find_value(const std::array<Value, n>& all, std::string_view text) {
-  for (const Value value : all)
-    if (to_string(value) == text) return value;
-  return std::nullopt;
-}
-
-constexpr std::array kQualities = {Quality::ok, Quality::weak, Quality::odd};
-constexpr std::array kTools = {BenchTool::nccl_tests, BenchTool::torch_distributed, BenchTool::kernel_time};
-constexpr std::array kLinks = {LinkSetting::normal, LinkSetting::nvlink,     LinkSetting::pcie,
-                               LinkSetting::no_p2p, LinkSetting::infiniband, LinkSetting::ethernet};
-
-// The words of a closed list as a find function: the text itself if it is one of them.
-auto one_of(std::set<std::string> words) {
-  return [words = std::move(words)](const std::string& text) {
-    return words.contains(text) ? std::optional(text) : std::nullopt;
-  };
-}
-
 std::string read_distribution(const Fields& fields) {
-  return fields.choice(
-      "distribution",
-      one_of({"ddp", "dataparallel", "horovod", "byteps", "tf-replicated", "mirrored", "megatron-dp", "mxnet",
-              "paddle", "none"}),
-      "ddp, dataparallel, horovod, byteps, tf-replicated, mirrored, megatron-dp, mxnet, paddle or none");
+  return fields.word("distribution", {"ddp", "dataparallel", "horovod", "byteps", "tf-replicated", "mirrored",
+                                      "megatron-dp", "mxnet", "paddle", "none"});
 }
 
 NetworkSpec read_network(const Fields& fields) {
@@ -91,16 +67,15 @@ NodeSpec read_node(const Fields& fields, const std::string& where) {
 
 CollectiveRecord read_collective(const Fields& fields) {
   CollectiveRecord record;
-  record.collective = fields.choice("collective", one_of({"all_reduce"}), "all_reduce");
-  record.dtype = fields.choice("dtype", one_of({"float32", "float16", "int8"}), "float32, float16 or int8");
+  fields.word("collective", {"all_reduce"});
+  fields.word("dtype", {"float32", "float16", "int8"});
   record.nodes = fields.integer("nodes", 1, kMostGpus);
   record.gpus_per_node = fields.integer("gpus_per_node", 1, 1024);
   if (const auto env = fields.find_object("env"))
     for (const auto& [name, value] : env->text_pairs()) record.env[name] = value;
   record.nccl_version = fields.find_text("nccl_version");
-  record.tool = fields.choice(
-      "tool", [](const std::string& text) { return find_value(kTools, text); },
-      "nccl-tests, torch.distributed or kernel-time");
+  record.tool =
+      fields.value("tool", {BenchTool::nccl_tests, BenchTool::torch_distributed, BenchTool::kernel_time});
   for (const Fields& row : fields.objects("rows"))
     record.rows.push_back({static_cast<Bytes>(row.number("bytes", 1, 1e15)),
                            row.number("time_us", 1e-3, 1e12) * 1e-6, row.find_flag("peak").value_or(false)});
@@ -112,9 +87,8 @@ TrainingValue read_value(const Fields& fields) {
   value.nodes = fields.integer("nodes", 1, kMostGpus);
   value.gpus = fields.integer("gpus", 1, kMostGpus);
   value.accumulate = fields.find_integer("accumulate", 1, 1 << 20).value_or(1);
-  value.link = fields.choice(
-      "link", [](const std::string& text) { return find_value(kLinks, text); },
-      "default, nvlink, pcie, no-p2p, infiniband or ethernet");
+  value.link = fields.value("link", {LinkSetting::normal, LinkSetting::nvlink, LinkSetting::pcie,
+                                     LinkSetting::no_p2p, LinkSetting::infiniband, LinkSetting::ethernet});
   value.samples_per_s = fields.number("samples_per_s", 1e-9, 1e15);
   value.anchor = fields.find_flag("anchor").value_or(false);
   value.batch_per_gpu = fields.find_integer("batch_per_gpu", 1, 1 << 30);
@@ -128,22 +102,18 @@ TrainingRecord read_training(const Fields& fields) {
   TrainingRecord record;
   record.model = fields.text("model");
   record.parameters = fields.find_number("parameters", 1, 1e15);
-  if (fields.find_text("gradient_dtype"))
-    record.gradient_dtype = fields.choice("gradient_dtype", one_of({"float32", "float16", "bfloat16"}),
-                                          "float32, float16, bfloat16 or null");
-  if (fields.find_text("precision"))
-    record.precision = fields.choice("precision", one_of({"fp32", "tf32", "amp-fp16", "fp16", "bf16"}),
-                                     "fp32, tf32, amp-fp16, fp16, bf16 or null");
+  record.gradient_bytes = find_gradient_bytes(fields);
+  record.precision = fields.find_word("precision", {"fp32", "tf32", "amp-fp16", "fp16", "bf16"});
   record.optimizer = fields.find_text("optimizer");
   record.framework = fields.find_text("framework");
   record.batch_per_gpu = fields.find_integer("batch_per_gpu", 1, 1 << 30);
   record.sequence_length = fields.find_integer("sequence_length", 1, 1 << 30);
   record.distribution = read_distribution(fields);
-  record.sample = fields.choice(
-      "sample",
-      one_of({"image", "sequence", "segment", "item", "molecule", "token", "mel-frame", "relative"}),
-      "image, sequence, segment, item, molecule, token, mel-frame or relative");
-  record.metric = fields.choice("metric", one_of({"samples_per_s"}), "samples_per_s");
+  record.sample = fields.word(
+      "sample", {"image", "sequence", "segment", "item", "molecule", "token", "mel-frame", "relative"});
+  record.counts_samples =
+      record.sample != "token" && record.sample != "mel-frame" && record.sample != "relative";
+  fields.word("metric", {"samples_per_s"});
   record.overlap = fields.find_flag("overlap");
   if (const auto bytes = fields.find_number("bucket_bytes", 1, 1e15))
     record.bucket_bytes = static_cast<Bytes>(*bytes);
@@ -165,18 +135,13 @@ std::string read_gpu(const Fields& fields) {
 Record read_record(const Fields& fields, const std::string& where) {
   Record record;
   record.where = where;
-  const std::string kind = fields.choice("kind", one_of({"collective", "training", "parallel"}),
-                                         "collective, training or parallel");
-  record.kind = kind == "collective" ? RecordKind::collective
-                : kind == "training" ? RecordKind::training
-                                     : RecordKind::parallel;
+  record.kind = fields.value("kind", {RecordKind::collective, RecordKind::training, RecordKind::parallel});
   record.id = fields.text("id");
   record.source = fields.find_text("source").value_or("");
   record.platform = fields.text("platform");
   record.group = fields.text("group");
   record.notes = fields.find_text("notes").value_or("");
-  record.quality = fields.choice(
-      "quality", [](const std::string& text) { return find_value(kQualities, text); }, "ok, weak or odd");
+  record.quality = fields.value("quality", {Quality::ok, Quality::weak, Quality::odd});
   const auto machine = fields.find_object("machine");
   if (!machine) fields.fail("machine", "an object");
   record.node = read_node(*machine, where);
@@ -189,6 +154,8 @@ Record read_record(const Fields& fields, const std::string& where) {
     record.node.gpus = record.collective->gpus_per_node;
   } else if (record.kind == RecordKind::training) {
     record.training = read_training(fields);
+    if (record.notes.find("XLA") != std::string::npos)
+      record.training->xla = record.notes.find("no XLA") == std::string::npos;
   } else {
     record.parallel = read_parallel(fields);
     record.node.gpus = record.parallel->gpus_per_node;
@@ -245,6 +212,11 @@ nlohmann::json parse_json(std::string_view line, const std::string& place) {
 }
 
 }  // namespace
+
+std::optional<int> find_gradient_bytes(const Fields& fields) {
+  const auto type = fields.find_word("gradient_dtype", {"float32", "float16", "bfloat16"});
+  return type ? std::optional(*type == "float32" ? 4 : 2) : std::nullopt;
+}
 
 std::vector<Record> parse_records(std::string_view text, std::string_view where,
                                   std::vector<std::string>* skipped) {

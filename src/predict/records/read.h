@@ -13,9 +13,15 @@
 
 namespace gradwire {
 
+class Fields;
+
 std::vector<Record> read_records(const std::filesystem::path&, std::vector<std::string>* skipped = nullptr);
 std::vector<Record> parse_records(std::string_view text, std::string_view where,
                                   std::vector<std::string>* skipped = nullptr);
+
+// The fields of kind "parallel", and one that it shares with "training".
+ParallelRecord read_parallel(const Fields&);
+std::optional<int> find_gradient_bytes(const Fields&);
 
 // The machine of a collective record, with the GPUs that took part.
 Machine machine_of(const Record&);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "predict/records/parallel_record.h"
+#include "predict/workload/transformer.h"
 #include "topo/machine.h"
 #include "topo/node_spec.h"
 
@@ -25,8 +25,7 @@ struct MeasuredTime {
   bool peak = false;  // only the best bandwidth of a sweep was published
 };
 
-struct CollectiveRecord {
-  std::string collective, dtype;
+struct CollectiveRecord {  // of an all_reduce
   int nodes = 1, gpus_per_node = 1;
   std::map<std::string, std::string> env;
   std::optional<std::string> nccl_version;
@@ -57,12 +56,36 @@ struct TrainingValue {
 struct TrainingRecord {
   std::string model;
   std::optional<double> parameters;
-  std::optional<std::string> gradient_dtype, precision, optimizer, framework;
+  std::optional<std::string> precision, optimizer, framework;
+  std::optional<int> gradient_bytes;  // of an element
   std::optional<int> batch_per_gpu, sequence_length;
-  std::string distribution, sample, metric;
+  std::string distribution, sample;
+  bool counts_samples =
+      true;                 // batches and rates are in samples of the model, not in tokens or frames of one
+  std::optional<bool> xla;  // TensorFlow's compiler, where notes tell
   std::optional<bool> overlap;
   std::optional<Bytes> bucket_bytes;
   std::vector<TrainingValue> values;
+};
+
+// Training with tensor, pipeline, context, expert or sharded data parallelism.
+struct ParallelRecord {
+  int nodes = 1, gpus_per_node = 1;
+  std::optional<int> nvlink_domain;  // GPUs joined by NVLink beyond the node
+  LinkSetting link = LinkSetting::normal;
+  TransformerSizes model;
+  bool convolutional = false;
+  bool shaped = true;  // all sizes that a cut needs are stated
+  std::string precision, tuning;
+  std::optional<int> global_batch, micro_batch;  // sequences
+  int tp = 1, pp = 1, cp = 1, dp = 1;
+  std::optional<int> virtual_stages, expert_parallel, shard, shard_size;
+  std::optional<bool> sequence_parallel;
+  std::optional<std::string> context_kind, offload, recompute, schedule, optimizer;
+  std::optional<int>
+      gradient_bytes;           // of an element as it is joined over dp, where notes or our own table tell
+  std::optional<Seconds> step;  // what is to be predicted
+  int gpus() const { return nodes * gpus_per_node; }
 };
 
 struct Record {

@@ -16,9 +16,9 @@ double slot_rate(const Machine& machine) {
   return machine.gpu.c2c_bytes_per_s > 0 ? machine.gpu.c2c_bytes_per_s : 12e9;  // PCIe 3 x16
 }
 
-std::function<BackendEstimate(Bytes)> pricing(const Machine& machine, const std::string& backend) {
-  if (!is_own_backend(backend))
-    return [machine, cost = find_backend_cost(backend)](Bytes bytes) {
+std::function<BackendEstimate(Bytes)> pricing(const Machine& machine, Backend backend) {
+  if (!is_own(backend))
+    return [machine, cost = default_backend_cost(backend)](Bytes bytes) {
       return backend_all_reduce(cost, machine, bytes);
     };
   return [machine, backend, costs = default_own_costs()](Bytes bytes) {
@@ -28,7 +28,7 @@ std::function<BackendEstimate(Bytes)> pricing(const Machine& machine, const std:
 
 }  // namespace
 
-Wires backend_wires(const Machine& machine, const std::string& backend, Bytes of_bytes) {
+Wires backend_wires(const Machine& machine, Backend backend, Bytes of_bytes) {
   Wires wires;
   wires.ranks = static_cast<int>(machine.gpus.size());
   wires.nodes = machine.nodes;
@@ -45,15 +45,17 @@ Wires backend_wires(const Machine& machine, const std::string& backend, Bytes of
     return entry->second;
   };
   const auto estimate = price(of_bytes);
+  const auto name = to_string(backend);
   wires.relative_error = estimate.relative_error;
-  wires.algorithm = backend + " " + estimate.algorithm;
-  wires.path = backend + (machine.nodes > 1 ? " through host memory and network" : " through host memory");
-  wires.narrowest_link = estimate.network_bound ? "network card" : backend + "'s own rate";
+  wires.algorithm = name + " " + estimate.algorithm;
+  wires.path = name + (machine.nodes > 1 ? " through host memory and network" : " through host memory");
+  wires.way = "over " + wires.path;
+  wires.narrowest_link = estimate.network_bound ? "network card" : name + "'s own rate";
   return wires;
 }
 
 Wires wires_for(const Machine& machine, const StepOptions& options, Bytes of_bytes) {
-  if (options.backend == "nccl") return wires_of(machine, of_bytes, options.nccl);
+  if (options.backend == Backend::nccl) return wires_of(machine, of_bytes, options.nccl);
   return backend_wires(machine, options.backend, of_bytes);
 }
 

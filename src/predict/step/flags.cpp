@@ -46,7 +46,7 @@ StepOptions step_options(const StepFlags& flags, const Workload& workload) {
   if (flags.no_overlap) options.overlap = false;
   options.optimizer = flags.optimizer;
   options.data = flags.data_ms / 1e3;
-  options.backend = flags.backend;
+  options.backend = parse_backend(flags.backend);
   options.nccl = nccl_settings(flags.nccl);
   if (flags.step_ms != 0) options.anchor = Anchor{flags.step_ms / 1e3, options.batch, 1, options.precision};
   check_options(options);

@@ -49,6 +49,7 @@ Wires measured_wires(const Sweep& sweep) {
   wires.ranks = sweep.ranks;
   wires.relative_error = curve.error().mean;
   wires.algorithm = wires.path = sweep.backend;
+  wires.way = "over " + wires.path;
   wires.narrowest_link = "as measured";
   wires.all_reduce = at(std::move(curve));
   wires.processor = at(fit_curve(sweep.processor));

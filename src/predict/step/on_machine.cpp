@@ -70,6 +70,8 @@ Wires wires_of(const Machine& machine, Bytes of_bytes, const NcclSettings& setti
   wires.loads = model->loads();
   wires.algorithm = estimate.algorithm + " " + estimate.protocol;
   wires.path = estimate.path;
+  const bool in_memory = machine.nodes == 1 && model->fabric().link() == NcclLink::host;
+  wires.way = (in_memory ? "through " : "over ") + wires.path;
   wires.narrowest_link = estimate.narrowest_link;
   return wires;
 }

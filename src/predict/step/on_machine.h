@@ -12,8 +12,8 @@ Wires wires_of(const Machine&, Bytes of_bytes, const NcclSettings& = {},
                const Calibration& = default_calibration());
 
 // The same with a backend on hosts instead of NCCL: gradients are copied to host memory, joined there, and
-// copied back. Throws ConfigError for a backend without a model.
-Wires backend_wires(const Machine&, const std::string& backend, Bytes of_bytes);
+// copied back.
+Wires backend_wires(const Machine&, Backend, Bytes of_bytes);
 
 // NCCL's or a backend's, as the options say.
 Wires wires_for(const Machine&, const StepOptions&, Bytes of_bytes);

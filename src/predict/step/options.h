@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/units.h"
+#include "predict/backends/backends.h"
 #include "predict/nccl/settings.h"
 #include "sched/buckets.h"
 
@@ -49,10 +50,9 @@ struct StepOptions {
   std::optional<bool> overlap;  // all-reduce under backward; absent: not known, the usual of its kind
   std::string optimizer;        // "sgd", "adam", "lamb"; empty: the model's own
   std::optional<Anchor> anchor;
-  Seconds data = 0;  // waiting for the input pipeline, each micro-batch
-  // Who joins the gradients: "nccl", or on hosts "gloo", "mpi", "tcp", "shm", "shm+tcp".
-  std::string backend = "nccl";
-  NcclSettings nccl;  // what the environment tells NCCL
+  Seconds data = 0;                 // waiting for the input pipeline, each micro-batch
+  Backend backend = Backend::nccl;  // who joins the gradients
+  NcclSettings nccl;                // what the environment tells NCCL
 };
 
 void check_options(const StepOptions&);  // throws ConfigError: what, and what would be right

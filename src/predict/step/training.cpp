@@ -198,9 +198,9 @@ std::vector<TrainingPrediction> predict_training(const TrainingSet& set, const C
   };
   for (const auto& one : set.cases)
     if (one.anchored) {
-      predictions.push_back({one.id, one.platform, one.point, "training", scope_of(one), one.quality,
-                             one.measured, rate(one, one.problem, constants_of(one)), 0, 0, plain_rate(one),
-                             true, one.assumed});
+      predictions.push_back({one.id, one.platform, one.point, false, scope_of(one), one.quality, one.measured,
+                             rate(one, one.problem, constants_of(one)), 0, 0, plain_rate(one), true,
+                             one.assumed});
       const double wires = answer_of(one, constants_of(one)) * one.wires.doubt.total();
       set_range(predictions.back(), std::hypot(own_spread(one), wires));
     }
@@ -210,7 +210,7 @@ std::vector<TrainingPrediction> predict_training(const TrainingSet& set, const C
       TrainingPrediction pair{with.id,
                               with.platform,
                               with.point + "/" + std::string(to_string(without.link)),
-                              "training_pair",
+                              true,
                               scope_of(with),
                               with.quality,
                               with.measured / without.measured,

@@ -55,7 +55,8 @@ ConstantsByPlatform constants_without_each(const std::vector<Record>&, const Cal
 std::vector<Record> built_in_training_records();  // presets/measured/training.jsonl, compiled in
 
 struct TrainingPrediction {
-  std::string id, platform, point, kind;  // kind: "training" of a rate, "training_pair" of a ratio
+  std::string id, platform, point;
+  bool pair = false;  // a ratio of two rates
   std::string scope;  // "cnn", "cnn tf-replicated", "transformer", ...: how summaries count
   Quality quality = Quality::ok;
   double measured = 0, predicted = 0;

@@ -57,27 +57,20 @@ Precision precision_of(const Record& record, const Gpu& gpu) {
 // Not stated: half precision computing with fp16 (apex, Horovod with AMP) sends fp16 gradients, all else
 // fp32.
 int gradient_bytes(const TrainingRecord& training, Precision precision) {
-  if (training.gradient_dtype) return *training.gradient_dtype == "float32" ? 4 : 2;
-  return precision == Precision::fp16 ? 2 : 4;
+  return training.gradient_bytes.value_or(precision == Precision::fp16 ? 2 : 4);
 }
 
 // TensorFlow compiled by XLA runs backward as one cluster: all gradients come at its end. Without XLA each
 // all-reduce starts when its gradient is there.
 std::optional<bool> overlap_of(const Record& record, Distribution distribution) {
-  if (distribution != Distribution::tf_replicated) return record.training->overlap;
-  if (record.notes.find("no XLA") != std::string::npos) return true;
-  if (record.notes.find("XLA") != std::string::npos) return false;
-  return record.training->overlap;
-}
-
-bool batch_counts(const TrainingRecord& training) {
-  return training.sample != "token" && training.sample != "mel-frame" && training.sample != "relative";
+  const auto& training = *record.training;
+  return distribution == Distribution::tf_replicated && training.xla ? !*training.xla : training.overlap;
 }
 
 // Samples of a micro-batch on one GPU. Where batches are counted in something else, a step of a usual length.
 int batch_of(const TrainingRecord& training, const TrainingValue& value, const TrainingValue* anchor) {
   const auto batch = value.batch_per_gpu ? value.batch_per_gpu : training.batch_per_gpu;
-  if (batch_counts(training) && batch) return *batch;
+  if (training.counts_samples && batch) return *batch;
   const auto& reference = anchor ? *anchor : value;
   const double one_gpu = reference.samples_per_s / reference.gpus;
   return std::max(1, static_cast<int>(std::lround(one_gpu * kUsualStep)));
@@ -124,11 +117,11 @@ std::vector<std::string> training_assumptions(const Record& record, const Traini
         fmt::format("parameters are not stated: taken as {} million", parameter_count(workload) / 1000000));
   if (workload.title.find("stand-in") != std::string::npos)
     assumed.push_back("the model's layers are not known: " + workload.title);
-  if (!batch_counts(training) || !(value.batch_per_gpu || training.batch_per_gpu))
+  if (!training.counts_samples || !(value.batch_per_gpu || training.batch_per_gpu))
     assumed.push_back(
         fmt::format("samples of a step are not stated: taken as {} a GPU", setup.options.batch));
   if (!training.precision) assumed.emplace_back("precision is not stated: taken as fp32");
-  if (!training.gradient_dtype)
+  if (!training.gradient_bytes)
     assumed.push_back(fmt::format("the type of gradients is not stated: taken as {} bytes each",
                                   setup.options.gradient_bytes));
   return assumed;

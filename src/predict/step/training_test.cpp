@@ -57,7 +57,7 @@ TEST(Training, PredictsFromTheAnchorAndNothingElse) {
 TEST(Training, AWithAndAWithoutMakeAPair) {
   const auto all = predict(one_record(kAnchor + value(2, "nvlink", 19) + value(2, "no-p2p", 15)));
   ASSERT_EQ(all.size(), 3u);
-  EXPECT_EQ(all[2].kind, "training_pair");
+  EXPECT_TRUE(all[2].pair);
   EXPECT_THAT(all[2].point, HasSubstr("2 gpus nvlink/no-p2p"));
   EXPECT_GT(all[2].predicted, 1.05);
   EXPECT_TRUE(all[2].right);
@@ -66,7 +66,7 @@ TEST(Training, AWithAndAWithoutMakeAPair) {
 TEST(Training, WithoutAnAnchorOnlyThePairIsPredicted) {
   const auto all = predict(one_record(value(2, "nvlink", 19).substr(2) + value(2, "no-p2p", 15)));
   ASSERT_EQ(all.size(), 1u);
-  EXPECT_EQ(all[0].kind, "training_pair");
+  EXPECT_TRUE(all[0].pair);
 }
 
 TEST(Training, AnUnknownGpuIsPredictedFromItsAnchor) {
@@ -112,7 +112,7 @@ double mean_of(const std::vector<TrainingPrediction>& all, const std::string& fa
   double sum = 0, count = 0;
   for (const auto& one : all) {
     const bool is_replicated = one.scope.find("tf-replicated") != std::string::npos;
-    if (one.quality != Quality::ok || one.kind != "training" || one.scope.rfind(family, 0) != 0 ||
+    if (one.quality != Quality::ok || one.pair || one.scope.rfind(family, 0) != 0 ||
         (is_replicated && !replicated))
       continue;
     sum += std::abs(one.error());
@@ -163,7 +163,7 @@ TEST_F(CrossValidation, TransformersAreWithin8PercentOnAllButSlowHosts) {
 TEST_F(CrossValidation, RatiosWithAndWithoutALinkAreWithin4Percent) {
   double sum = 0, count = 0;
   for (const auto& one : predictions())
-    if (one.kind == "training_pair" && one.quality == Quality::ok) sum += std::abs(one.error()), ++count;
+    if (one.pair && one.quality == Quality::ok) sum += std::abs(one.error()), ++count;
   EXPECT_LT(sum / count, 0.04);
 }
 
@@ -177,7 +177,7 @@ TEST_F(CrossValidation, AboutEightOfTenMeasurementsLieInTheirRange) {
 TEST_F(CrossValidation, EveryPairThatMattersHasTheRightSign) {
   int pairs = 0;
   for (const auto& one : predictions())
-    if (one.kind == "training_pair" && std::abs(one.measured - 1) > 0.05) {
+    if (one.pair && std::abs(one.measured - 1) > 0.05) {
       ++pairs;
       EXPECT_TRUE(one.right) << one.id << " " << one.point << ": " << one.predicted << " for "
                              << one.measured;
@@ -201,7 +201,7 @@ TEST_F(CrossValidation, Gpt2OnTwoTitanRtxIsWithin5Percent) {
 // not quite true.
 TEST_F(CrossValidation, Resnet50WithoutPeerAccessLosesALittle) {
   for (const auto& one : predictions()) {
-    if (one.kind != "training_pair" || one.point != "2 gpus nvlink/no-p2p") continue;
+    if (!one.pair || one.point != "2 gpus nvlink/no-p2p") continue;
     const bool overlapped = one.id == "lambda-tf-2080ti-resnet50-fp32",
                late = one.id == "lambda-tf-2080ti-xla-resnet50-fp32";
     if (!overlapped && !late) continue;

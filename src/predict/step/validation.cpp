@@ -24,7 +24,7 @@ ValidationPoint point_of(const TrainingPrediction& prediction) {
   point.alpha_beta = prediction.plain;
   point.scope = prediction.scope;
   point.assumed = prediction.assumed;
-  point.pair = prediction.kind == "training_pair";
+  point.pair = prediction.pair;
   return point;
 }
 

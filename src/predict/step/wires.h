@@ -23,7 +23,8 @@ struct Wires {
   NcclDoubt doubt;            // of NCCL's all_reduce: what machines share of that
   // For people.
   std::string algorithm, path, narrowest_link;
-  std::vector<ResourceLoad> loads;  // inside a node, narrowest first
+  std::string way = "without limits";  // the path in a sentence: "over NVLink", "through host memory"
+  std::vector<ResourceLoad> loads;     // inside a node, narrowest first
 };
 
 // Standard deviation of log(step of a / step of b), two steps of the same computing on different wires, given

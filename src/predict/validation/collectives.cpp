@@ -36,7 +36,8 @@ Seconds alpha_beta_time(const PreparedRecord& one, Bytes bytes) {
 
 std::string kind_of(const PreparedRecord& one) {
   if (one.record.node.intra == Intra::nvlink_pairs) return "pair";
-  return one.scope == "pcie" || one.scope == "host memory" ? "pcie box" : one.scope;
+  const bool box = one.fabric.nodes == 1 && !one.fabric.nvls && !one.fabric.over_nvlink();
+  return box ? "pcie box" : one.scope;
 }
 
 std::string left_out(const PreparedRecord& one, LeaveOut by) {

@@ -118,7 +118,8 @@ std::string precision_of(const Comparison& comparison) {
 
 std::string through_host_text(const Comparison& comparison) {
   const auto is_it = [](const Contender& contender) { return contender.wires.through_host; };
-  if (comparison.options.backend != "nccl" || std::ranges::none_of(comparison.contenders, is_it)) return {};
+  if (comparison.options.backend != Backend::nccl || std::ranges::none_of(comparison.contenders, is_it))
+    return {};
   return " Through host memory overlap is taken to hide nothing (docs/predict.md); a range with such a "
          "machine "
          "covers that it hides as over direct links. What a host's memory path gives differs up to seven "
@@ -135,10 +136,10 @@ std::string certainty(const Comparison& comparison) {
                                100 * comparison.contenders.front().estimate.computing_error);
   double worst = 0;
   for (const auto& contender : comparison.contenders) worst = std::max(worst, contender.wires.relative_error);
-  if (const auto& backend = comparison.options.backend; backend != "nccl")
+  if (const Backend backend = comparison.options.backend; backend != Backend::nccl)
     text += fmt::format(
         "; all-reduce times with {} rest on one machine's measurements, count on {:.0f} % either way",
-        backend, 100 * worst);
+        to_string(backend), 100 * worst);
   else if (worst > 0)
     text += fmt::format("; eight of ten all-reduce times lie within {:.0f} % on machines left out of the fit",
                         100 * worst);
@@ -164,7 +165,7 @@ std::string doubts_of(const Contender& contender) {
 
 void add_doubts(Report& report, const Comparison& comparison) {
   report.add(Gap{}, Sentence{certainty(comparison)});
-  if (comparison.options.backend != "nccl") return;
+  if (comparison.options.backend != Backend::nccl) return;
   report.add(Gap{}, Title{"What all-reduce times rest on (presets/nccl.yaml), with what each may be off"});
   for (const Contender& contender : comparison.contenders)
     if (const auto text = doubts_of(contender); !text.empty()) report.add(Sentence{text, "  ", "    "});

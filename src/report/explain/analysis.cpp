@@ -89,7 +89,7 @@ void add_rank_table(Report& report, const RunAnalysis& analysis) {
 std::string gbps_cell(double gbps) { return gbps > 0 ? fmt::format("{:.2f}", gbps) : "-"; }
 
 std::vector<std::string> collective_cells(const CollectiveRow& row) {
-  return {printable(row.collective).substr(0, 14),
+  return {printable(row.collective.word).substr(0, 14),
           row.bytes > 0 ? format_bytes(row.bytes) : "-",
           row.ranks > 0 ? std::to_string(row.ranks) : "-",
           std::to_string(row.count),

@@ -23,7 +23,7 @@ Json analyzed_rank_json(const AnalyzedRank& rank) {
   return {{"rank", rank.summary.rank},
           {"file", rank.file},
           {"steps", rank.steps},
-          {"steps_from", rank.steps_from},
+          {"steps_from", to_string(rank.steps_from)},
           {"step_ms", rank.summary.mean.step() * 1e3},
           {"breakdown_ms", step_shares_json(rank.summary.mean)},
           {"idle_ms",
@@ -38,7 +38,7 @@ Json analyzed_rank_json(const AnalyzedRank& rank) {
 Json known_or_null(bool known, double value) { return known ? Json(value) : Json(nullptr); }
 
 Json collective_row_json(const CollectiveRow& row) {
-  return {{"collective", row.collective},
+  return {{"collective", row.collective.word},
           {"group", row.group},
           {"bytes", row.bytes > 0 ? Json(row.bytes) : Json(nullptr)},
           {"ranks", row.ranks > 0 ? Json(row.ranks) : Json(nullptr)},

@@ -19,7 +19,7 @@ RunAnalysis small_analysis() {
   analysis.ranks = {rank, rank};
   analysis.ranks[1].summary.rank = 1;
   CollectiveRow row;
-  row.collective = "all_\x1b[31mreduce";
+  row.collective.word = "all_\x1b[31mreduce";
   row.bytes = 25 << 20;
   row.count = 4;
   row.time = row.transfer = 0.004;

@@ -16,7 +16,7 @@ Json figure_or_null(bool known, double value) { return known ? Json(value) : Jso
 
 Json recorded_row_json(const RecordedRow& recorded) {
   const CollectiveRow& row = recorded.row;
-  return {{"collective", row.collective},
+  return {{"collective", row.collective.word},
           {"group", row.group},
           {"bytes", row.bytes > 0 ? Json(row.bytes) : Json(nullptr)},
           {"ranks", row.ranks > 0 ? Json(row.ranks) : Json(nullptr)},
@@ -35,7 +35,7 @@ std::vector<std::string> recorded_cells(const RecordedRow& recorded) {
   const auto cell = [](bool known, double value, int digits) {
     return known ? fmt::format("{:.{}f}", value, digits) : "-";
   };
-  return {printable(row.collective).substr(0, 14),
+  return {printable(row.collective.word).substr(0, 14),
           row.bytes > 0 ? format_bytes(row.bytes) : "-",
           std::to_string(row.count),
           cell(recorded.timed, row.transfer * 1e6, 1),

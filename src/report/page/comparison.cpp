@@ -66,7 +66,7 @@ PageData comparison_page(Compared compared) {
     page.timelines.push_back(drawn_timeline(timeline, name, Origin::predicted).timeline);
     page.timelines.back().world = contender.estimate.ranks;
     page.topologies.push_back(drawn_topology(
-        contender.machine, options.backend == "nccl" ? Loads::of_nccl : Loads::none, options.nccl));
+        contender.machine, options.backend == Backend::nccl ? Loads::of_nccl : Loads::none, options.nccl));
   }
   return page;
 }

@@ -9,6 +9,7 @@
 namespace gradwire {
 namespace {
 
+constexpr std::string_view kBoxLinks[] = {"nvlink", "nvswitch", "pcie"};
 constexpr std::string_view kLayouts[] = {"pix", "pxb", "phb", "node", "sys"};
 
 std::string_view take_last_word(std::string_view& name) {
@@ -27,10 +28,9 @@ std::optional<int> take_gpus(std::string_view& name) {
   return count;
 }
 
-Intra intra_of(std::string_view word, const Gpu& gpu) {
-  if (word == "nvswitch") return Intra::nvswitch;
-  if (word == "pcie") return Intra::pcie;
-  if (gpu.nvswitch) return Intra::nvswitch;
+Intra intra_of(BoxLink link, const Gpu& gpu) {
+  if (link == BoxLink::pcie) return Intra::pcie;
+  if (link == BoxLink::nvswitch || gpu.nvswitch) return Intra::nvswitch;
   return gpu.nvlink_gen <= 2 && gpu.nvlink_links >= 4 ? Intra::nvlink_mesh : Intra::nvlink_pairs;
 }
 
@@ -45,9 +45,15 @@ bool is_gpu(std::string_view word) {
   });
 }
 
-bool is_link(std::string_view word) { return word == "nvlink" || word == "nvswitch" || word == "pcie"; }
-
 }  // namespace
+
+std::string_view to_string(BoxLink link) { return kBoxLinks[static_cast<std::size_t>(link)]; }
+
+std::optional<BoxLink> find_box_link(std::string_view word) {
+  const auto found = std::find(std::begin(kBoxLinks), std::end(kBoxLinks), word);
+  if (found == std::end(kBoxLinks)) return std::nullopt;
+  return static_cast<BoxLink>(found - std::begin(kBoxLinks));
+}
 
 // At most four GPUs share a socket unless the layout says they are all on one.
 PcieLayout layout_of(std::string_view word, int gpus) {
@@ -84,12 +90,12 @@ std::optional<NodeSpec> find_box(std::string_view name) {
     rest = before;
   }
   before = rest;
-  const std::string_view link = take_last_word(before);
+  const auto link = find_box_link(take_last_word(before));
   const bool whole = is_gpu(rest);  // "2x-h100-pcie" is two H100 PCIe cards, not two H100 without NVLink
-  if (!whole && !is_link(link)) return std::nullopt;
+  if (!whole && !link) return std::nullopt;
   const Gpu gpu = find_gpu(whole ? rest : before);
   node.gpu = gpu.id;
-  if (!whole || link == "pcie") node.intra = intra_of(link, gpu);
+  if (link && (!whole || *link == BoxLink::pcie)) node.intra = intra_of(*link, gpu);
   if (node.intra && *node.intra != Intra::pcie && gpu.nvlink_links == 0)
     throw ConfigError(fmt::format("{} has no NVLink: write {}x-{}-pcie", gpu.id, *count, gpu.id));
   return node;

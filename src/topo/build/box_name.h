@@ -2,12 +2,17 @@
 // levels of PCIe switches.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
 #include "topo/node_spec.h"
 
 namespace gradwire {
+
+enum class BoxLink : std::uint8_t { nvlink, nvswitch, pcie };
+std::string_view to_string(BoxLink);
+std::optional<BoxLink> find_box_link(std::string_view word);
 
 // N x GPU, joined by nvlink, nvswitch or pcie (usual for the GPU if not said); then how the PCIe tree lies:
 // pix, pxb, phb, node, sys. Nothing if the name does not have that form; throws ConfigError if it has it but
