@@ -4,10 +4,8 @@
 
 #include <vector>
 
-#include "sched/direct.h"
-#include "sched/ring.h"
+#include "sched/algorithms.h"
 #include "sched/run.h"
-#include "sched/tree.h"
 
 namespace gradwire {
 namespace {

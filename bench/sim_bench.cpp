@@ -2,13 +2,11 @@
 // flows a second, sharing of pipes by many flows, trees of many pieces.
 #include <benchmark/benchmark.h>
 
-#include "sched/direct.h"
-#include "sched/ring.h"
-#include "sched/tree.h"
-#include "sim/fair_share.h"
-#include "sim/machine_network.h"
+#include "sched/algorithms.h"
+#include "sim/network.h"
 #include "sim/pipelined.h"
 #include "sim/ring_estimate.h"
+#include "sim/sharing.h"
 #include "sim/simulate.h"
 
 namespace gradwire {

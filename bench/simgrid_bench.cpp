@@ -13,8 +13,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "sched/direct.h"
-#include "sched/ring.h"
+#include "sched/algorithms.h"
 #include "sim/ring_estimate.h"
 #include "sim/simulate.h"
 #include "simgrid_peer.h"

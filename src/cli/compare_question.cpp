@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "explain/to_timeline.h"
+#include "explain/analysis.h"
 #include "import/file_kind.h"
-#include "import/read_profile.h"
+#include "import/profile.h"
 #include "predict/compare/compare.h"
-#include "predict/step/from_timeline.h"
+#include "predict/step/recorded.h"
 #include "predict/workload/catalog.h"
 
 namespace gradwire {

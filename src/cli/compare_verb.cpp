@@ -11,7 +11,7 @@
 #include "cli/page_question.h"
 #include "cli/plan_flags.h"
 #include "cli/verbs.h"
-#include "report/compare/short_names.h"
+#include "report/compare/compare.h"
 #include "report/page/comparison.h"
 #include "report/plan/plan.h"
 #include "report/render.h"

@@ -8,7 +8,7 @@
 #include "cli/verbs.h"
 #include "explain/case_file.h"
 #include "report/explain/explain.h"
-#include "report/page/run_page.h"
+#include "report/page/run_timeline.h"
 #include "report/render.h"
 
 namespace gradwire {

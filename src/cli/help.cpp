@@ -1,5 +1,5 @@
 #include "cli/help.h"
-#include "report/wrap.h"
+#include "report/terminal.h"
 
 namespace gradwire {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "cli/compare_question.h"
 #include "report/page/question.h"
-#include "topo/named_files.h"
+#include "topo/machine.h"
 
 namespace gradwire {
 

@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "predict/step/flags.h"
+#include "predict/step/options.h"
 
 namespace gradwire {
 

@@ -18,7 +18,6 @@
 #include "cli/progress.h"
 #include "net/rendezvous/rendezvous.h"
 #include "report/page/page_file.h"
-#include "report/page/train_page.h"
 #include "report/render.h"
 #include "report/train.h"
 #include "train/job/agreement.h"

@@ -16,7 +16,7 @@
 #include "cli/train_ranks.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
-#include "report/wrap.h"
+#include "report/terminal.h"
 #include "train/job/mesh_options.h"
 #include "train/job/options.h"
 

@@ -8,7 +8,6 @@
 #include "cli/verbs.h"
 #include "predict/records/read.h"
 #include "report/render.h"
-#include "report/validate/parallel.h"
 #include "report/validate/validate.h"
 
 namespace gradwire {

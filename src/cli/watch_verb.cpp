@@ -12,7 +12,7 @@
 #include "cli/verbs.h"
 #include "import/nvlink_traffic.h"
 #include "report/explain/explain.h"
-#include "report/page/run_page.h"
+#include "report/page/run_timeline.h"
 #include "report/render.h"
 #include "watch/watch.h"
 

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "comm/conformance_case.h"
-#include "comm/conformance_messages.h"
 
 namespace gradwire {
 namespace {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "comm/collectives.h"
+#include "comm/messages.h"
 
 namespace gradwire {
 
@@ -29,5 +30,10 @@ struct ConformanceOptions {
 };
 
 std::vector<std::string> check_collectives(Collectives& collectives, const ConformanceOptions& = {});
+
+// The part of the conformance suite that is about messages: between pairs, in batches, with oneself, of no bytes, with tags; and
+// the collectives whose parts differ in size. What was wrong; `sequence` goes on as the suite makes calls of all ranks.
+std::vector<std::string> check_messages(Collectives& collectives, const ConformanceOptions& options,
+                                        std::uint64_t& sequence);
 
 }  // namespace gradwire

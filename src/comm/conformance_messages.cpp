@@ -1,4 +1,4 @@
-#include "comm/conformance_messages.h"
+#include "comm/collectives_conformance.h"
 
 #include <fmt/format.h>
 

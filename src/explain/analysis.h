@@ -8,6 +8,7 @@
 #include "explain/collectives.h"
 #include "explain/rank_steps.h"
 #include "explain/verdict.h"
+#include "import/profile.h"
 #include "topo/machine.h"
 #include "trace/timeline.h"
 
@@ -42,5 +43,14 @@ void finish_analysis(RunAnalysis& analysis, std::vector<std::vector<CollectiveSp
 
 // The same of a run that Gradwire recorded itself.
 RunAnalysis analyze_timeline(const Timeline&, const std::string& file, const Machine* machine = nullptr);
+
+// A trace of torch.profiler in the form that the predictor takes: computing as measured, gradients and buckets
+// as recorded, so that `compare` can put other wires under this very run.
+constexpr const char* kOnProcessor = "torch.profiler on a processor";  // the source of a run without GPUs
+
+// One rank's steps, as rank 0 of as many ranks as the run had. A bucket is ready when the GPU is done with what
+// was launched before its all-reduce. Throws ConfigError with the file's name in front when no step has an
+// all-reduce of known size.
+Timeline timeline_of(const Profile&);
 
 }  // namespace gradwire

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "explain/to_timeline.h"
 #include "explain/trace_fixture.h"
 
 namespace gradwire {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "explain/analysis.h"
+#include "explain/collectives.h"
 #include "explain/finding.h"
-#include "explain/recorded_calls.h"
 #include "import/read_all.h"
 #include "topo/import/matrix.h"
 

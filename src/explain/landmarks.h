@@ -1,5 +1,5 @@
 // Where on the processor a training loop is, read off the names that PyTorch gives: steps, the next batch,
-// backward, the optimizer. Pure functions of a profile.
+// backward, the optimizer; and what ran, sorted by these. Pure functions of a profile.
 #pragma once
 
 #include <map>
@@ -30,5 +30,19 @@ struct Landmarks {
 };
 
 Landmarks find_landmarks(const Profile&);
+
+// Longer than what Python takes between two operators: reading files, decoding, logging, saving.
+constexpr Nanoseconds kLongPause = 2'000'000;
+
+struct PlacedWork {
+  Intervals forward, backward, optimizer, other;  // computing
+  Intervals communication, copies, synchronising;
+  Intervals copies_in;                 // of copies: from the host to the GPU
+  Intervals quiet;                     // no thread ran an operator for kLongPause or more
+  std::vector<Nanoseconds> step_ends;  // of each step, when the GPU was done with it; 0: it had nothing
+};
+
+PlacedWork place_gpu_work(const Profile&, const Landmarks&);
+PlacedWork place_host_work(const Profile&, const Landmarks&);
 
 }  // namespace gradwire

@@ -1,9 +1,9 @@
-#include "explain/placed_work.h"
+#include "explain/landmarks.h"
 
 #include <algorithm>
 
 #include "import/communication_names.h"
-#include "import/launches.h"
+#include "import/profile.h"
 
 namespace gradwire {
 namespace {

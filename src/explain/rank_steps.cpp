@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "explain/placed_work.h"
+#include "explain/landmarks.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "explain/recorded_calls.h"
+#include "explain/collectives.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "explain/recorded_calls.h"
+#include "explain/collectives.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

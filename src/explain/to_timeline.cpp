@@ -1,4 +1,4 @@
-#include "explain/to_timeline.h"
+#include "explain/analysis.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "explain/collectives.h"
-#include "explain/placed_work.h"
-#include "import/launches.h"
+#include "explain/landmarks.h"
+#include "import/profile.h"
 
 namespace gradwire {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "import/read_profile.h"
+#include "import/profile.h"
 
 namespace gradwire {
 

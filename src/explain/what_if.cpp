@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "explain/to_timeline.h"
-#include "predict/step/from_timeline.h"
+#include "explain/analysis.h"
 #include "predict/step/on_machine.h"
+#include "predict/step/recorded.h"
 #include "topo/build/box_name.h"
 
 namespace gradwire {

@@ -12,7 +12,7 @@
 #include "import/machine_reports.h"
 #include "import/nccl_log.h"
 #include "import/nccl_tests.h"
-#include "import/read_profile.h"
+#include "import/profile.h"
 #include "import/script.h"
 
 namespace gradwire {

@@ -3,7 +3,7 @@
 #include <unordered_set>
 
 #include "import/communication_names.h"
-#include "import/launches.h"
+#include "import/profile.h"
 #include "import/profile_builder.h"
 
 namespace gradwire {
@@ -104,6 +104,21 @@ void link_calls(Profile& profile) {
   const auto ordered = calls_in_order(spans);
   if (unlinked.size() != ordered.size()) return;
   for (std::size_t i = 0; i < unlinked.size(); ++i) unlinked[i]->call = ordered[i];
+}
+
+Launches::Launches(const Profile& profile) : profile_(profile) {
+  for (std::uint32_t i = 0; i < profile.activities.size(); ++i)
+    if (profile.activities[i].kind == ActivityKind::runtime && profile.activities[i].correlation >= 0)
+      by_correlation_.emplace_back(profile.activities[i].correlation, i);
+  std::sort(by_correlation_.begin(), by_correlation_.end());
+}
+
+const Activity* Launches::find(const Activity& activity) const {
+  if (activity.correlation < 0) return nullptr;
+  const auto found = std::lower_bound(by_correlation_.begin(), by_correlation_.end(),
+                                      std::pair(activity.correlation, std::uint32_t{0}));
+  if (found == by_correlation_.end() || found->first != activity.correlation) return nullptr;
+  return &profile_.activities[found->second];
 }
 
 }  // namespace gradwire

@@ -6,12 +6,15 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
+#include "import/byte_source.h"
 #include "import/communication_names.h"
 
 namespace gradwire {
@@ -71,5 +74,22 @@ struct Profile {
 
 // Whether two files tell of one machine: 0 is not known.
 int gpus_of_node(const Profile&);
+
+// From what ran on the GPU back to the call of the runtime that started it. Borrows the profile.
+class Launches {
+ public:
+  explicit Launches(const Profile&);
+  const Activity* find(const Activity& on_gpu) const;  // null: the trace does not say
+
+ private:
+  const Profile& profile_;
+  std::vector<std::pair<std::int64_t, std::uint32_t>> by_correlation_;  // index into activities
+};
+
+// Reads a trace of torch.profiler: Kineto's object, the bare array of builds without Kineto, the Python
+// exporter's; plain or gzip; of any version from 1.8 on. One pass, in the memory of what is kept. What is broken is left out and noted. Throws ConfigError with the file's name in front when nothing in it
+// is an event.
+Profile read_profile(const std::filesystem::path&);
+Profile read_profile(ByteSource&, const std::string& name);
 
 }  // namespace gradwire

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "import/byte_source.h"
-#include "import/read_profile.h"
+#include "import/profile.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "import/read_profile.h"
+#include "import/profile.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "import/file_kind.h"
 #include "import/nvlink_traffic.h"
-#include "import/read_profile.h"
+#include "import/profile.h"
 
 namespace gradwire {
 namespace {

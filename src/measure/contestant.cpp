@@ -11,7 +11,6 @@
 #include "launch/rank_group.h"
 #include "measure/contestant_mpi.h"
 #include "measure/limit.h"
-#include "measure/rank.h"
 #include "measure/sampler.h"
 #include "net/address/socket.h"
 #include "net/rendezvous/environment.h"

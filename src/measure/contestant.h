@@ -4,8 +4,10 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "measure/sample.h"
+#include "net/world.h"
 
 namespace gradwire {
 
@@ -31,5 +33,17 @@ struct ContestantOptions {
 //                                           is known to be faster with (contestant_mpi.cpp)
 //   limit                                   the machine's own limit (limit.h)
 std::unique_ptr<Contestant> start_contestant(const std::string& name, const ContestantOptions& options);
+
+// `gradwire bench` as the ranks of a job that something else started, on one host or many: under `gradwire
+// run`, mpirun, srun or torchrun every process is one rank, as in nccl-tests. Rank 0 measures and speaks, the
+// others follow.
+
+// On rank 0: what measure() samples, each with all ranks of the world. All ranks make them from the same
+// names. They borrow `world`; the others are sent home with the last of them.
+std::vector<std::unique_ptr<Contestant>> job_contestants(const World& world,
+                                                         const std::vector<std::string>& names);
+
+// On all other ranks: takes samples until rank 0 has enough. Throws PeerLost when that is gone.
+void follow_job(const World& world, const std::vector<std::string>& names);
 
 }  // namespace gradwire

@@ -1,11 +1,10 @@
-#include "measure/job.h"
+#include "measure/contestant.h"
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "measure/contestant_mpi.h"
 #include "measure/limit.h"
-#include "measure/rank.h"
 #include "measure/sampler.h"
 
 namespace gradwire {

@@ -9,7 +9,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "net/host_share.h"
+#include "net/backoff.h"
 #include "net/shm/segment.h"
 
 namespace gradwire {

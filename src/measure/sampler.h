@@ -1,5 +1,5 @@
-// One rank's side of a benchmark: a communicator, and the buffers of the collective that is being measured.
-// Belongs to one thread.
+// One rank's side of a benchmark: a communicator with the buffers of the collective that is being measured, and what a
+// rank process of `gradwire bench` does with it. Belongs to one thread.
 #pragma once
 
 #include <memory>
@@ -35,5 +35,15 @@ class Sampler {
   std::unique_ptr<CheckedBuffers> buffers_;
   Bytes prepared_bytes_ = 0;
 };
+
+// Keys in the contestant's space of the store.
+std::string order_key(int number);              // a SampleRequest, or kStop
+std::string answer_key(int number, Rank rank);  // a SampleResult
+inline constexpr const char* kStop = "stop";
+
+// Joins its contestant's group, then takes samples as it is told, until it is told to stop. It waits for orders in a
+// blocking read, so that groups that are not being measured cost nothing. `contestant` as Sampler takes it. Returns the
+// exit code.
+int run_bench_rank(const World& world, const std::string& contestant);
 
 }  // namespace gradwire

@@ -1,9 +1,15 @@
 #include "net/backoff.h"
 
+#include <fmt/ranges.h>
 #include <sched.h>
 
 #include <algorithm>
+#include <set>
 #include <thread>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "net/exchange.h"
 
 namespace gradwire {
 namespace {
@@ -37,6 +43,20 @@ bool Pause::check_is_due(Clock::time_point now) {
   if (now - last_check_ < kCheckEvery) return false;
   last_check_ = now;
   return true;
+}
+
+Backoff backoff_for(const World& world, Deadline deadline) {
+  const std::string host = host_identity() + "|";
+  const auto everybody = exchange(
+      world, "cores", deadline, [&] { return host + fmt::format("{}", fmt::join(usable_core_list(), ",")); });
+  int ranks = 0;
+  std::set<std::string, std::less<>> cores;
+  for (const auto& text : everybody) {
+    if (!text.starts_with(host)) continue;
+    ++ranks;
+    for (const auto core : split(std::string_view(text).substr(host.size()), ',')) cores.emplace(core);
+  }
+  return Backoff(ranks, static_cast<int>(cores.size()));
 }
 
 }  // namespace gradwire

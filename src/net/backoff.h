@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/cpu.h"
+#include "net/world.h"
 
 namespace gradwire {
 
@@ -64,5 +65,9 @@ class Backoff {
  private:
   bool spin_;
 };
+
+// All ranks of the world call it. Counts the ranks on this host and the cores that any of them may use, so
+// that ranks bound to a core each are seen to have one.
+Backoff backoff_for(const World& world, Deadline deadline);
 
 }  // namespace gradwire

@@ -1,4 +1,4 @@
-#include "net/host_share.h"
+#include "net/backoff.h"
 
 #include <gtest/gtest.h>
 

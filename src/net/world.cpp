@@ -1,8 +1,13 @@
 #include "net/world.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <string>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "net/exchange.h"
 
@@ -50,6 +55,14 @@ std::vector<int> hosts_of(const World& world) {
     if (found == seen.end()) seen.push_back(host);
   }
   return hosts;
+}
+
+std::string host_identity() {
+  if (const char* told = std::getenv("GRADWIRE_HOST"); told != nullptr && *told != '\0') return told;
+  struct stat network {};
+  if (::stat("/proc/self/ns/net", &network) != 0) throw_system_error("stat /proc/self/ns/net");
+  const auto boot = read_file("/proc/sys/kernel/random/boot_id");
+  return fmt::format("{}/{}", trim(boot), network.st_ino);
 }
 
 }  // namespace gradwire

@@ -5,7 +5,9 @@
 
 namespace gradwire {
 
-// "nccl.yaml", "collectives.jsonl"; throws Error if there is no such file.
-std::string_view predict_preset_text(std::string_view file);
+// Those of each part. Throw Error if there is no such file.
+std::string_view predict_preset_text(std::string_view file);   // "nccl.yaml", "collectives.jsonl"
+std::string_view step_preset_text(std::string_view file);      // "step.yaml"
+std::string_view parallel_preset_text(std::string_view file);  // "parallel.yaml"
 
 }  // namespace gradwire

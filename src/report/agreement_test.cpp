@@ -4,8 +4,8 @@
 
 #include "predict/compare/compare.h"
 #include "predict/workload/catalog.h"
-#include "report/breakdown_json.h"
 #include "report/compare/compare.h"
+#include "report/step_chart.h"
 #include "report/topo/topo.h"
 
 namespace gradwire {

@@ -1,4 +1,4 @@
-#include "report/chart.h"
+#include "report/terminal.h"
 
 #include <fmt/format.h>
 

@@ -6,9 +6,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
-#include "report/chart.h"
-#include "report/table.h"
-#include "report/wrap.h"
+#include "report/terminal.h"
 
 namespace gradwire {
 namespace {

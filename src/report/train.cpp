@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "report/breakdown_json.h"
 #include "report/step_chart.h"
 
 namespace gradwire {

@@ -1,4 +1,4 @@
-#include "report/wrap.h"
+#include "report/terminal.h"
 
 #include <gtest/gtest.h>
 

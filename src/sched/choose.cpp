@@ -11,11 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "sched/direct.h"
-#include "sched/halving.h"
-#include "sched/hierarchical.h"
-#include "sched/ring.h"
-#include "sched/tree.h"
+#include "sched/algorithms.h"
 
 namespace gradwire {
 namespace {

@@ -1,6 +1,4 @@
-#include "sched/direct.h"
-
-#include "sched/pieces.h"
+#include "sched/algorithms.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "sched/halving.h"
+#include "sched/algorithms.h"
 
 #include <gtest/gtest.h>
 

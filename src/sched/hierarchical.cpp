@@ -1,12 +1,10 @@
-#include "sched/hierarchical.h"
 
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <vector>
 
-#include "sched/pieces.h"
-#include "sched/ring.h"
+#include "sched/algorithms.h"
 
 namespace gradwire {
 namespace {

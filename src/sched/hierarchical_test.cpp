@@ -1,4 +1,4 @@
-#include "sched/hierarchical.h"
+#include "sched/algorithms.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "sched/plan.h"
+#include "sched/run.h"
 
 #include <algorithm>
 

@@ -1,8 +1,6 @@
-#include "sched/ring.h"
+#include "sched/algorithms.h"
 
 #include <numeric>
-
-#include "sched/pieces.h"
 
 namespace gradwire {
 namespace {

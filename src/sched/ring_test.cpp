@@ -1,4 +1,4 @@
-#include "sched/ring.h"
+#include "sched/algorithms.h"
 
 #include <gtest/gtest.h>
 

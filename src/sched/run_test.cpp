@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "sched/ring.h"
+#include "sched/algorithms.h"
 
 namespace gradwire {
 namespace {

@@ -1,8 +1,6 @@
-#include "sched/tree.h"
+#include "sched/algorithms.h"
 
 #include <algorithm>
-
-#include "sched/pieces.h"
 
 namespace gradwire {
 namespace {

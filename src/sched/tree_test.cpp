@@ -1,4 +1,4 @@
-#include "sched/tree.h"
+#include "sched/algorithms.h"
 
 #include <gtest/gtest.h>
 

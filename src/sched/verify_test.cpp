@@ -8,10 +8,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "sched/direct.h"
+#include "sched/algorithms.h"
 #include "sched/proof.h"
-#include "sched/ring.h"
-#include "sched/tree.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,3 @@
-#include "sim/fair_share.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

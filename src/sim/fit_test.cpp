@@ -7,7 +7,7 @@
 #include <random>
 
 #include "base/error.h"
-#include "sched/ring.h"
+#include "sched/algorithms.h"
 #include "sim/simulate.h"
 #include "sim/sweep.h"
 

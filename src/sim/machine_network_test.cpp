@@ -1,11 +1,11 @@
-#include "sim/machine_network.h"
+#include "sim/network.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "base/error.h"
-#include "sched/ring.h"
+#include "sched/algorithms.h"
 #include "sim/ring_estimate.h"
 #include "sim/simulate.h"
 

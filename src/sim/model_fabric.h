@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "sched/run.h"
-#include "sim/chunks.h"
 #include "sim/cost.h"
 #include "sim/moments.h"
 #include "sim/network.h"

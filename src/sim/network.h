@@ -1,6 +1,6 @@
 // What simulated messages travel on: pipes, and for pairs of ranks the pipes from one to the other. A pipe
 // carries so many bytes a second in one direction; whatever is shared is one pipe on several ways. Plain
-// numbers: the model knows nothing else of a machine. machine_network.h makes it from one.
+// numbers: the model knows nothing else of a machine. make_network() makes it from one.
 //
 // A value: built with add_pipe() and add_way(), then only read.
 #pragma once
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "topo/machine.h"
 
 namespace gradwire {
 
@@ -75,5 +76,10 @@ struct FatTree {
   Pipe cable = {}, uplink = {};
 };
 Network fat_tree(int world, const FatTree& shape, std::span<const Pair> pairs);
+
+// The network between the GPUs of a machine, as the model has it: every link a pipe, and for pairs of ranks
+// the path that data takes (through host memory where GPUs can't reach each other). Ranks are the machine's GPUs in order. Pipes have the numbers of the topology's links, so that a pipe has a
+// name: link_name(machine.topology, pipe). Throws ConfigError when a pair has no path.
+Network make_network(const Machine& machine, std::span<const Pair> pairs);
 
 }  // namespace gradwire

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "sched/pieces.h"
+#include "sched/algorithms.h"
 #include "sim/simulate.h"
 
 namespace gradwire {

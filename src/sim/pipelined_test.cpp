@@ -6,9 +6,7 @@
 #include <random>
 
 #include "base/error.h"
-#include "sched/hierarchical.h"
-#include "sched/ring.h"
-#include "sched/tree.h"
+#include "sched/algorithms.h"
 #include "sim/simulate.h"
 
 namespace gradwire {

@@ -16,7 +16,7 @@
 
 namespace gradwire {
 
-// `bytes` is what the larger of `in` and `out` holds; `cut` as sched/ring.h takes it.
+// `bytes` is what the larger of `in` and `out` holds; `cut` as sched/algorithms.h takes it.
 struct RingCall {
   Bytes bytes = 0;
   int cut = 1;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "sched/pieces.h"
+#include "sched/algorithms.h"
 
 namespace gradwire {
 namespace {

@@ -1,5 +1,5 @@
 // When a ring is done, from how long a message takes on every hop, without replaying it: the steps of
-// sched/ring.h (all_reduce, reduce_scatter, all_gather) as a recurrence over messages. Exact for messages of
+// sched/algorithms.h (all_reduce, reduce_scatter, all_gather) as a recurrence over messages. Exact for messages of
 // one size.
 #pragma once
 

@@ -67,4 +67,9 @@ class Sharing {
   std::vector<Offer> offers_;  // a heap
 };
 
+// Of flows that are all there at once: the rate of each, in bytes/s; infinite for one that crosses nothing. Flows that cross the same pipes, in
+// whatever order, are counted instead of looked at one by one.
+std::vector<double> fair_share(std::span<const double> bytes_per_s,
+                               std::span<const std::vector<PipeId>> routes);
+
 }  // namespace gradwire

@@ -4,8 +4,7 @@
 
 #include <span>
 
-#include "sched/plan.h"
-#include "sim/chunks.h"
+#include "sched/run.h"
 #include "sim/cost.h"
 #include "sim/network.h"
 #include "trace/trace.h"

@@ -3,11 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sched/algorithms.h"
 #include "sched/choose.h"
-#include "sched/direct.h"
-#include "sched/halving.h"
-#include "sched/ring.h"
-#include "sched/tree.h"
 
 namespace gradwire {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "topo/import/machine_file.h"
-#include "topo/import/matrix_file.h"
 #include "topo/import/nccl_xml.h"
 
 namespace gradwire {

@@ -5,11 +5,9 @@
 #include "base/text.h"
 #include "topo/build/box_name.h"
 #include "topo/import/machine_file.h"
-#include "topo/import/matrix_file.h"
 #include "topo/import/nccl_xml.h"
 #include "topo/import/this_machine.h"
 #include "topo/machine.h"
-#include "topo/named_files.h"
 
 namespace gradwire {
 namespace {

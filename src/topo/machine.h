@@ -15,7 +15,16 @@
 
 namespace gradwire {
 
-class NamedFiles;
+// The files that a machine's name may mean: those on disk, or texts that were pasted into a page under a name.
+class NamedFiles {
+ public:
+  virtual ~NamedFiles() = default;
+  virtual bool has(std::string_view name) const = 0;
+  virtual bool is_folder(std::string_view name) const = 0;
+  virtual std::string read(std::string_view name) const = 0;  // throws ConfigError
+};
+
+const NamedFiles& files_on_disk();
 
 struct Machine {
   std::string name;    // as asked for: "4*dgx-h100@ndr"
@@ -39,9 +48,9 @@ Machine build_machine(const NodeSpec&, int nodes = 1, const std::optional<Networ
 
 // What --on takes:
 //   NAME                     a preset of presets/machines.yaml: dgx-a100, 2x-titan-rtx-pcie
-//   Nx-GPU-LINK[-LAYOUT]     any GPU: 4x-rtx4090-pcie-pxb, 2x-a40-nvlink  (nvlink|nvswitch|pcie; pix pxb phb
-//   node sys) FILE                     YAML as in presets/machines.yaml, NCCL topology XML, or a saved
-//   `nvidia-smi topo -m` FILE:GPU                 the same, saying which GPU it is: box.txt:rtx3090
+//   Nx-GPU-LINK[-LAYOUT]     any GPU: 4x-rtx4090-pcie-pxb, 2x-a40-nvlink (see build/box_name.h)
+//   FILE                     YAML as in presets/machines.yaml, NCCL topology XML, a saved `nvidia-smi topo -m`
+//   FILE:GPU                 the same, saying which GPU it is: box.txt:rtx3090
 //   N*MACHINE[@NETWORK]      several nodes: 4*dgx-h100@ndr, 2*2x-rtx3090-nvlink@10gbe, 8*box.yaml@8x-hdr
 //   this                     the machine this runs on
 Machine find_machine(std::string_view on);  // throws ConfigError

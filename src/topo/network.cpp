@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/similar.h"
 #include "base/text.h"
-#include "topo/presets.h"
 #include "topo/yaml.h"
 
 namespace gradwire {

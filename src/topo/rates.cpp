@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/similar.h"
-#include "topo/presets.h"
 #include "topo/yaml.h"
 
 namespace gradwire {

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "topo/import/matrix_file.h"
+#include "topo/import/machine_file.h"
 #include "topo/machine.h"
 
 namespace gradwire {

@@ -53,4 +53,7 @@ std::optional<bool> find_yaml_flag(std::string_view scalar);
 
 YamlMap parse_yaml(std::string_view text, std::string_view where);  // throws ConfigError
 
+// The files of presets/, compiled in, so that the program works wherever it is.
+std::string_view preset_text(std::string_view file);  // "gpus.yaml"; throws Error if there is no such file
+
 }  // namespace gradwire

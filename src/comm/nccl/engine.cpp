@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "comm/messages.h"
 #include "comm/nccl/diagnosis.h"
-#include "comm/nccl/enqueue.h"
 
 namespace gradwire {
 namespace {

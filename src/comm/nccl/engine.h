@@ -5,6 +5,8 @@
 // order_ in start(), which keeps the calls in order.
 #pragma once
 
+#include <nccl.h>
+
 #include <exception>
 #include <functional>
 #include <memory>
@@ -72,5 +74,9 @@ class NcclEngine : public std::enable_shared_from_this<NcclEngine> {
 
   NcclHandle handle_;  // last: it is aborted before its stream goes
 };
+
+// Gradwire's words for a collective in NCCL's: which function, on which type, with which operation. Gives a call, which is not a barrier and has its messages spelt out, to NCCL. All of it happens inside: the caller sees to it that the
+// communicator is at rest.
+ncclResult_t enqueue(const Call& call, ncclComm_t communicator, cudaStream_t stream);
 
 }  // namespace gradwire

@@ -1,4 +1,4 @@
-#include "comm/nccl/enqueue.h"
+#include "comm/nccl/engine.h"
 
 #include "base/error.h"
 

@@ -5,7 +5,7 @@
 #include <list>
 
 #include "sched/choose.h"
-#include "sched/plan.h"
+#include "sched/run.h"
 
 namespace gradwire {
 

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "net/host_share.h"
+#include "net/backoff.h"
 #include "net/shm/ring.h"
 
 namespace gradwire {

@@ -11,7 +11,6 @@
 #include "base/secret.h"
 #include "net/address/socket.h"
 #include "net/rendezvous/secret.h"
-#include "net/rendezvous/url.h"
 #include "net/store/server.h"
 #include "net/store/tcp.h"
 #include "support/run_ranks.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "net/backoff.h"
 #include "net/exchange.h"
-#include "net/host_share.h"
 #include "net/message_transport.h"
 #include "net/shm/shm_wire.h"
 

@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "net/address/socket.h"
-#include "net/store/connect.h"
 #include "net/store/tcp.h"
 #include "net/store/wire.h"
 

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "base/deadline.h"
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/mutex.h"
 #include "net/address/address.h"
@@ -58,5 +60,8 @@ class TcpStore : public Store {
   bool someone_reads_ GUARDED_BY(mutex_) = false;
   std::string broken_ GUARDED_BY(mutex_);  // why, once it is
 };
+
+// How a client gets through a store's door: connects, does the handshake of wire.h, and tries again; see the constructor.
+Fd connect_to_store(const TcpStore::Options& options, Deadline deadline);
 
 }  // namespace gradwire

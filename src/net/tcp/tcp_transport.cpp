@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "net/address/socket.h"
-#include "net/host_share.h"
+#include "net/backoff.h"
 #include "net/message_transport.h"
 #include "net/tcp/tcp_wire.h"
 

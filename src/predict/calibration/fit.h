@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "predict/calibration/constants.h"
-#include "predict/nccl/choice.h"
 #include "predict/nccl/fabric.h"
+#include "predict/nccl/price.h"
 
 namespace gradwire {
 

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "predict/compare/compare.h"
-#include "predict/compare/words.h"
 
 // How much faster, split into what the number of GPUs, the GPU and the link contribute, and how sure.
 namespace gradwire {

@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "predict/compare/memory.h"
 
 namespace gradwire {
 namespace {

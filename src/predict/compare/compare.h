@@ -8,8 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "base/units.h"
 #include "predict/step/on_machine.h"
+#include "predict/step/options.h"
 #include "predict/workload/workload.h"
+#include "topo/machine.h"
 
 namespace gradwire {
 
@@ -97,5 +100,40 @@ bool computed_on_cpu(const Timeline&);
 
 // The same contender as if its wires had no limit: communication that costs nothing.
 Contender with_ideal_wires(const Workload&, const Contender&, const StepOptions&, const StepModel&);
+
+// The same computing on the better machine's wires and on the worse one's.
+struct Rewired {
+  const Contender& on_better;
+  const Contender& on_worse;
+};
+
+// Collectives take the same way and the same time: then they err alike too.
+bool same_way(const Contender&, const Contender&);
+
+// Why, in one clause: the factors where there are several, then what each way does with the gradients.
+std::string reason_of(const Answer&, const Contender& better, const Rewired&);
+
+// Yes, no, it does not matter; or that it can't be told, where the range says so.
+std::string sentence_of(const Workload&, const Answer&);
+
+// The same GPUs placed otherwise: on fewer nodes, in other slots, with a bridge.
+struct Rearrangement {
+  std::string what, note;
+  Machine machine;
+};
+
+// What could be tried with this machine's GPUs; what can't be built is left out. Nothing where a matrix says
+// how they are wired, except fewer nodes.
+std::vector<Rearrangement> rearrangements_of(const Machine&);
+
+// Whether a training step fits a GPU's memory: roughly, and with the benefit of the doubt. Says no only when
+// even a frugal implementation needs more than the GPU has. Of weights, gradients and optimizer state on one of `ranks` GPUs.
+Bytes state_bytes(const Workload&, const StepOptions&, int ranks);
+
+// Of what forward leaves for backward in one micro-batch.
+Bytes activation_bytes(const Workload&, const StepOptions&);
+
+// "gpt2 does not fit a GPU of dgx-a100: ..."; nothing when it fits or the GPU's memory is not known.
+std::optional<std::string> find_memory_problem(const Workload&, const Machine&, const StepOptions&);
 
 }  // namespace gradwire

@@ -1,4 +1,4 @@
-#include "predict/compare/memory.h"
+#include "predict/compare/compare.h"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,9 @@
-#include "predict/compare/memory.h"
+#include "predict/compare/compare.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "predict/step/training.h"
-#include "predict/step/training_setup.h"
 #include "predict/workload/catalog.h"
 
 namespace gradwire {

@@ -1,4 +1,4 @@
-#include "predict/compare/rearrange.h"
+#include "predict/compare/compare.h"
 
 #include <fmt/format.h>
 

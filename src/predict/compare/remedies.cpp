@@ -5,8 +5,6 @@
 
 #include "predict/backends/own.h"
 #include "predict/compare/compare.h"
-#include "predict/compare/memory.h"
-#include "predict/compare/rearrange.h"
 
 // Other things to change, found by trying each; and where the answer turns, found by walking there.
 namespace gradwire {

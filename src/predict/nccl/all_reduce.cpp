@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "predict/nccl/choice.h"
 #include "predict/nccl/own.h"
+#include "predict/nccl/price.h"
 
 namespace gradwire {
 

@@ -1,4 +1,4 @@
-#include "predict/nccl/choice.h"
+#include "predict/nccl/price.h"
 
 #include <algorithm>
 #include <array>

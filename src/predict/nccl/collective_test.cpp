@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "sim/fair_share.h"
+#include "sim/sharing.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "predict/nccl/link_loads.h"
+#include "predict/nccl/all_reduce.h"
 
 #include <algorithm>
 #include <map>

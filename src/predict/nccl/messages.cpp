@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "predict/nccl/price.h"
-#include "sim/fair_share.h"
+#include "sim/sharing.h"
 
 namespace gradwire {
 namespace {

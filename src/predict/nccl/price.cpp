@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "sim/fair_share.h"
+#include "sim/sharing.h"
 
 namespace gradwire {
 namespace {

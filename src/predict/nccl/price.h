@@ -1,4 +1,4 @@
-// What constants make of a fabric: how fast its rings run, which resource holds them up, and how long an
+// What NCCL chooses for a size, and what constants make of a fabric: how fast its rings run, which resource holds them up, and how long an
 // algorithm with a protocol takes. Making one shares out the resources (some microseconds); a price then costs
 // a fraction of one.
 //
@@ -7,12 +7,29 @@
 // chunk costs 2 sqrt(L W) more, and NCCL's fixed ones a share of that, the ramp.
 #pragma once
 
+#include "base/collective.h"
 #include "base/units.h"
 #include "predict/calibration/constants.h"
-#include "predict/nccl/choice.h"
 #include "predict/nccl/fabric.h"
 
 namespace gradwire {
+
+// Which algorithm, protocol and how many channels NCCL's tuner picks for a size: its own cost tables, applied
+// to the fabric. Its beliefs decide, whether they are right or not; NcclPrice says how long the choice takes.
+struct NcclChoice {
+  NcclAlgorithm algorithm = NcclAlgorithm::ring;
+  NcclProtocol protocol = NcclProtocol::simple;
+  int channels = 1;
+};
+
+// All but an all-reduce run in rings; `bytes` as in collective.h.
+NcclChoice nccl_choice(const NcclFabric&, Bytes, Collective = Collective::all_reduce);
+
+// Rounds of a ring: an all-reduce goes around twice, the others once.
+constexpr int turns_of(Collective kind) { return kind == Collective::all_reduce ? 2 : 1; }
+
+// Thread blocks that a buffer of this size fills with that choice.
+int nccl_channels(const NcclFabric&, const NcclChoice&, Bytes);
 
 // Bus bandwidth of the rings inside a node, and the index of the resource that is full first.
 struct RingRate {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "predict/parallel/presets.h"
+#include "predict/presets.h"
 #include "topo/yaml.h"
 
 namespace gradwire {

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "predict/parallel/presets.h"
+#include "predict/presets.h"
 #include "predict/records/read.h"
 
 namespace gradwire {

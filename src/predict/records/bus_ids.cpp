@@ -1,4 +1,4 @@
-#include "predict/records/bus_ids.h"
+#include "predict/records/read.h"
 
 #include <algorithm>
 #include <regex>

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "predict/records/bus_ids.h"
 #include "predict/records/fields.h"
 
 namespace gradwire {

@@ -1,7 +1,5 @@
 #include "predict/records/read.h"
 
-#include "predict/records/bus_ids.h"
-
 #include <gtest/gtest.h>
 
 #include "base/error.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "predict/step/presets.h"
+#include "predict/presets.h"
 #include "topo/yaml.h"
 
 namespace gradwire {

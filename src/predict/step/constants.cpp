@@ -1,6 +1,6 @@
 #include "predict/step/constants.h"
 
-#include "predict/step/presets.h"
+#include "predict/presets.h"
 #include "topo/yaml.h"
 
 namespace gradwire {

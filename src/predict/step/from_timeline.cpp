@@ -1,4 +1,3 @@
-#include "predict/step/from_timeline.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "predict/step/from_timeline.h"
+#include "predict/step/recorded.h"
 
 #include <gmock/gmock.h>
 

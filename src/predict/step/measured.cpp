@@ -1,4 +1,4 @@
-#include "predict/step/measured.h"
+#include "predict/step/recorded.h"
 
 #include <fmt/format.h>
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "base/units.h"
 #include "predict/backends/backends.h"
 #include "predict/nccl/settings.h"
+#include "predict/workload/workload.h"
 #include "sched/buckets.h"
 
 namespace gradwire {
@@ -63,5 +65,20 @@ std::string_view to_string(Compression);
 Precision parse_precision(std::string_view text);        // also "amp-fp16"; throws ConfigError
 Distribution parse_distribution(std::string_view text);  // every name of a record; throws ConfigError
 Compression parse_compression(std::string_view text);    // throws ConfigError
+
+// How a model is trained, in the words of a user: the flags of `compare` and `train --on`, and what a page asks. A value.
+struct StepFlags {
+  int batch = 0, accumulate = 1, sequence = 0;
+  double step_ms = 0, bucket_mb = 25, data_ms = 0;
+  std::string precision = "fp32", gradients = "fp32", compression = "none", distribution = "ddp", optimizer,
+              backend = "nccl";
+  bool zero1 = false, no_overlap = false;
+  std::map<std::string, std::string> nccl;  // its variables in the user's environment
+  bool operator==(const StepFlags&) const = default;
+};
+
+// Throws ConfigError for values that can't be. DDP's own defaults: overlap, 25 MiB buckets.
+StepOptions step_options(const StepFlags&, const Workload&);
+std::optional<int> sequence_of(const StepFlags&);
 
 }  // namespace gradwire

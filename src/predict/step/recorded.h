@@ -1,14 +1,22 @@
-// A step taken from a recorded run, part by part: what its ranks computed, and where in backward each bucket
-// of gradients was ready. Values and pure functions.
+// Predictions from what was recorded or measured instead of described. A step taken from a recorded run, part by part:
+// what its ranks computed, and where in backward each bucket of gradients was ready; a model taken from one; wires taken
+// from a measurement of collectives. Values and pure functions.
 //
 // The best record is one of ranks that trained apart (`gradwire train MODEL --backend none --trace F`):
 // computing is then undisturbed by communication, and how far ranks are apart is known.
 #pragma once
 
+#include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "predict/step/options.h"
 #include "predict/step/problem.h"
+#include "predict/step/wires.h"
+#include "predict/workload/workload.h"
+#include "sim/sweep.h"
 #include "trace/breakdown.h"
 #include "trace/timeline.h"
 
@@ -37,5 +45,27 @@ StepProblem recorded_problem(const RecordedStep&, const Wires&, bool overlap);
 // What solve() adds to such a problem: waiting for the slowest rank, as far as the record shows it.
 // Everything else that constants stand for is in the record already.
 StepConstants recorded_constants(const RecordedStep&);
+
+// A model taken from a recorded run instead of a description: its buckets, when each was ready, and how long
+// the GPU (or CPU) computed.
+struct RecordedModel {
+  Workload
+      workload;  // a layer for each bucket; a sample is one rank's batch where the trace does not say its samples
+  Anchor anchor;  // what a step computes, without waiting for communication
+};
+
+// Throws ConfigError when the timeline has no step or its steps have no buckets.
+RecordedModel model_of(const Timeline&, const std::string& name);
+
+// Wires that were measured instead of modelled: what `gradwire bench --json` wrote of collectives stands for
+// the machine. Its ranks compute on the processor that also moves the bytes, so a collective under backward
+// takes from it what it needs. Whether a name of a machine means a file of measured collectives.
+bool is_sweep(std::string_view on);
+
+// The all_reduce of `backend` (any, when empty) with `ranks` (any, when absent) in such a file. Throws
+// ConfigError that names the file and lists what is there when that is not one.
+Sweep read_sweep(const std::filesystem::path& file, std::string_view backend, std::optional<int> ranks);
+
+Wires measured_wires(const Sweep& sweep);
 
 }  // namespace gradwire

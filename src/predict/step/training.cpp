@@ -7,9 +7,8 @@
 #include <span>
 
 #include "base/error.h"
+#include "predict/presets.h"
 #include "predict/records/read.h"
-#include "predict/step/presets.h"
-#include "predict/step/training_setup.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "predict/step/training_setup.h"
+#include "predict/step/training.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "predict/step/training.h"
-#include "predict/validation/doubts.h"
+#include "predict/validation/summary.h"
 
 namespace gradwire {
 namespace {

@@ -10,7 +10,6 @@
 #include <filesystem>
 
 #include "predict/records/read.h"
-#include "predict/validation/doubts.h"
 #include "predict/validation/summary.h"
 
 namespace gradwire {

@@ -1,8 +1,10 @@
 // How far predictions are off: one line of figures for any set of points.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "predict/validation/collectives.h"
@@ -35,5 +37,13 @@ bool is_large(const ValidationPoint&);  // from 1 MB on
 void drop_unpredicted(std::vector<ValidationPoint>&, std::vector<std::string>& skipped);
 
 std::vector<ValidationPoint> worst_first(std::vector<ValidationPoint>);
+
+// Why a measured record does not count.
+std::optional<std::string> find_remark(std::string_view record_id);
+
+// The record's own note; of an odd one also what is known of it and what arithmetic shows: more than linear
+// scaling, or the point furthest from its prediction. `points` may hold those of other records too. Empty for
+// a record that counts.
+std::string doubt_of(const Record&, std::span<const ValidationPoint> points);
 
 }  // namespace gradwire

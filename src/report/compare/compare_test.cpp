@@ -6,9 +6,8 @@
 
 #include "base/text.h"
 #include "predict/workload/catalog.h"
-#include "report/compare/short_names.h"
 #include "report/render.h"
-#include "report/wrap.h"
+#include "report/terminal.h"
 
 namespace gradwire {
 namespace {

@@ -1,6 +1,6 @@
 #include "report/compare/compare.h"
 
-#include "report/breakdown_json.h"
+#include "report/step_chart.h"
 
 namespace gradwire {
 namespace {

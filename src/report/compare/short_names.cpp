@@ -1,4 +1,4 @@
-#include "report/compare/short_names.h"
+#include "report/compare/compare.h"
 
 #include <algorithm>
 

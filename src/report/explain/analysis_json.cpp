@@ -1,5 +1,5 @@
-#include "report/breakdown_json.h"
 #include "report/explain/explain.h"
+#include "report/step_chart.h"
 
 namespace gradwire {
 namespace {

@@ -1,7 +1,7 @@
 // Where there is no zlib: deflate's own way to say that bytes follow as they are, 65535 at a time.
 #include <algorithm>
 
-#include "report/page/columns.h"
+#include "report/page/page_data.h"
 
 namespace gradwire {
 

@@ -1,7 +1,7 @@
 #include <zlib.h>
 
 #include "base/error.h"
-#include "report/page/columns.h"
+#include "report/page/page_data.h"
 
 namespace gradwire {
 

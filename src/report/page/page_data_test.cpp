@@ -6,9 +6,8 @@
 
 #include <cstring>
 
-#include "report/page/columns.h"
+#include "report/page/page_file.h"
 #include "report/page/timelines.h"
-#include "report/page/train_page.h"
 
 namespace gradwire {
 namespace {

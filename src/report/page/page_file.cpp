@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "report/page/timelines.h"
+#include "report/train.h"
 
 namespace gradwire {
 namespace {
@@ -75,6 +77,22 @@ void check_page_place(const std::filesystem::path& path) {
 void write_page(const std::filesystem::path& path, const PageData& data) {
   check_page_place(path);
   write_file(path, page_html(data));
+}
+
+PageData train_page(const TrainOptions& options, const TrainResult& result, const Timeline& timeline) {
+  PageData page;
+  page.verb = "train";
+  page.command = options.command;
+  page.title = fmt::format("{} on {} ranks", options.model, result.ranks);
+  page.report = run_report(options, result);
+  Report trained = train_report(options, result);
+  page.report.data = trained.data;
+  page.report.add(Gap{});
+  page.report.append(std::move(trained));
+  auto fitted = drawn_timeline(timeline, "measured", Origin::measured);
+  page.timelines.push_back(std::move(fitted.timeline));
+  if (!fitted.note.empty()) page.report.add(Sentence{fitted.note});
+  return page;
 }
 
 }  // namespace gradwire

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "topo/named_files.h"
+#include "topo/machine.h"
 
 namespace gradwire {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "predict/step/flags.h"
+#include "predict/step/options.h"
 #include "topo/machine.h"
 
 namespace gradwire {

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "explain/collectives.h"
-#include "explain/placed_work.h"
+#include "explain/landmarks.h"
 
 namespace gradwire {
 namespace {

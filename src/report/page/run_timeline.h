@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "explain/case_file.h"
 #include "import/read_all.h"
+#include "report/page/page_data.h"
 #include "report/page/timelines.h"
 
 namespace gradwire {
@@ -18,5 +20,10 @@ struct RunTimelines {
 };
 RunTimelines run_timelines(const std::vector<Profile>&, const std::vector<NamedTimeline>&,
                            std::size_t most = kMostSpans);
+
+// The page of a run that was read: what was found in it, its timelines, its machine. Pure.
+
+// `page` has the verb, the title and the report.
+PageData run_page(const CaseFile&, PageData page);
 
 }  // namespace gradwire

@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "predict/nccl/all_reduce.h"
 #include "predict/nccl/hops.h"
-#include "predict/nccl/link_loads.h"
 
 namespace gradwire {
 namespace {

@@ -1,7 +1,6 @@
 #include <map>
 #include <tuple>
 
-#include "report/topo/endpoints.h"
 #include "report/topo/topo.h"
 #include "topo/network.h"
 

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "report/list/lists.h"
 #include "report/render.h"
-#include "report/wrap.h"
+#include "report/terminal.h"
 
 namespace gradwire {
 namespace {

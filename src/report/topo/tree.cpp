@@ -1,4 +1,4 @@
-#include "report/topo/tree.h"
+#include "report/topo/topo.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <map>
 
 #include "base/text.h"
-#include "report/wrap.h"
+#include "report/terminal.h"
 #include "topo/rates.h"
 
 namespace gradwire {

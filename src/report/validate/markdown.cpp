@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "predict/validation/remarks.h"
+#include "predict/validation/summary.h"
 #include "report/validate/validate.h"
 
 namespace gradwire {

@@ -1,4 +1,4 @@
-#include "report/validate/parallel.h"
+#include "report/validate/validate.h"
 
 #include <fmt/format.h>
 

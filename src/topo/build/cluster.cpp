@@ -1,4 +1,4 @@
-#include "topo/build/cluster.h"
+#include "topo/build/node.h"
 
 #include <algorithm>
 

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "topo/build/resolve_network.h"
 
 namespace gradwire {
 namespace {

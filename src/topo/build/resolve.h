@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "topo/gpu.h"
+#include "topo/network.h"
 #include "topo/node_spec.h"
 #include "topo/rates.h"
 
@@ -21,5 +22,9 @@ struct ResolvedNode {
 
 // `network` wins over the node's own. Throws ConfigError for what can't be.
 ResolvedNode resolve(const NodeSpec&, const std::optional<NetworkSpec>& network);
+
+// The network alone: `asked` for on the command line, or else the node's own; cards that nobody counted are the node's own,
+// except that plain Ethernet is one card. Adds to node.notes.
+NetworkSpec resolve_network(ResolvedNode& node, const std::optional<NetworkSpec>& asked);
 
 }  // namespace gradwire

@@ -1,4 +1,4 @@
-#include "topo/build/resolve_network.h"
+#include "topo/build/resolve.h"
 
 #include <algorithm>
 #include <cmath>

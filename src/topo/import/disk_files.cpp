@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "topo/machine.h"
-#include "topo/named_files.h"
 
 namespace gradwire {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "topo/presets.h"
 #include "topo/rates.h"
 #include "topo/yaml.h"
 

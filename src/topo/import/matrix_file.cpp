@@ -1,4 +1,4 @@
-#include "topo/import/matrix_file.h"
+#include "topo/import/machine_file.h"
 
 #include <fmt/format.h>
 

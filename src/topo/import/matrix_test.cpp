@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "support/error_of.h"
-#include "topo/import/matrix_file.h"
+#include "topo/import/machine_file.h"
 #include "topo/machine.h"
 
 namespace gradwire {

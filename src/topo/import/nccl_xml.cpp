@@ -4,7 +4,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "topo/build/assemble.h"
+#include "topo/build/node.h"
 #include "topo/build/resolve.h"
 #include "topo/import/xml_system.h"
 #include "topo/rates.h"

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "topo/import/hwloc_module.h"
 #include "topo/import/nvml.h"
-#include "topo/import/sysfs.h"
 #include "topo/import/this_machine.h"
 
 namespace gradwire {

@@ -1,4 +1,4 @@
-#include "topo/import/sysfs.h"
+#include "topo/import/this_machine.h"
 
 #include <algorithm>
 #include <cmath>

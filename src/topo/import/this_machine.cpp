@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "topo/build/assemble.h"
 #include "topo/build/node.h"
 #include "topo/build/resolve.h"
 #include "topo/rates.h"

@@ -7,7 +7,6 @@
 
 #include "base/files.h"
 #include "topo/import/nvml.h"
-#include "topo/import/sysfs.h"
 
 namespace gradwire {
 namespace {

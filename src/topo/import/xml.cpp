@@ -1,4 +1,4 @@
-#include "topo/import/xml.h"
+#include "topo/import/xml_system.h"
 
 #include <expat.h>
 

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "topo/import/xml.h"
 
 namespace gradwire {
 namespace {
