@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "cli/html_flag.h"
+#include "cli/flags.h"
 #include "cli/verbs.h"
 #include "explain/case_file.h"
 #include "report/explain/explain.h"

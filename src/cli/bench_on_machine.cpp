@@ -8,8 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "cli/html_flag.h"
-#include "cli/measured_files.h"
+#include "cli/flags.h"
 #include "measure/sample.h"
 #include "predict/backends/own.h"
 #include "predict/nccl/collective.h"

@@ -2,13 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
 #include "explain/analysis.h"
 #include "import/file_kind.h"
 #include "import/profile.h"
 #include "predict/compare/compare.h"
 #include "predict/step/recorded.h"
 #include "predict/workload/catalog.h"
+#include "topo/import/matrix.h"
+#include "topo/yaml_node.h"
 
 namespace gradwire {
 namespace {
@@ -30,6 +36,64 @@ Question question_of_trace(const std::string& file, const StepFlags& flags) {
   return {std::move(recorded.workload), options, on_cpu ? cpu_warning(file) : ""};
 }
 
+using Json = nlohmann::json;
+
+// As it was written: scalars stay texts.
+Json as_json(const YamlNode& node) {
+  switch (node.kind) {
+    case YamlNode::Kind::none:
+      return nullptr;
+    case YamlNode::Kind::scalar:
+      return node.scalar;
+    case YamlNode::Kind::list: {
+      Json list = Json::array();
+      for (const YamlNode& item : node.items) list.push_back(as_json(item));
+      return list;
+    }
+    case YamlNode::Kind::map:
+      break;
+  }
+  Json map = Json::object();
+  for (std::size_t i = 0; i < node.keys.size(); ++i) map[node.keys[i].scalar] = as_json(node.items[i]);
+  return map;
+}
+
+// Names of files need not be UTF-8.
+std::string dumped(const Json& value) { return value.dump(-1, ' ', true, Json::error_handler_t::replace); }
+
+// A recorded model as its file would describe it.
+Json described_workload(const Workload& workload) {
+  Json layers = Json::array();
+  for (const Layer& layer : workload.layers)
+    layers.push_back({{"name", layer.name},
+                      {"kind", to_string(layer.kind)},
+                      {"flops", layer.flops},
+                      {"elements", layer.elements},
+                      {"tensors", layer.tensors}});
+  return {{"name", workload.name},
+          {"title", workload.title},
+          {"family", to_string(workload.family)},
+          {"sample", workload.sample},
+          {"sequence", workload.sequence},
+          {"batch", workload.batch},
+          {"optimizer", workload.optimizer},
+          {"layers", layers}};
+}
+
+bool can_be_asked_again(const AskedMachine& machine) {
+  const auto star = machine.name.find('*');
+  const auto base = star == std::string::npos ? machine.name : machine.name.substr(star + 1);
+  const bool this_machine = base == "this" || base.starts_with("this@");
+  return !this_machine && !(machine.text && trim(*machine.text).starts_with('<'));
+}
+
+// A matrix stays as it is; what a page reads of YAML is JSON.
+AskedMachine as_page_reads_it(AskedMachine machine) {
+  if (machine.text && !looks_like_matrix(*machine.text))
+    machine.text = dumped(as_json(load_yaml(*machine.text, machine.name)));
+  return machine;
+}
+
 }  // namespace
 
 Timeline recorded_timeline(const std::string& file) {
@@ -44,6 +108,21 @@ Question question_of(const std::string& model, const StepFlags& flags) {
   auto workload = load_model(model, sequence_of(flags));
   const auto options = step_options(flags, workload);
   return {std::move(workload), options, {}};
+}
+
+Json page_question(const std::string& model, const Question& asked, const StepFlags& flags,
+                   const std::vector<AskedMachine>& machines) {
+  if (!std::ranges::all_of(machines, can_be_asked_again)) return nullptr;
+  PageQuestion question{
+      .model = model, .description = {}, .machines = machines, .flags = flags, .anchor = {}, .sweep = {}};
+  for (AskedMachine& machine : question.machines) machine = as_page_reads_it(std::move(machine));
+  if (is_trace(model)) {
+    question.description = dumped(described_workload(asked.workload));
+    if (flags.step_ms == 0) question.anchor = asked.options.anchor;
+  } else if (!find_model(model)) {
+    question.description = dumped(as_json(load_yaml(read_file(model), model)));
+  }
+  return question_json(question);
 }
 
 }  // namespace gradwire

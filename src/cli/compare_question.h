@@ -1,9 +1,14 @@
-// What is asked of a model of machines: which training, and how. The same for `compare` and `train --on`.
+// What is asked of a model of machines: which training, and how. The same for `compare` and `train --on`; and the same
+// as a page starts from it.
 #pragma once
 
+#include <map>
 #include <string>
+#include <vector>
 
-#include "cli/step_flags.h"
+#include "cli/flags.h"
+#include "report/page/question.h"
+#include "topo/machine.h"
 #include "trace/timeline.h"
 
 namespace gradwire {
@@ -22,5 +27,26 @@ Timeline recorded_timeline(const std::string& file);
 
 // `model` is a built-in one, a YAML file, or a trace, which is a measured step too. Throws ConfigError.
 Question question_of(const std::string& model, const StepFlags& flags);
+
+// What a page of `compare` starts from: the command's own question with the files it read, so that a reader who has none
+// of them can change the rest.
+
+// Files on disk, remembered. Belongs to one thread.
+class FilesRead : public NamedFiles {
+ public:
+  bool has(std::string_view name) const override { return files_on_disk().has(name); }
+  bool is_folder(std::string_view name) const override { return files_on_disk().is_folder(name); }
+  std::string read(std::string_view name) const override { return last_ = files_on_disk().read(name); }
+
+  // What was read since the last call; empty: nothing.
+  std::string take() const { return std::exchange(last_, {}); }
+
+ private:
+  mutable std::string last_;
+};
+
+// Null where a page could not ask it again: of this machine, or of one that only NCCL's XML describes.
+nlohmann::json page_question(const std::string& model, const Question&, const StepFlags&,
+                             const std::vector<AskedMachine>&);
 
 }  // namespace gradwire

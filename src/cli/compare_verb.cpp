@@ -6,10 +6,7 @@
 
 #include "base/error.h"
 #include "cli/compare_question.h"
-#include "cli/html_flag.h"
-#include "cli/measured_files.h"
-#include "cli/page_question.h"
-#include "cli/plan_flags.h"
+#include "cli/flags.h"
 #include "cli/verbs.h"
 #include "report/compare/compare.h"
 #include "report/page/comparison.h"
@@ -57,14 +54,8 @@ int compare_split(const CompareFlags& flags) {
   question.shape = transformer_sizes(flags.model, sequence_of(flags.step));
   question.precision = parse_matmul_precision(flags.step.precision == "fp32" ? "bf16" : flags.step.precision);
   apply(flags.sizes, question);
-  std::vector<Machine> machines;
-  for (const auto& name : flags.on) {
-    machines.push_back(find_machine(name));
-    machines.back().name = name;
-  }
-  apply_measured(machines, flags.measured);
   std::vector<PlannedMachine> planned;
-  for (const auto& machine : machines) {
+  for (const auto& machine : measured_machines(flags.on, flags.measured)) {
     const int gpus = static_cast<int>(machine.gpus.size());
     question.batch = flags.step.batch * flags.step.accumulate * gpus;
     planned.push_back({machine.name, gpus, make_plans(question, machine, 1)});

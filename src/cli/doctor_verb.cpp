@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "cli/html_flag.h"
+#include "cli/flags.h"
 #include "cli/this_host.h"
 #include "cli/verbs.h"
 #include "explain/case_file.h"

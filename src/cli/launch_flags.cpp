@@ -1,4 +1,4 @@
-#include "cli/launch_flags.h"
+#include "cli/flags.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/measured_files.h"
+#include "cli/flags.h"
 
 #include <fmt/format.h>
 
@@ -140,6 +140,17 @@ void apply_measured(std::vector<Machine>& machines, const std::vector<std::strin
     of[number ? *number - 1 : 0].push_back(number ? file.substr(equals + 1) : file);
   }
   for (std::size_t i = 0; i < machines.size(); ++i) apply_measured(machines[i], of[i]);
+}
+
+std::vector<Machine> measured_machines(const std::vector<std::string>& on,
+                                       const std::vector<std::string>& files) {
+  std::vector<Machine> machines;
+  for (const auto& name : on) {
+    machines.push_back(find_machine(name));
+    machines.back().name = name;
+  }
+  apply_measured(machines, files);
+  return machines;
 }
 
 }  // namespace gradwire

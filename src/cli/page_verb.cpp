@@ -1,8 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "cli/html_flag.h"
-#include "cli/step_flags.h"
+#include "cli/flags.h"
 #include "cli/verbs.h"
 #include "report/page/comparison.h"
 #include "report/render.h"

@@ -3,8 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "cli/measured_files.h"
-#include "cli/plan_flags.h"
+#include "cli/flags.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
 #include "report/plan/plan.h"
@@ -46,14 +45,8 @@ PlanQuestion question_from(const PlanFlags& flags) {
 
 int run_plan(const PlanFlags& flags) {
   const auto question = question_from(flags);
-  std::vector<Machine> machines;
-  for (const auto& name : flags.on) {
-    machines.push_back(find_machine(name));
-    machines.back().name = name;
-  }
-  apply_measured(machines, flags.measured);
   std::vector<PlannedMachine> planned;
-  for (const auto& machine : machines)
+  for (const auto& machine : measured_machines(flags.on, flags.measured))
     planned.push_back(
         {machine.name, static_cast<int>(machine.gpus.size()), make_plans(question, machine, flags.most)});
   show(plan_report(question, planned), flags.json);

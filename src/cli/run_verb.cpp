@@ -1,7 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "cli/launch_flags.h"
+#include "cli/flags.h"
 #include "cli/verbs.h"
 #include "launch/launcher.h"
 

@@ -1,8 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "cli/html_flag.h"
-#include "cli/measured_files.h"
+#include "cli/flags.h"
 #include "cli/verbs.h"
 #include "report/page/topology.h"
 #include "report/render.h"

@@ -1,4 +1,4 @@
-#include "cli/train_on_machine.h"
+#include "cli/train_ways.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/compare_question.h"
-#include "cli/html_flag.h"
-#include "cli/measured_files.h"
+#include "cli/flags.h"
 #include "predict/compare/compare.h"
 #include "predict/step/on_machine.h"
 #include "predict/step/recorded.h"

@@ -1,4 +1,4 @@
-#include "cli/train_ranks.h"
+#include "cli/train_ways.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

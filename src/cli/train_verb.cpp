@@ -9,11 +9,8 @@
 #include <memory>
 
 #include "base/error.h"
-#include "cli/html_flag.h"
-#include "cli/launch_flags.h"
-#include "cli/measured_files.h"
-#include "cli/train_on_machine.h"
-#include "cli/train_ranks.h"
+#include "cli/flags.h"
+#include "cli/train_ways.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
 #include "report/terminal.h"

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/files.h"
-#include "cli/html_flag.h"
+#include "cli/flags.h"
 #include "cli/this_host.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"

@@ -1,4 +1,4 @@
-#include "explain/habits.h"
+#include "explain/landmarks.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "explain/case_file.h"
-#include "explain/habits.h"
+#include "explain/landmarks.h"
 
 namespace gradwire {
 namespace {

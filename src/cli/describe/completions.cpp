@@ -1,4 +1,4 @@
-#include "cli/describe/completions.h"
+#include "cli/describe/words.h"
 
 #include <fmt/format.h>
 

@@ -4,8 +4,7 @@
 
 #include "base/files.h"
 #include "base/version.h"
-#include "cli/describe/completions.h"
-#include "cli/describe/man_page.h"
+#include "cli/describe/words.h"
 #include "cli/verbs.h"
 
 namespace gradwire {

@@ -1,4 +1,4 @@
-#include "cli/describe/man_page.h"
+#include "cli/describe/words.h"
 
 #include <fmt/format.h>
 

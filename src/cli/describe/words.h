@@ -29,4 +29,14 @@ struct ProgramWords {
 
 ProgramWords words_of(const CLI::App& app);
 
+// What shells read to complete a command line of gradwire. Text out of values.
+std::string bash_completion(const ProgramWords& program);  // for share/bash-completion/completions/gradwire
+std::string zsh_completion(const ProgramWords& program);   // for a folder of $fpath, as _gradwire
+std::string fish_completion(const ProgramWords& program);  // for share/fish/vendor_completions.d
+
+// Manual pages, in the language of man(7): one of the program, one of each verb. Text out of values.
+std::string man_page(const ProgramWords& program, const std::string& version);  // gradwire(1)
+std::string man_page(const VerbWords& verb, const ProgramWords& program,
+                     const std::string& version);  // gradwire-compare(1)
+
 }  // namespace gradwire

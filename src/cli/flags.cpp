@@ -1,0 +1,113 @@
+#include "cli/flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "cli/usage.h"
+#include "report/page/page_file.h"
+#include "report/page/question.h"
+
+namespace gradwire {
+namespace {
+
+std::optional<int> if_given(int value, int none) {
+  return value == none ? std::nullopt : std::optional(value);
+}
+
+}  // namespace
+
+void add_step_flags(CLI::App& verb, StepFlags& flags) {
+  flags.nccl = nccl_environment();
+  verb.add_option("--batch", flags.batch, "samples a GPU takes a step; the model's usual one if not given")
+      ->check(within(1, 1 << 20));
+  verb.add_option("--sequence", flags.sequence, "tokens of a sample, for models that have them")
+      ->check(within(1, 1 << 20));
+  verb.add_option("--precision", flags.precision, "of computing: fp32 tf32 fp16 bf16")->capture_default_str();
+  verb.add_option("--step-ms", flags.step_ms,
+                  "a step of this batch measured on one GPU without DDP: far better than the roofline")
+      ->check(within(0.001, 1e9));
+  verb.add_option("--accumulate", flags.accumulate, "micro-batches between two all-reduces")
+      ->capture_default_str()
+      ->check(within(1, 1 << 20));
+  verb.add_option("--bucket-mb", flags.bucket_mb, "DDP's bucket_cap_mb")
+      ->capture_default_str()
+      ->check(within(0.001, 1e6));
+  verb.add_option("--gradients", flags.gradients, "fp32 fp16 bf16")->capture_default_str();
+  verb.add_option("--compress", flags.compression, "communication hook: none fp16 bf16 powersgd")
+      ->capture_default_str();
+  verb.add_flag("--zero1", flags.zero1, "each rank updates its share of the parameters (ZeRO stage 1)");
+  verb.add_option("--distribution", flags.distribution, "ddp horovod tf-replicated dataparallel none")
+      ->capture_default_str();
+  verb.add_flag("--no-overlap", flags.no_overlap, "all-reduce only when backward is over");
+  verb.add_option("--optimizer", flags.optimizer, "sgd adam lamb; the model's usual one if not given");
+  verb.add_option("--data-ms", flags.data_ms, "a step waits this long for its input")->check(within(0, 1e8));
+}
+
+CLI::Option* add_html_flag(CLI::App& verb, std::string& file) {
+  return verb.add_option("--html", file, "write a page too: one file to open in a browser, offline")
+      ->type_name("FILE")
+      ->each([](const std::string& value) { check_page_place(value); });
+}
+
+std::string typed_command() {
+  const std::string line = read_file("/proc/self/cmdline");
+  std::string command = "gradwire";
+  const auto words = split(line, '\0');  // a last one is empty
+  for (std::size_t i = 1; i + 1 < words.size(); ++i) {
+    if (words[i] == "--html")
+      ++i;
+    else if (!words[i].starts_with("--html="))
+      command += " " + quoted_word(words[i]);
+  }
+  return command;
+}
+
+void write_html(const std::string& file, PageData page) {
+  if (file.empty()) return;
+  if (page.command.empty()) page.command = typed_command();
+  write_page(file, page);
+  fmt::print(stderr, "wrote {}: open it in a browser\n", printable(file));
+}
+
+PageData plain_page(std::string verb, std::string title, Report report) {
+  PageData page;
+  page.verb = std::move(verb);
+  page.title = std::move(title);
+  page.report = std::move(report);
+  return page;
+}
+
+bool PlanSizes::any() const {
+  return dp + tp + pp + micro_batch + chunks + experts > 0 || shard >= 0 || !recompute.empty() || offload;
+}
+
+void add_plan_sizes(CLI::App& verb, PlanSizes& sizes) {
+  verb.add_option("--dp", sizes.dp, "data parallelism: replicas")->check(within(1, 1 << 20));
+  verb.add_option("--tp", sizes.tp, "tensor parallelism: GPUs that share a layer")->check(within(1, 1 << 20));
+  verb.add_option("--pp", sizes.pp, "pipeline stages")->check(within(1, 1 << 20));
+  verb.add_option("--ep", sizes.experts, "GPUs that experts are spread over")->check(within(1, 1 << 20));
+  verb.add_option("--chunks", sizes.chunks, "pieces of the model a stage holds (interleaved schedule)")
+      ->check(within(1, 1024));
+  verb.add_option("--shard", sizes.shard, "along dp: 0 nothing, 1 optimizer, 2 gradients, 3 parameters")
+      ->check(within(0, 3));
+  verb.add_option("--micro-batch", sizes.micro_batch, "sequences at a time")->check(within(1, 1 << 20));
+  verb.add_option("--recompute", sizes.recompute, "activations: none selective full");
+  verb.add_flag("--offload", sizes.offload, "the optimizer's state lives in host memory");
+}
+
+void apply(const PlanSizes& sizes, PlanQuestion& question) {
+  question.dp = if_given(sizes.dp, 0);
+  question.tp = if_given(sizes.tp, 0);
+  question.pp = if_given(sizes.pp, 0);
+  question.shard = if_given(sizes.shard, -1);
+  question.micro_batch = if_given(sizes.micro_batch, 0);
+  question.virtual_stages = if_given(sizes.chunks, 0);
+  question.expert_parallel = if_given(sizes.experts, 0);
+  if (!sizes.recompute.empty()) question.recompute = parse_recompute(sizes.recompute);
+  question.offload = sizes.offload;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,75 @@
+// Flags that several verbs share, and what comes of them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "launch/launcher.h"
+#include "predict/nccl/own.h"
+#include "predict/parallel/search.h"
+#include "predict/step/options.h"
+#include "report/page/page_data.h"
+
+namespace gradwire {
+
+// The options of a training step: of `compare`, `page` and `train --on`. What the environment tells NCCL is one of them.
+void add_step_flags(CLI::App& verb, StepFlags&);
+
+// --html FILE: what a verb found, as a page to open.
+CLI::Option* add_html_flag(CLI::App& verb, std::string& file);
+
+// "gradwire compare gpt2 --on dgx-a100": as it was typed, without --html.
+std::string typed_command();
+
+// Writes the page, with the command as it was typed where it has none, and says so on stderr. Nothing when `file` is
+// empty.
+void write_html(const std::string& file, PageData page);
+
+// What a verb shows where no more than its report is drawn.
+PageData plain_page(std::string verb, std::string title, Report report);
+
+// The sizes of a layout as flags: those of `plan`, and of `compare` where a model is split.
+struct PlanSizes {
+  int dp = 0, tp = 0, pp = 0, micro_batch = 0, chunks = 0, experts = 0, shard = -1;
+  std::string recompute;
+  bool offload = false;
+  bool any() const;  // whether one is given
+};
+
+void add_plan_sizes(CLI::App& verb, PlanSizes& sizes);
+void apply(const PlanSizes&, PlanQuestion&);  // throws ConfigError
+
+// The flags of every verb that starts ranks: how many, on which nodes, how they meet. Turned into the
+// launcher's options.
+struct LaunchFlags {
+  int ranks = 1, node = 0, max_restarts = 0;
+  std::string nodes = "1";  // or a range, "1:4"
+  std::string master, secret_file, interface, log_dir, timeout, grace;
+  bool trust_network = false;
+};
+
+// `program` is what each node runs: "gradwire run".
+void add_launch_flags(CLI::App& verb, LaunchFlags& flags, const std::string& program);
+
+// Without a command. Throws ConfigError.
+LaunchOptions launch_options(const LaunchFlags& flags);
+
+// `--measured FILE`: what people measured on a machine, read from what their tools print, moves the model of it.
+void add_measured_flag(CLI::App& verb, std::vector<std::string>& files);
+
+// Output of nccl-tests, p2pBandwidthLatencyTest, nvbandwidth or `gradwire bench --json`, or two columns; told by
+// content. `ranks` stands for tables that do not say theirs. Throws ConfigError naming the file.
+OwnMeasurements read_measured(const std::vector<std::string>& files, int ranks);
+
+// Moves the machine and notes in it what that narrowed. Nothing happens without files.
+void apply_measured(Machine&, const std::vector<std::string>& files);
+
+// The files of each of several machines: FILE is the first one's, 2=FILE the second's. Throws ConfigError.
+void apply_measured(std::vector<Machine>&, const std::vector<std::string>& files);
+
+// What --on names, moved so, under these very names. Throws ConfigError.
+std::vector<Machine> measured_machines(const std::vector<std::string>& on,
+                                       const std::vector<std::string>& files);
+
+}  // namespace gradwire
