@@ -1,8 +1,9 @@
-// The architectures that are built in, each a pure function from its sizes to layers.
+// The architectures that are built in, each a pure function from its sizes to layers; and the layers of the models of the
+// catalog.
 #pragma once
 
 #include <array>
-#include <span>
+#include <string_view>
 #include <vector>
 
 #include "predict/workload/graph.h"
@@ -25,7 +26,7 @@ std::vector<Layer> inception3();
 std::vector<Layer> inception4();
 std::vector<Layer> ssd300();   // on ResNet-50, as NVIDIA's DeepLearningExamples
 std::vector<Layer> convnet();  // for 28 x 28 digits
-std::vector<Layer> mlp(std::span<const int> widths);
+std::vector<Layer> mlp();      // 1024-2304-2304-1024
 
 struct BertSpec {
   int layers = 12, width = 768, sequence = 128;
@@ -66,5 +67,8 @@ std::vector<Layer> transformer_xl(const TransformerXlSpec&);
 
 std::vector<Layer> bart_large(int sequence);
 std::vector<Layer> gnmt(int sequence);
+
+// Of a model that all_models() lists.
+std::vector<Layer> build_layers(std::string_view name, int sequence);
 
 }  // namespace gradwire

@@ -79,10 +79,11 @@ std::vector<Layer> convnet() {
   return graph.layers;
 }
 
-std::vector<Layer> mlp(std::span<const int> widths) {
+std::vector<Layer> mlp() {
+  constexpr std::array kWidths = {1024, 2304, 2304, 1024};
   Graph graph;
-  for (std::size_t i = 0; i + 1 < widths.size(); ++i)
-    graph.linear("fc" + std::to_string(i + 1), widths[i], widths[i + 1]);
+  for (std::size_t i = 0; i + 1 < kWidths.size(); ++i)
+    graph.linear("fc" + std::to_string(i + 1), kWidths[i], kWidths[i + 1]);
   return graph.layers;
 }
 

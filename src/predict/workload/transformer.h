@@ -19,8 +19,9 @@ struct TransformerSizes {
   int positions = 0;  // of a learnt table; 0: none
   bool tied = true;   // the output layer is the embedding
   bool causal = true;
-  bool biases = true;  // of linear layers, and norms with two vectors
-  bool cross = false;  // half of the layers also attend to the others (encoder-decoder)
+  bool biases = true;       // of linear layers, and norms with two vectors
+  bool cross = false;       // half of the layers also attend to the others (encoder-decoder)
+  bool head_norms = false;  // of queries and keys
   int experts = 0, experts_per_token = 0, expert_ffn = 0;  // 0: dense
   int dense_layers = 0;   // of a mixture of experts: first layers without experts
   int shared_ffn = 0;     // inner width of the experts that every token takes
@@ -54,7 +55,7 @@ double model_flops_per_token(const TransformerSizes&, bool frozen = false);
 // Of a built-in model, with another sequence if one is given. Throws ConfigError with near names, and for models that
 // are no transformers.
 TransformerSizes transformer_sizes(std::string_view name, std::optional<int> sequence = {});
-std::vector<std::string> transformer_names();
+const std::vector<TransformerSizes>& known_transformers();
 
 void check_sizes(const TransformerSizes&);  // throws ConfigError: which number, and what would be right
 

@@ -57,12 +57,13 @@ TransformerSizes mixture_shape(TransformerSizes shape, int experts, int experts_
   return shape;
 }
 
-std::vector<TransformerSizes> known_transformers() {
+std::vector<TransformerSizes> make_transformers() {
   auto tiny = gpt_shape("gpt-tiny", 4, 256, 8, 128);
   tiny.vocab = 1024;
   tiny.tied = false;
   auto qwen = mixture_shape(llama_shape("qwen3-235b-a22b", {94, 4096, 1536, 64, 4, 151936, 4096}), 128, 8);
   qwen.head_dim = 128;
+  qwen.head_norms = true;
   return {tiny,
           gpt_shape("gpt2", 12, 768, 12),
           gpt_shape("gpt2-medium", 24, 1024, 16),
@@ -89,14 +90,13 @@ std::vector<TransformerSizes> known_transformers() {
 
 }  // namespace
 
-std::vector<std::string> transformer_names() {
-  std::vector<std::string> names;
-  for (const auto& shape : known_transformers()) names.push_back(shape.name);
-  return names;
+const std::vector<TransformerSizes>& known_transformers() {
+  static const auto all = make_transformers();
+  return all;
 }
 
 TransformerSizes transformer_sizes(std::string_view name, std::optional<int> sequence) {
-  for (auto& shape : known_transformers()) {
+  for (auto shape : known_transformers()) {
     if (shape.name != name) continue;
     load_model(name, sequence);  // says what is wrong with a sequence
     if (sequence) shape.sequence = *sequence;
