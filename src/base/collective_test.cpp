@@ -87,6 +87,13 @@ TEST(Describe, of_a_mismatch_shows_both_sides) {
   EXPECT_THAT(text, HasSubstr("rank 2 is in call 17: all_reduce of 8192 bytes"));
 }
 
+TEST(BusFactor, is_that_of_nccl_tests) {
+  EXPECT_EQ(bus_factor(Collective::all_reduce, 4), 1.5);
+  EXPECT_EQ(bus_factor(Collective::all_gather, 4), 0.75);
+  EXPECT_EQ(bus_factor(Collective::scatter, 4), 0.75);
+  EXPECT_EQ(bus_factor(Collective::broadcast, 4), 1);
+}
+
 TEST(Describe, survives_bytes_that_came_from_anywhere) {
   std::mt19937 random(1);
   for (int i = 0; i < 20000; ++i) {

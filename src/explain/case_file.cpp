@@ -87,8 +87,10 @@ std::string_view to_string(Answered answer) {
   return kNames[static_cast<int>(answer)];
 }
 
+std::string short_name(const std::string& file) { return file.substr(file.rfind('/') + 1); }
+
 std::string line_of_file(const std::string& file, int line, const std::string& text) {
-  return fmt::format("{}:{}: {}", file.substr(file.rfind('/') + 1), line, text);
+  return fmt::format("{}:{}: {}", short_name(file), line, text);
 }
 
 bool has_nvlink(const TopoMatrix& matrix) {

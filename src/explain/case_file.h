@@ -52,6 +52,7 @@ void add_flight_findings(const CaseFile&, Diagnosis&);
 void add_watch_findings(const CaseFile&, Diagnosis&);
 NvlinkAnswer answer_nvlink(const CaseFile&);
 
+std::string short_name(const std::string& file);                                       // without its folders
 std::string line_of_file(const std::string& file, int line, const std::string& text);  // "run.log:17: ..."
 
 bool has_nvlink(const TopoMatrix&);    // between any two GPUs

@@ -64,9 +64,8 @@ void check_behind(const std::string& group, const std::vector<RankProgress>& ran
       fmt::format("rank {} is behind: it never came to call {} of group {}{}, where others wait",
                   behind->rank, behind->last + 1, group,
                   missing == nullptr ? "" : fmt::format(" ({} of {})", missing->name, missing->sizes)),
-      fmt::format("{}: its last call is {} ({}); rank {} is at {}",
-                  behind->file.substr(behind->file.rfind('/') + 1), behind->last, behind->call->name,
-                  ahead->rank, ahead->last)));
+      fmt::format("{}: its last call is {} ({}); rank {} is at {}", short_name(behind->file), behind->last,
+                  behind->call->name, ahead->rank, ahead->last)));
 }
 
 // All are in the same call and it is not the same: sizes or kinds differ.
@@ -82,7 +81,7 @@ void check_disagreement(const std::string& group, const std::vector<RankProgress
         hang_finding(fmt::format("ranks {} and {} disagree on call {} of group {}: {} of {} against {} of {}",
                                  first.rank, rank.rank, rank.last, group, first.call->name, first.call->sizes,
                                  rank.call->name, rank.call->sizes),
-                     first.file.substr(first.file.rfind('/') + 1)));
+                     short_name(first.file)));
     return;
   }
 }

@@ -11,8 +11,6 @@
 namespace gradwire {
 namespace {
 
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 int nvlinks_in(const std::string& cell) {
   return cell.starts_with("NV") ? find_integer<int>(std::string_view(cell).substr(2)).value_or(0) : 0;
 }
@@ -61,7 +59,8 @@ void check_missing_nvlinks(const MatrixReport& report, std::vector<Finding>& fin
       counts.fewer.empty() ? "some pairs have"
                            : join(counts.fewer, ", ") + (counts.fewer.size() == 1 ? " has" : " have"),
       counts.fewest, counts.usual);
-  finding.evidence = fmt::format("{}: NV{} beside NV{}", base_name(report.file), counts.fewest, counts.usual);
+  finding.evidence =
+      fmt::format("{}: NV{} beside NV{}", short_name(report.file), counts.fewest, counts.usual);
   finding.fix =
       "nvidia-smi nvlink -s  # which link is inactive; nvidia-smi nvlink -e for its errors; reseat or have "
       "the board replaced";
@@ -76,7 +75,7 @@ void check_oddities(const MatrixReport& report, std::vector<Finding>& findings) 
     finding.sure = Certainty::likely;
     finding.what =
         "the two directions of a pair do not agree: a link is down in one of them, or the report was edited";
-    finding.evidence = base_name(report.file) + ": " + oddity;
+    finding.evidence = short_name(report.file) + ": " + oddity;
     finding.fix = "nvidia-smi nvlink -s";
     findings.push_back(std::move(finding));
   }
@@ -93,7 +92,7 @@ void hint_at_placement(const MatrixReport& report, std::vector<Finding>& hints) 
   hint.what =
       "only some pairs of GPUs have NVLink: a job of two belongs on such a pair; one of more runs at the "
       "rate of PCIe";
-  hint.evidence = base_name(report.file);
+  hint.evidence = short_name(report.file);
   hint.fix = "CUDA_VISIBLE_DEVICES=0,1  # a pair that shows NV";
   hints.push_back(std::move(hint));
 }
@@ -108,7 +107,7 @@ void check_nvlink_states(const NvlinkReport& report, std::vector<Finding>& findi
     finding.severity = Severity::high;
     finding.what =
         fmt::format("GPU {} has {} of {} NVLinks active", gpu.index, gpu.active, gpu.active + gpu.inactive);
-    finding.evidence = fmt::format("{}:{}", base_name(report.file), gpu.line);
+    finding.evidence = fmt::format("{}:{}", short_name(report.file), gpu.line);
     finding.fix =
         "reseat the bridge, all of its connectors; on NVSwitch: systemctl status nvidia-fabricmanager";
     findings.push_back(std::move(finding));
@@ -123,7 +122,7 @@ void check_slots(const PciReport& report, std::vector<Finding>& findings) {
     finding.rule = "R15";
     finding.what =
         fmt::format("{} runs with {} of its {} PCIe lanes", device.slot, device.width_now, device.width_most);
-    finding.evidence = fmt::format("{}:{}: width x{} of x{}", base_name(report.file), device.line,
+    finding.evidence = fmt::format("{}:{}: width x{} of x{}", short_name(report.file), device.line,
                                    device.width_now, device.width_most);
     finding.fix = "another slot, or a better riser; nvidia-smi -q -d PCIE under load";
     findings.push_back(std::move(finding));
@@ -142,7 +141,7 @@ void check_acs(const PciReport& report, std::vector<Finding>& findings) {
   finding.rule = "R13";
   finding.severity = Severity::high;
   finding.what = "PCIe bridges redirect peer traffic through the root (ACS): peer access hangs or is slow";
-  finding.evidence = fmt::format("{}:{}: ACSCtl of {} and {} more", base_name(report.file), first->acs_line,
+  finding.evidence = fmt::format("{}:{}: ACSCtl of {} and {} more", short_name(report.file), first->acs_line,
                                  first->slot, count - 1);
   finding.fix = fmt::format(
       "setpci -s {} ECAP_ACS+6.w=0000  # for each; or pci=noacs, or ACS off in the BIOS", first->slot);
@@ -162,7 +161,7 @@ void check_rates(const CaseFile& given, const NcclTestTable& table, std::vector<
   finding.rule = "R11";
   finding.what = fmt::format("busbw is {:.1f} GB/s at {}; this machine should give {:.0f}", row.busbw_gbps,
                              format_bytes(row.bytes), expected->busbw_gbps);
-  finding.evidence = fmt::format("{}:{}", base_name(table.file), row.line);
+  finding.evidence = fmt::format("{}:{}", short_name(table.file), row.line);
   finding.fix = "run it again with NCCL_DEBUG=INFO and give the log to gradwire doctor";
   findings.push_back(std::move(finding));
 }

@@ -10,8 +10,7 @@ namespace gradwire {
 namespace {
 
 std::string at_line(const ScriptFile& script, const ScriptLine& line) {
-  return fmt::format("{}:{}: {}", script.file.substr(script.file.rfind('/') + 1), line.number,
-                     line.text.substr(0, 100));
+  return line_of_file(script.file, line.number, line.text.substr(0, 100));
 }
 
 Finding script_finding(const char* rule, Severity severity, const ScriptFile& script,

@@ -11,8 +11,6 @@ namespace {
 
 constexpr double kWorthSaying = 0.02;  // of a step
 
-std::string short_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 Seconds mean_step(const RunAnalysis& analysis) {
   Seconds sum = 0;
   for (const AnalyzedRank& rank : analysis.ranks) sum += rank.summary.mean.step();

@@ -11,8 +11,6 @@ namespace {
 
 constexpr double kWaitMatters = 0.15, kWaitDominates = 0.30;  // of a step
 
-std::string notes_name(const WatchNotes& notes) { return notes.file.substr(notes.file.rfind('/') + 1); }
-
 // A rank whose threads are ready to run and have to wait: somebody else runs on its cores.
 void check_busy_cores(const std::vector<WatchNotes>& all, std::vector<Finding>& findings) {
   const auto share = [](const WatchNotes& notes) {
@@ -28,7 +26,7 @@ void check_busy_cores(const std::vector<WatchNotes>& all, std::vector<Finding>& 
       "a thread of rank {} waits {:.1f} ms of a {:.1f} ms step for a core: other threads run on its {}",
       worst->rank, *worst->waited_ms, *worst->profiled_ms,
       worst->cores == 1 ? "only core" : fmt::format("{} cores", worst->cores));
-  finding.evidence = fmt::format("{}: schedstat of its threads", notes_name(*worst));
+  finding.evidence = fmt::format("{}: schedstat of its threads", short_name(worst->file));
   finding.cost_ms = worst->waited_ms;
   finding.cost_note = "measured by the kernel";
   finding.fix = "OMP_NUM_THREADS=CORES/RANKS, taskset or numactl for each rank, nothing else on those cores";

@@ -24,7 +24,6 @@ class ByteSource {
   // At least one byte unless it is the end, where it is 0. Throws ConfigError when the file can't be read.
   std::size_t read(std::span<char> into);
 
-  bool is_gzip() const { return inflater_ != nullptr; }
   std::uint64_t given() const { return given_; }         // bytes so far, unpacked
   const std::string& damage() const { return damage_; }  // why it ended early; empty: it did not
 

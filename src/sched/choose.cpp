@@ -1,6 +1,6 @@
 #include "sched/choose.h"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -177,12 +177,6 @@ int cut_for(const Problem& problem, Algorithm algorithm) {
 std::string_view name_of(Algorithm algorithm) {
   const auto index = static_cast<std::size_t>(algorithm);
   return index < kNames.size() ? kNames[index] : "unknown";
-}
-
-Algorithm parse_algorithm(std::string_view text) {
-  for (std::size_t i = 0; i < kNames.size(); ++i)
-    if (kNames[i] == text) return static_cast<Algorithm>(i);
-  throw ConfigError(fmt::format("'{}' is not an algorithm: there are {}", text, fmt::join(kNames, ", ")));
 }
 
 bool can(Algorithm algorithm, Collective kind) { return find_maker(algorithm, kind) != nullptr; }

@@ -23,7 +23,6 @@ enum class Algorithm : std::uint8_t {
 inline constexpr int kAlgorithms = 9;
 
 std::string_view name_of(Algorithm algorithm);
-Algorithm parse_algorithm(std::string_view text);  // throws ConfigError listing what there is
 
 // What is to be done. `bytes` is what one rank contributes, as in Signature; hosts[r] is the host of rank r,
 // and no hosts means that all links are alike.

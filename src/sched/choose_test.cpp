@@ -80,11 +80,5 @@ TEST(Choose, says_what_can_do_a_collective_when_the_algorithm_asked_for_cannot) 
   }
 }
 
-TEST(Choose, reads_the_names_it_writes) {
-  for (int i = 0; i < kAlgorithms; ++i)
-    EXPECT_EQ(parse_algorithm(name_of(static_cast<Algorithm>(i))), static_cast<Algorithm>(i));
-  EXPECT_THROW(parse_algorithm("spiral"), ConfigError);
-}
-
 }  // namespace
 }  // namespace gradwire

@@ -90,26 +90,4 @@ std::string matrix_cell(const Topology& topology, DeviceId from, DeviceId to) {
   return std::string(to_string(path));
 }
 
-namespace {
-
-double nvlink_rate(const Topology& topology, DeviceId from, DeviceId to) {
-  if (nvlinks_between(topology, from, to) == 0) return 0;
-  return bottleneck(topology, topology.route(from, to));
-}
-
-}  // namespace
-
-std::optional<DeviceId> find_nvlink_relay(const Topology& topology, DeviceId from, DeviceId to) {
-  std::optional<DeviceId> best;
-  double widest = 0;
-  for (const DeviceId gpu : topology.find_devices(DeviceKind::gpu, topology.device(from).node)) {
-    if (gpu == from || gpu == to) continue;
-    const double rate = std::min(nvlink_rate(topology, from, gpu), nvlink_rate(topology, gpu, to));
-    if (rate <= widest) continue;
-    widest = rate;
-    best = gpu;
-  }
-  return best;
-}
-
 }  // namespace gradwire

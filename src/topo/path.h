@@ -10,7 +10,7 @@
 namespace gradwire {
 
 // From near to far. nvl: NVLink, directly or through NVSwitch. nvb: through NVLinks of a third GPU, which
-// NCCL does and hardware by itself does not: classify() never says it, find_nvlink_relay() does. c2c: Grace
+// NCCL does and hardware by itself does not: classify() never says it. c2c: Grace
 // to its GPU. pix: one PCIe switch; pxb: several; phb: the host bridge; node: two host bridges of one cpu;
 // sys: between cpus; net: between nodes.
 enum class PathClass { self, nvl, nvb, c2c, pix, pxb, phb, node, sys, net, none };
@@ -27,8 +27,5 @@ int nvlinks_along(const Topology&, std::span<const LinkId> route);
 
 // What the matrix shows in that place: "X", "NV12", "PHB", ...
 std::string matrix_cell(const Topology&, DeviceId, DeviceId);
-
-// A GPU with NVLinks to both, of those the one with the widest way.
-std::optional<DeviceId> find_nvlink_relay(const Topology&, DeviceId, DeviceId);
 
 }  // namespace gradwire

@@ -44,16 +44,6 @@ TEST(Path, between_nodes_it_is_net) {
   EXPECT_EQ(nvlinks_between(machine.topology, machine.gpus[0], machine.gpus[8]), 0);
 }
 
-TEST(Path, gpus_of_a_cube_mesh_without_a_common_link_have_a_relay) {
-  const Machine machine = find_machine("dgx-1");
-  const auto relay = find_nvlink_relay(machine.topology, machine.gpus[0], machine.gpus[5]);
-  ASSERT_TRUE(relay);
-  EXPECT_GT(nvlinks_between(machine.topology, machine.gpus[0], *relay), 0);
-  EXPECT_GT(nvlinks_between(machine.topology, *relay, machine.gpus[5]), 0);
-  const Machine pcie = find_machine("4x-rtx4090-pcie");
-  EXPECT_FALSE(find_nvlink_relay(pcie.topology, pcie.gpus[0], pcie.gpus[1]));
-}
-
 TEST(Path, classes_are_read_as_any_driver_writes_them) {
   EXPECT_EQ(find_path_class("SOC"), PathClass::sys);
   EXPECT_EQ(find_path_class("phb"), PathClass::phb);

@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "predict/step/constants.h"
 #include "predict/step/step.h"
 
 namespace gradwire {
@@ -78,6 +82,20 @@ void measure_spread(const Timeline& timeline, RecordedStep& recorded) {
   recorded.unsteady = (middle(all, 0.75) - middle(all, 0.25)) / 2 / middle(all);
 }
 
+std::function<Seconds(Bytes)> at(Curve curve) {
+  return [curve = std::make_shared<const Curve>(std::move(curve))](Bytes bytes) { return curve->at(bytes); };
+}
+
+std::vector<Sweep> all_reduces(const std::filesystem::path& file) {
+  try {
+    auto sweeps = read_sweeps(read_file(file));
+    std::erase_if(sweeps, [](const Sweep& sweep) { return sweep.collective != Collective::all_reduce; });
+    return sweeps;
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{}: {}", file.string(), error.what()));
+  }
+}
+
 }  // namespace
 
 RecordedStep recorded_step(const Timeline& timeline, const std::string& name) {
@@ -125,6 +143,65 @@ StepConstants recorded_constants(const RecordedStep& recorded) {
   if (most > 0) constants.spread_share = std::max(0.0, recorded.slowest - parts.step()) / most;
   constants.error_anchored = recorded.unsteady;
   return constants;
+}
+
+RecordedModel model_of(const Timeline& timeline, const std::string& name) {
+  const auto recorded = recorded_step(timeline, name);
+  const auto& parts = recorded.parts;
+  RecordedModel model;
+  model.workload.name = name;
+  model.workload.title = timeline.source;
+  model.workload.family = Family::other;
+  model.workload.sample = timeline.samples > 0 ? "sample" : "batch";
+  model.workload.batch = recorded.samples;
+  model.workload.source = name;
+  // Work in proportion to the time between one bucket's being ready and the next's, first layer last.
+  double before = 0;
+  for (int number = 0; const auto& bucket : recorded.buckets) {
+    const double share = std::max(bucket.ready - before, 1e-3);
+    before = std::max(before, bucket.ready);
+    model.workload.layers.push_back({fmt::format("bucket {}", number++),
+                                     LayerKind::matmul,
+                                     1e12 * share / recorded.samples,
+                                     0,
+                                     {std::max<Bytes>(1, bucket.bytes / 4)}});
+  }
+  std::reverse(model.workload.layers.begin(), model.workload.layers.end());
+  check_workload(model.workload);
+  // Collectives under backward slowed it, by as much as they do where data goes from GPU to GPU.
+  const auto slowed = default_step_constants().slowdown_direct * parts.comm_overlapped;
+  const auto backward = std::max(parts.backward - slowed, 0.2 * parts.backward);
+  model.anchor = {parts.forward + backward + parts.optimizer + parts.other, recorded.samples, 1, {}};
+  return model;
+}
+
+bool is_sweep(std::string_view on) { return on.ends_with(".json"); }
+
+Sweep read_sweep(const std::filesystem::path& file, std::string_view backend, std::optional<int> ranks) {
+  std::vector<std::string> there;
+  std::vector<Sweep> fitting;
+  for (auto& sweep : all_reduces(file)) {
+    there.push_back(fmt::format("{} with {} ranks", sweep.backend, sweep.ranks));
+    const bool fits = (backend.empty() || sweep.backend == backend) && (!ranks || sweep.ranks == *ranks);
+    if (fits) fitting.push_back(std::move(sweep));
+  }
+  if (fitting.size() == 1) return fitting.front();
+  throw ConfigError(fmt::format(
+      "{}: it has all_reduce of {}; {}", file.string(), there.empty() ? "no backend" : join(there, ", "),
+      fitting.empty() ? "none is what --backend and -n ask for" : "choose one with --backend and -n"));
+}
+
+Wires measured_wires(const Sweep& sweep) {
+  auto curve = fit_curve(sweep.samples);
+  Wires wires;
+  wires.ranks = sweep.ranks;
+  wires.relative_error = curve.error().mean;
+  wires.algorithm = wires.path = sweep.backend;
+  wires.way = "over " + wires.path;
+  wires.narrowest_link = "as measured";
+  wires.all_reduce = at(std::move(curve));
+  wires.processor = at(fit_curve(sweep.processor));
+  return wires;
 }
 
 }  // namespace gradwire

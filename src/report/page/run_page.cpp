@@ -1,4 +1,3 @@
-
 #include "report/page/run_timeline.h"
 #include "report/page/topology.h"
 
