@@ -13,6 +13,7 @@
 #include "cli/usage.h"
 #include "cli/verbs.h"
 #include "measure/contestant.h"
+#include "measure/limit.h"
 #include "measure/sampler.h"
 #include "net/rendezvous/rendezvous.h"
 #include "report/bench.h"

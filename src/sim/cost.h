@@ -1,11 +1,9 @@
-// What the steps of simulated programs cost beside the network, and how many bytes they move. Values.
+// What the steps of simulated programs cost beside the network. A value.
 #pragma once
 
 #include <limits>
-#include <vector>
 
 #include "base/units.h"
-#include "sched/program.h"
 
 namespace gradwire {
 
@@ -25,23 +23,5 @@ struct CostModel {
 };
 
 void check_cost(const CostModel& cost);  // throws ConfigError naming what is negative or no number
-
-// How many bytes the chunks of simulated programs have, the same on every rank.
-class Chunks {
- public:
-  explicit Chunks(const std::vector<Bytes>& sizes);  // of chunk 0, 1, ... of `out` and `in`
-  Bytes bytes(const Slice& slice) const { return begin_[slice.like + slice.count] - begin_[slice.like]; }
-  int count() const { return static_cast<int>(begin_.size()) - 1; }
-
- private:
-  std::vector<Bytes> begin_;
-};
-
-// As a real collective divides its data (sched/layout.h): `bytes` is what the larger of `in` and `out` holds,
-// in elements of four bytes if it can be, else of one.
-Chunks divide_evenly(const Shape& shape, Bytes bytes);
-
-// Every chunk the same.
-Chunks equal_chunks(int count, Bytes each);
 
 }  // namespace gradwire

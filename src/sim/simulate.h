@@ -5,7 +5,7 @@
 #include <span>
 
 #include "sched/run.h"
-#include "sim/cost.h"
+#include "sim/model_fabric.h"
 #include "sim/network.h"
 #include "trace/trace.h"
 

@@ -114,7 +114,7 @@ class RankPieces {
       std::string_view name = profile_.name_of(activity);
       if (activity.call >= 0) {
         const ProfiledCall& call = profile_.calls[static_cast<std::size_t>(activity.call)];
-        if (!call.collective.empty()) name = call.collective;
+        if (!call.collective.word.empty()) name = call.collective.word;
         if (call.bytes > 0) piece.bytes = static_cast<double>(call.bytes);
       }
       piece.name = names_.add(name);
@@ -137,7 +137,7 @@ class RankPieces {
     add_set(PieceKind::other, work_.other, "compute");
     for (const CollectiveSpan& span : collective_spans(profile_, steps_))
       pieces_.push_back({lane("communication"), PieceKind::communication, span.step,
-                         names_.add(span.collective), span.begin, span.end,
+                         names_.add(span.collective.word), span.begin, span.end,
                          span.bytes > 0 ? static_cast<double>(span.bytes) : -1});
   }
 
