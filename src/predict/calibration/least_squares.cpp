@@ -51,14 +51,22 @@ std::vector<double> LeastSquares::substitute(const std::vector<double>& lower, s
 
 std::vector<double> LeastSquares::solve() const { return substitute(factor(), right_); }
 
-std::vector<double> LeastSquares::spreads() const {
+std::vector<double> LeastSquares::covariance(std::size_t unknowns) const {
   const auto lower = factor();
-  std::vector<double> spreads(size_);
-  for (std::size_t i = 0; i < size_; ++i) {
+  std::vector<double> rows;
+  for (std::size_t i = 0; i < unknowns; ++i) {
     std::vector<double> unit(size_);
     unit[i] = 1;
-    spreads[i] = std::sqrt(substitute(lower, std::move(unit))[i]);
+    const auto row = substitute(lower, std::move(unit));
+    rows.insert(rows.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(unknowns));
   }
+  return rows;
+}
+
+std::vector<double> LeastSquares::spreads() const {
+  const auto together = covariance(size_);
+  std::vector<double> spreads(size_);
+  for (std::size_t i = 0; i < size_; ++i) spreads[i] = std::sqrt(together[i * size_ + i]);
   return spreads;
 }
 

@@ -21,6 +21,8 @@ class LeastSquares {
   void add(std::span<const Term>, double target, double weight);  // sum(factor x unknown) should be target
   std::vector<double> solve() const;
   std::vector<double> spreads() const;  // standard deviation of each unknown, where weights are 1 / variance
+  // How the first unknowns vary together, row by row.
+  std::vector<double> covariance(std::size_t unknowns) const;
 
  private:
   std::vector<double> factor() const;

@@ -189,6 +189,7 @@ ParallelLayout layout_of(const ParallelRecord& record, std::vector<std::string>&
   const bool old = layout.precision == MatmulPrecision::fp16 || layout.precision == MatmulPrecision::fp32;
   layout.fused_attention = !old;
   layout.overlap = !old;  // as frameworks of those years
+  layout.compiled = says(record.framework, "compiled");
   return layout;
 }
 

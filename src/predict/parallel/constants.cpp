@@ -10,8 +10,8 @@ namespace gradwire {
 namespace {
 
 constexpr std::string_view kConstantNames[kParallelConstants] = {
-    "matmul", "balance", "fp8",   "attention", "kernel", "elements", "output", "tensor", "slowdown",
-    "hiding", "stage",   "micro", "spread",    "update", "host",     "frozen", "desktop"};
+    "matmul",   "balance", "fp8",   "attention", "kernel", "elements", "fusion", "output", "tensor",
+    "slowdown", "hiding",  "stage", "micro",     "spread", "update",   "host",   "frozen", "desktop"};
 
 }  // namespace
 

@@ -17,6 +17,7 @@ enum class ParallelConstant {
   attention,  // share of the 16-bit peak that fused attention reaches
   kernel,     // microseconds a matrix product takes beyond its arithmetic: launch, first and last wave
   elements,  // times that activations are read or written in a forward beyond those of attention and products
+  fusion,    // share of that traffic which a compiler leaves
   output,    // bytes of memory traffic for each logit, forward and backward
   tensor,    // times the time that NCCL's model gives, of what tensor parallelism sends inside a layer
   slowdown,  // share of a collective's time that compute under it loses
@@ -29,7 +30,7 @@ enum class ParallelConstant {
   frozen,   // bytes of memory traffic a frozen weight costs each time it is used beyond its product (QLoRA)
   desktop,  // what a GeForce's clock adds to its quoted peak
 };
-inline constexpr int kParallelConstants = 17;
+inline constexpr int kParallelConstants = 18;
 
 using ParallelValues = std::array<double, kParallelConstants>;
 

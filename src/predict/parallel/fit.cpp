@@ -19,6 +19,35 @@ double log_step(const ParallelCase& one, const ParallelValues& values) {
   return std::log(price_plan(one.problem, values).total());
 }
 
+// How the logarithm of a step follows that of each constant.
+ParallelValues slopes(const ParallelCase& one, const ParallelValues& values) {
+  const double base = log_step(one, values);
+  ParallelValues all{};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto moved = values;
+    moved[i] *= std::exp(kProbe);
+    all[i] = (log_step(one, moved) - base) / kProbe;
+  }
+  return all;
+}
+
+std::string model_of_source(const ParallelCase& one) {
+  return one.group + "/" + one.model + "/" + one.precision;
+}
+
+double spread_of(const ParallelCase& one) { return one.quality == Quality::ok ? kOkSpread : kWeakSpread; }
+
+// How what two runs of one source are off varies together, what is each one's own aside.
+double shared_variance(const ParallelCase& a, const ParallelCase& b, const ParallelFit& fit) {
+  const auto of_a = slopes(a, fit.values), of_b = slopes(b, fit.values);
+  double sum = kSourceSpread * kSourceSpread;
+  if (model_of_source(a) == model_of_source(b)) sum += kModelSpread * kModelSpread;
+  for (std::size_t i = 0; i < of_a.size(); ++i)
+    for (std::size_t j = 0; j < of_b.size(); ++j)
+      sum += of_a[i] * of_b[j] * fit.covariance[i * of_a.size() + j];
+  return sum;
+}
+
 class Fitter {
  public:
   Fitter(std::span<const ParallelCase* const> cases, const ParallelModel& model)
@@ -26,8 +55,7 @@ class Fitter {
     for (const auto* one : cases) {
       sources_.try_emplace(one->group, kParallelConstants + effects_count_);
       if (sources_.size() + models_.size() > effects_count_) ++effects_count_;
-      models_.try_emplace(one->group + "/" + one->model + "/" + one->precision,
-                          kParallelConstants + effects_count_);
+      models_.try_emplace(model_of_source(*one), kParallelConstants + effects_count_);
       if (sources_.size() + models_.size() > effects_count_) ++effects_count_;
     }
     effects_.resize(kParallelConstants + effects_count_);
@@ -42,8 +70,7 @@ class Fitter {
       for (const auto* one : cases_) add_case(*one, system);
       step(system.solve());
       if (round + 1 < rounds) continue;
-      const auto spreads = system.spreads();
-      std::copy_n(spreads.begin(), kParallelConstants, result.spreads.begin());
+      result.covariance = system.covariance(kParallelConstants);
     }
     result.values = values_;
     result.left = left_over();
@@ -52,9 +79,7 @@ class Fitter {
 
  private:
   std::size_t source_of(const ParallelCase& one) const { return sources_.at(one.group); }
-  std::size_t model_of(const ParallelCase& one) const {
-    return models_.at(one.group + "/" + one.model + "/" + one.precision);
-  }
+  std::size_t model_of(const ParallelCase& one) const { return models_.at(model_of_source(one)); }
 
   double residual(const ParallelCase& one) const {
     return std::log(one.measured) - log_step(one, values_) - effects_[source_of(one)] -
@@ -74,15 +99,11 @@ class Fitter {
   }
 
   void add_case(const ParallelCase& one, LeastSquares& system) const {
-    const double base = log_step(one, values_), off = residual(one);
+    const double off = residual(one), spread = spread_of(one);
     std::vector<LeastSquares::Term> terms{{source_of(one), 1}, {model_of(one), 1}};
-    for (std::size_t i = 0; i < kParallelConstants; ++i) {
-      auto moved = values_;
-      moved[i] *= std::exp(kProbe);
-      const double slope = (log_step(one, moved) - base) / kProbe;
-      if (std::abs(slope) > 1e-9) terms.push_back({i, slope});
-    }
-    const double spread = one.quality == Quality::ok ? kOkSpread : kWeakSpread;
+    const auto of_constants = slopes(one, values_);
+    for (std::size_t i = 0; i < of_constants.size(); ++i)
+      if (std::abs(of_constants[i]) > 1e-9) terms.push_back({i, of_constants[i]});
     const double weight = 1 / (spread * spread) * std::min(1.0, kHuber * spread / (std::abs(off) + 1e-12));
     system.add(terms, off, weight);
   }
@@ -112,6 +133,13 @@ class Fitter {
 ParallelFit fit_parallel(std::span<const ParallelCase* const> cases, const ParallelModel& model,
                          const ParallelValues& start, int rounds) {
   return Fitter(cases, model).fit(start, rounds);
+}
+
+Seconds step_given(const ParallelCase& run, const ParallelCase& other, const ParallelFit& fit) {
+  const double off = std::log(other.measured) - log_step(other, fit.values);
+  const double own = spread_of(other) * spread_of(other);
+  const double share = shared_variance(run, other, fit) / (shared_variance(other, other, fit) + own);
+  return std::exp(log_step(run, fit.values) + share * off);
 }
 
 std::vector<const ParallelCase*> learnable(std::span<const ParallelCase> cases) {

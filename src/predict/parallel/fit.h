@@ -13,13 +13,17 @@ namespace gradwire {
 
 struct ParallelFit {
   ParallelValues values{};
-  ParallelValues spreads{};  // standard deviation of each logarithm
-  double left = 0;           // standard deviation of what constants and effects leave
+  std::vector<double> covariance;  // of their logarithms, row by row
+  double left = 0;                 // standard deviation of what constants and effects leave
 };
 
 // `start` is where the walk begins; priors are the model's.
 ParallelFit fit_parallel(std::span<const ParallelCase* const>, const ParallelModel&,
                          const ParallelValues& start, int rounds = 10);
+
+// The step of a run where another of its source was measured: the constants, the source and its model are moved by
+// what that one was off, each as far as it is uncertain.
+Seconds step_given(const ParallelCase& run, const ParallelCase& other, const ParallelFit&);
 
 // All cases that may be learnt from: with a step, and not odd.
 std::vector<const ParallelCase*> learnable(std::span<const ParallelCase>);

@@ -31,6 +31,7 @@ struct ParallelLayout {
   Tuning tuning = Tuning::full;
   bool offload_optimizer = false, offload_parameters = false, offload_activations = false;
   bool fused_attention = true;  // scores never reach memory (FlashAttention)
+  bool compiled = false;        // elementwise operations are fused by a compiler (torch.compile)
   bool overlap = true;          // gradients are joined and parameters gathered under compute
   int gradient_bytes = 4;       // of an element as it is joined over dp
   int state_bytes = 12;         // of optimizer state a parameter: fp32 weights and two moments

@@ -220,7 +220,31 @@ TEST(ParallelConstants, ship_as_the_fit_of_the_runs_that_are_carried) {
   for (int i = 0; i < kParallelConstants; ++i)
     EXPECT_NEAR(std::log(fit.values[static_cast<std::size_t>(i)] / model.values[static_cast<std::size_t>(i)]),
                 0, 0.05)
-        << name_of(static_cast<ParallelConstant>(i));
+        << name_of(static_cast<ParallelConstant>(i)) << " of\n"
+        << parallel_yaml(fit, model);
+}
+
+TEST(ParallelConstants, follow_a_run_that_was_measured_as_far_as_they_are_uncertain) {
+  const auto cases = parallel_cases(built_in_parallel_records());
+  const auto fit =
+      fit_parallel(learnable(cases.cases), default_parallel_model(), default_parallel_model().values, 2);
+  auto slow = cases.cases.front();
+  const Seconds predicted = price_plan(slow.problem, fit.values).total();
+  slow.measured = predicted * 1.5;
+  EXPECT_GT(step_given(slow, slow, fit), predicted * 1.3);
+  EXPECT_LT(step_given(slow, slow, fit), predicted * 1.5);
+  slow.quality = Quality::weak;
+  EXPECT_LT(step_given(slow, slow, fit), predicted * 1.4);
+}
+
+TEST(PlanPrice, gathers_tensor_by_tensor_where_parameters_are_sharded_and_nothing_goes_on_under_compute) {
+  const auto machine = find_machine("16*dgx-a100@8x-hdr");
+  GroupWires wires(machine);
+  ParallelLayout layout{.mesh = {.dp = 128}, .shard = 3};
+  const auto sizes = transformer_sizes("gpt3-175b");
+  const Seconds by_layer = make_problem(sizes, layout, wires).wires.gather_forward;
+  layout.overlap = false;
+  EXPECT_GT(make_problem(sizes, layout, wires).wires.gather_forward, 1.5 * by_layer);
 }
 
 }  // namespace

@@ -34,7 +34,8 @@ Pass forward_pass(const PlanProblem& problem, const ParallelValues& values) {
       layer.matmul_flops / (problem.peak * share) + layer.matmuls * value(values, C::kernel) * 1e-6;
   const double attention = layer.attention_bytes > 0 ? share : value(values, C::attention) * layer.head_share;
   pass.attention = layer.attention_flops / (problem.half_peak * attention) + layer.attention_bytes / memory;
-  pass.elements = layer.element_bytes * value(values, C::elements) / memory;
+  const double fusion = problem.layout.compiled ? value(values, C::fusion) : 1;
+  pass.elements = layer.element_bytes * value(values, C::elements) * fusion / memory;
   pass.frozen = layer.frozen_bytes * value(values, C::frozen) / memory;
   return pass;
 }

@@ -150,11 +150,17 @@ class ProblemMaker {
     wires.context_backward = 2 * wires.context_forward;
   }
 
-  // One collective for each layer where they go on under compute, else one of all.
+  // A layer's at once where collectives go on under compute, else all at once. Parameters that are sharded can't all be
+  // gathered: each tensor travelled alone before units were laid flat (Rajbhandari et al. 2021, arXiv:2104.07857).
+  double pieces() const {
+    const double tensors = 2 * (2 + shape_.mlp_matrices) + 4;  // products with their biases, two norms
+    if (layout_.overlap) return std::max(1.0, stage_layers_);
+    return layout_.shard == 3 ? std::max(1.0, stage_layers_ * tensors) : 1;
+  }
+
   Seconds by_layer(Collective collective, int size, double bytes) {
     if (size <= 1) return 0;
-    const double pieces = layout_.overlap ? std::max(1.0, stage_layers_) : 1;
-    return pieces * wires_.time(collective, size, layout_.mesh.tp, bytes / pieces);
+    return pieces() * wires_.time(collective, size, layout_.mesh.tp, bytes / pieces());
   }
 
   void add_replica_wires(PlanProblem& problem) {

@@ -47,11 +47,11 @@ class ConstantsBySource {
       : known_(learnable(known)),
         all_(fit_parallel(known_, default_parallel_model(), default_parallel_model().values)) {}
 
-  const ParallelValues& of(const ParallelCase& run) {
+  const ParallelFit& of(const ParallelCase& run) {
     const auto others = without_source(known_, run.group, run.platform);
-    if (others.size() == known_.size()) return all_.values;
+    if (others.size() == known_.size()) return all_;
     const auto [found, added] = fits_.try_emplace(run.group + "|" + run.platform);
-    if (added) found->second = fit_parallel(others, default_parallel_model(), all_.values, 4).values;
+    if (added) found->second = fit_parallel(others, default_parallel_model(), all_.values, 4);
     return found->second;
   }
 
@@ -65,7 +65,7 @@ class ConstantsBySource {
  private:
   std::vector<const ParallelCase*> known_;
   ParallelFit all_;
-  std::map<std::string, ParallelValues> fits_;
+  std::map<std::string, ParallelFit> fits_;
 };
 
 bool same_subject(const ParallelCase& a, const ParallelCase& b) {
@@ -117,7 +117,7 @@ class ParallelJudge {
   void judge() {
     const auto& cases = result_.asked.cases;
     for (const auto& run : cases) {
-      predicted_[&run] = step_with(run, constants_.of(run));
+      predicted_[&run] = step_with(run, constants_.of(run).values);
       result_.points.push_back(point(run));
     }
     for (std::size_t i = 0; i < cases.size(); ++i)
@@ -145,7 +145,7 @@ class ParallelJudge {
     double nearest = 1e9;
     for (const auto& other : result_.asked.cases) {
       if (&other == &run || !same_subject(run, other) || other.quality == Quality::odd) continue;
-      const Seconds step = point.alone * other.measured / step_with(other, constants_.of(other));
+      const Seconds step = step_given(run, other, constants_.of(run));
       const Seconds floor = at_peak(run) / share_of_peak(other);
       errors.push_back(off(step, run.measured));
       floors.push_back(off(floor, run.measured));
@@ -192,6 +192,7 @@ class ParallelJudge {
       set.any += (plans[i]->measured / best - 1) / double(plans.size());
       for (std::size_t j = i + 1; j < plans.size(); ++j) {
         const double ratio = plans[i]->measured / plans[j]->measured;
+        if (plans[i]->problem.layout == plans[j]->problem.layout) continue;  // one plan, measured twice
         if (ratio < kApart && ratio > 1 / kApart) continue;
         ++set.pairs;
         set.named += (ratio > 1) == (predicted_[plans[i]] > predicted_[plans[j]]);
