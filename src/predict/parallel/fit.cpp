@@ -1,5 +1,7 @@
 #include "predict/parallel/fit.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -155,6 +157,15 @@ std::vector<const ParallelCase*> without_source(std::span<const ParallelCase* co
   for (const auto* one : cases)
     if (one->group != group && one->platform != platform) chosen.push_back(one);
   return chosen;
+}
+
+std::string parallel_yaml(const ParallelFit& fit, const ParallelModel& model) {
+  std::string text;
+  for (std::size_t i = 0; i < kParallelConstants; ++i)
+    text += fmt::format("  - {{name: {}, value: {:.4g}, prior: {:.4g}, spread: {:.3g}, source: \"{}\"}}\n",
+                        model.priors[i].name, fit.values[i], model.priors[i].prior, model.priors[i].spread,
+                        model.priors[i].source);
+  return text;
 }
 
 }  // namespace gradwire

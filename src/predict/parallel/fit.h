@@ -32,4 +32,7 @@ std::vector<const ParallelCase*> learnable(std::span<const ParallelCase>);
 std::vector<const ParallelCase*> without_source(std::span<const ParallelCase* const>,
                                                 const std::string& group, const std::string& platform);
 
+std::string parallel_yaml(const ParallelFit&,
+                          const ParallelModel&);  // presets/parallel.yaml with these values
+
 }  // namespace gradwire

@@ -72,6 +72,7 @@ ParallelRecord read_parallel(const Fields& fields) {
   record.recompute = fields.find_word("recompute", {"none", "selective", "full"});
   record.schedule = fields.find_word("schedule", {"1f1b", "interleaved", "gpipe", "zb1p", "zb2p"});
   record.optimizer = fields.find_text("optimizer");
+  record.framework = fields.find_text("framework");
   record.gradient_bytes = find_gradient_bytes(fields);
   if (const auto notes = fields.find_text("notes"); notes && !record.gradient_bytes) {
     if (notes->find("reduced in fp32") != std::string::npos) record.gradient_bytes = 4;

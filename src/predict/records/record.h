@@ -81,7 +81,7 @@ struct ParallelRecord {
   int tp = 1, pp = 1, cp = 1, dp = 1;
   std::optional<int> virtual_stages, expert_parallel, shard, shard_size;
   std::optional<bool> sequence_parallel;
-  std::optional<std::string> context_kind, offload, recompute, schedule, optimizer;
+  std::optional<std::string> context_kind, offload, recompute, schedule, optimizer, framework;
   std::optional<int>
       gradient_bytes;           // of an element as it is joined over dp, where notes or our own table tell
   std::optional<Seconds> step;  // what is to be predicted
