@@ -1,0 +1,117 @@
+#include <array>
+#include <span>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "fuzz/readers.h"
+#include "launch/outcome.h"
+#include "launch/roster.h"
+#include "net/fault.h"
+#include "net/rendezvous/url.h"
+#include "net/store/wire.h"
+#include "trace/timeline.h"
+#include "train/loop/tensor_file.h"
+
+namespace gradwire {
+namespace {
+
+std::string checkpoint() {
+  const std::array<float, 6> matrix = {1, 2, 3, 4, 5, 6};
+  const std::array<std::int64_t, 1> step = {17};
+  const TempDir folder;
+  write_tensor_file(folder.path() / "c",
+                    {{"b.weight", "F32", {2, 3}, std::as_bytes(std::span(matrix))},
+                     {"a.step", "I64", {}, std::as_bytes(std::span(step))},
+                     {"empty", "U8", {0, 4}, {}}},
+                    {{"gradwire.step", "5"}, {"gradwire.epoch", "0"}});
+  return read_file(folder.path() / "c");
+}
+
+Timeline two_ranks() {
+  Timeline timeline;
+  timeline.source = "gradwire train mlp, shm";
+  timeline.ranks = 2;
+  for (const Rank rank : {0, 1}) {
+    Span span;
+    span.rank = rank;
+    span.kind = SpanKind::forward;
+    span.begin = 0.001;
+    span.end = 0.0035;
+    timeline.spans.push_back(span);
+    span.kind = SpanKind::bucket;
+    span.bucket = 2;
+    span.bytes = 25 << 20;
+    timeline.spans.push_back(span);
+  }
+  return timeline;
+}
+
+// What may come over a connection; there Malformed and other errors of transports are what bad bytes get.
+template <typename Read>
+auto by_wire(const Read& read) {
+  return [read](std::string_view bytes) {
+    try {
+      read(bytes);
+    } catch (const TransportError&) {
+    }
+  };
+}
+
+std::vector<std::string> messages() {
+  Request request;
+  request.kind = Request::Kind::set;
+  request.number = 7;
+  request.key = "world/host/1";
+  request.value = "a value";
+  return {frame(Greeting{make_nonce()}.encode()), frame(Claim{make_nonce(), {}, {1, "0"}}.encode()),
+          frame(request.encode()), frame(Reply{7, true, "a value"}.encode())};
+}
+
+// As each of the messages there are.
+void take_message(std::string_view bytes) {
+  FrameReader frames;
+  frames.append(bytes);
+  while (const auto message = frames.next(kMaxFrame)) {
+    by_wire([](std::string_view text) { Greeting::decode(text); })(*message);
+    by_wire([](std::string_view text) { Claim::decode(text); })(*message);
+    by_wire([](std::string_view text) { ProofVerdict::decode(text); })(*message);
+    by_wire([](std::string_view text) { Request::decode(text); })(*message);
+    by_wire([](std::string_view text) { Reply::decode(text); })(*message);
+  }
+}
+
+const Fault kFault{Fault::Kind::peer_lost, 1, 2, "rank 2 is gone"};
+
+Outcome outcome() {
+  Outcome lost;
+  lost.rank = 1;
+  lost.kind = Outcome::Kind::threw;
+  lost.error = "PeerLost";
+  lost.text = "rank 0 is gone";
+  lost.peer = 0;
+  return lost;
+}
+
+}  // namespace
+
+std::vector<Reader> readers_of_our_own() {
+  return {{"timeline",
+           [](std::string_view text) { parse_timeline(text, "t.json"); },
+           {timeline_json(two_ranks())}},
+          // Where the checksum is not asked for, damage comes further.
+          {"checkpoint", [](std::string_view text) { TensorFile(std::string(text), "c"); }, {checkpoint()}},
+          {"foreign_checkpoint",
+           [](std::string_view text) { TensorFile(std::string(text), "c", Unchecked::accept); },
+           {checkpoint()}},
+          {"messages", by_wire([](std::string_view bytes) { take_message(bytes); }), messages()},
+          {"fault", by_wire([](std::string_view text) { Fault::decode(text); }), {kFault.encode()}},
+          {"outcome", by_wire([](std::string_view text) { decode_outcome(text); }), {encode(outcome())}},
+          {"roster",
+           by_wire([](std::string_view text) { NodeRoster::parse(text); }),
+           {"0:2:abcdef01.1 1:2:12345678.1"}},
+          {"url",
+           [](std::string_view text) { parse_rendezvous_url(text); },
+           {"tcp://node0:29500?rank=1&size=4", "file:///tmp/meet?rank=0&size=2", "env://"}}};
+}
+
+}  // namespace gradwire
