@@ -13,7 +13,6 @@ from . import looks
 from .trial import GRACE, PHASES, SLACK, STEPS, TIMEOUT
 
 NAMED_WITHIN = 1.0  # of SIGKILL
-SPARE = 6.0  # for what is left of the training itself, on a busy machine
 
 
 def send(trial, pid, number):
@@ -37,7 +36,7 @@ def hit_rank(trial, number):
     process = trial.job.ranks().get(rank) if reached else None
     if process is None:
         trial.happened.append("too late")
-        trial.end_by(time.monotonic() + SPARE, "its end")
+        trial.end_by(time.monotonic() + trial.spare, "its end")
         return check_undisturbed(trial)
     trial.check_listening()
     return rank, phase, send(trial, process.pid, number)
@@ -72,7 +71,7 @@ def kill_rank(trial):
         return
     rank, phase, when = hit
     if trial.setup.restarts:
-        trial.end_by(when + GRACE + SPARE + trial.whole, "a restart")
+        trial.end_by(when + GRACE + trial.spare + trial.whole, "a restart")
         trial.promise(not any(trial.job.codes()), f"not restarted: {trial.job.text()[-300:]}")
         is_done(trial)
         return trial.check_nothing_left()
@@ -112,14 +111,14 @@ def pause_rank(trial):
         process = trial.job.ranks().get(rank)
         if process:
             send(trial, process.pid, signal.SIGCONT)
-        trial.end_by(time.monotonic() + trial.whole + SPARE, "its end")
+        trial.end_by(time.monotonic() + trial.whole + trial.spare, "its end")
         check_undisturbed(trial)
 
 
 def term_rank(trial):
     hit = hit_rank(trial, signal.SIGTERM)
     if hit:
-        trial.end_by(hit[2] + GRACE + SPARE, "a step and the grace")
+        trial.end_by(hit[2] + GRACE + trial.spare, "a step and the grace")
         ends_interrupted(trial)
 
 
@@ -138,7 +137,7 @@ def hit_launcher(trial, number):
     trial.start()
     if not trial.reach(phase) or trial.job.launchers[node].poll() is not None:
         trial.happened.append("too late")
-        trial.end_by(time.monotonic() + SPARE, "its end")
+        trial.end_by(time.monotonic() + trial.spare, "its end")
         return check_undisturbed(trial)
     return node, send(trial, trial.job.launcher_pid(node), number)
 
@@ -170,7 +169,7 @@ def stop_launcher(trial):
     if not hit:
         return
     node, when = hit
-    deadline = when + trial.whole + SPARE + TIMEOUT + GRACE
+    deadline = when + trial.whole + trial.spare + TIMEOUT + GRACE
     others = [one for one in range(trial.setup.nodes) if one != node]
     while time.monotonic() < deadline + SLACK and (trial.job.ranks() or any(trial.job.codes()[one] is None for one in others)):
         time.sleep(0.02)
@@ -189,7 +188,7 @@ def pause_launcher(trial):
     if hit:
         time.sleep(trial.random.uniform(0.1, TIMEOUT / 3))
         send(trial, trial.job.launcher_pid(hit[0]), signal.SIGCONT)
-        trial.end_by(time.monotonic() + trial.whole + SPARE, "its end")
+        trial.end_by(time.monotonic() + trial.whole + trial.spare, "its end")
         check_undisturbed(trial)
 
 
@@ -214,7 +213,7 @@ def full_disk(trial):
         if not by_limit:
             subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={room}", "chaos", disk], check=True)
         trial.start(limit, checkpoint="disk/run.ckpt")
-        trial.end_by(trial.job.began + trial.whole + SPARE, "its end")
+        trial.end_by(trial.job.began + trial.whole + trial.spare, "its end")
         check_full_disk(trial, disk, by_limit and room > size * 1.01)
     finally:
         if not by_limit:
@@ -260,7 +259,7 @@ def damaged_file(trial):
     trial.what = "a damaged checkpoint: " + damage(trial, content)
     path.write_bytes(content)
     trial.start(resume=path)
-    trial.end_by(trial.job.began + trial.start_up + SPARE, "its end")
+    trial.end_by(trial.job.began + trial.start_up + trial.spare, "its end")
     trial.promise(all(code == 2 for code in trial.job.codes()), f"exit {trial.job.codes()}, not 2")
     said = [line.text for line in trial.job.lines]
     refused = [text for text in said if "damaged.ckpt" in text and "it is of step" not in text]
@@ -282,7 +281,7 @@ def strangers(trial):
     """They connect to whatever listens, say anything, and stay."""
     trial.what = "strangers on every port"
     trial.start()
-    held, deadline = [], time.monotonic() + trial.whole + SPARE
+    held, deadline = [], time.monotonic() + trial.whole + trial.spare
     while trial.job.launchers[0].poll() is None and time.monotonic() < deadline:
         for process in trial.job.processes():
             for _, port in looks.listening(process.pid):
@@ -319,7 +318,7 @@ def cut_link(trial):
     finally:
         trial.hosts.heal(node)
     if not (kind == "long" and reached):
-        trial.end_by(time.monotonic() + 2 * trial.whole + SPARE + 2 * TIMEOUT + GRACE, "its end")
+        trial.end_by(time.monotonic() + 2 * trial.whole + trial.spare + 2 * TIMEOUT + GRACE, "its end")
         return check_undisturbed(trial)
     trial.check_nothing_left()
     if not is_done(trial):

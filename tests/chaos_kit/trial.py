@@ -1,6 +1,7 @@
 """One trial: a job, a moment, a fault, and what was promised for it. Each promise that is not kept becomes a line in
 `broken`; `happened` says in a few words what the job did."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -13,6 +14,7 @@ from .job import GRACE, STEPS, TIMEOUT, Job, Setup, command_of
 
 SLACK = 2.0  # beyond any deadline
 LIMIT = 60.0  # no trial takes longer
+SPARE = 6.0
 
 PHASES = ("start-up", "first collective", "mid-run", "save", "shutdown")
 
@@ -72,6 +74,11 @@ class Trial:
     def start(self, limit=None, **more):
         self.job = start(self.references.program, self.setup, self.place, self.hosts, limit, **more)
         return self.job
+
+    @property
+    def spare(self):
+        """For what is left of the training itself, which takes longer on a busy machine."""
+        return SPARE * max(1.0, os.getloadavg()[0] / os.cpu_count())
 
     def promise(self, kept, text):
         if not kept:

@@ -67,7 +67,7 @@ const std::string kBench = R"({"rows": [
   {"backend": "tcp", "collective": "all_reduce", "ranks": 2, "bytes": 1024, "time_us": 15.5},
   {"backend": "tcp", "collective": "all_reduce", "ranks": 2, "bytes": 4096, "time_us": 20}]})";
 
-const std::string kCollectives =
+const std::string kCollectiveRecords =
     R"({"kind":"collective","id":"a","source":"s","platform":"p","group":"g","gpu":"a40","machine":{"intra":"nvlink-pairs",)"
     R"("nvlink_gen":3,"nvlink_links_per_gpu":4,"nvlink_links_per_pair":4,"p2p":null,"pcie_gen":4,"pcie_width":16,"cpu":null,)"
     R"("topo_matrix":null,"gpu_indices":null,"network":null},"quality":"ok","notes":"","collective":"all_reduce",)"
@@ -75,7 +75,7 @@ const std::string kCollectives =
     R"("rows":[{"bytes":1024,"time_us":10.5},{"bytes":2048,"time_us":11,"peak":true}]})"
     "\n";
 
-const std::string kTrainings =
+const std::string kTrainingRecords =
     R"({"kind":"training","id":"t","source":"s","platform":"p","group":"g","gpu":null,"machine":{"intra":null},)"
     R"("quality":"weak","notes":"","model":"gpt2","parameters":124000000,"gradient_dtype":"float32","batch_per_gpu":4,)"
     R"("sequence_length":1024,"precision":null,"optimizer":null,"framework":null,"distribution":"ddp","overlap":true,)"
@@ -91,28 +91,29 @@ void build_all_in(std::string_view text) {
 }  // namespace
 
 std::vector<Reader> readers_of_machines() {
-  return {
-      {"machine", build_all_in, {kMachine}},
-      {"matrix",
-       [](std::string_view text) { build_machine(node_from_matrix(text, "m.txt", "").node); },
-       {kMatrix}},
-      {"xml", [](std::string_view text) { machine_from_xml(text, "m.xml", {}); }, {kXml}},
-      {"model",
-       [](std::string_view text) { parse_model(text, "m.yaml"); },
-       {kModel, "{name: mine, parameters: 124e6, family: transformer}"}},
-      {"records", [](std::string_view text) { parse_records(text, "r.jsonl"); }, {kCollectives, kTrainings}},
-      {"bench", [](std::string_view text) { read_sweeps(text); }, {kBench}},
-      {"rates", [](std::string_view text) { parse_rate_tables(text); }, {kRates}},
-      {"sizes",
-       [](std::string_view text) { parse_size_table(text, "s.txt"); },
-       {"# bytes  us\n1048576 93.5\n16M 936\n", "size,ms\n1048576,1.5\n"}},
-      {"nccl_tests", [](std::string_view text) { parse_nccl_tests(text, "t"); }, {kTable}},
-      {"inspector", [](std::string_view text) { parse_inspector(text, "i"); }, {kInspector}},
-      {"nvlink_status",
-       [](std::string_view text) { parse_nvlink_status(text, "n"); },
-       {"GPU 0: NVIDIA (UUID: x)\n\t Link 0: 14 GB/s\n\t Link 1: <inactive>\n"}},
-      {"smi_query", [](std::string_view text) { parse_smi_query(text, "q"); }, {kSmiQuery}},
-      {"lspci", [](std::string_view text) { parse_lspci(text, "p"); }, {kPci}}};
+  return {{"machine", build_all_in, {kMachine}},
+          {"matrix",
+           [](std::string_view text) { build_machine(node_from_matrix(text, "m.txt", "").node); },
+           {kMatrix}},
+          {"xml", [](std::string_view text) { machine_from_xml(text, "m.xml", {}); }, {kXml}},
+          {"model",
+           [](std::string_view text) { parse_model(text, "m.yaml"); },
+           {kModel, "{name: mine, parameters: 124e6, family: transformer}"}},
+          {"records",
+           [](std::string_view text) { parse_records(text, "r.jsonl"); },
+           {kCollectiveRecords, kTrainingRecords}},
+          {"bench", [](std::string_view text) { read_sweeps(text); }, {kBench}},
+          {"rates", [](std::string_view text) { parse_rate_tables(text); }, {kRates}},
+          {"sizes",
+           [](std::string_view text) { parse_size_table(text, "s.txt"); },
+           {"# bytes  us\n1048576 93.5\n16M 936\n", "size,ms\n1048576,1.5\n"}},
+          {"nccl_tests", [](std::string_view text) { parse_nccl_tests(text, "t"); }, {kTable}},
+          {"inspector", [](std::string_view text) { parse_inspector(text, "i"); }, {kInspector}},
+          {"nvlink_status",
+           [](std::string_view text) { parse_nvlink_status(text, "n"); },
+           {"GPU 0: NVIDIA (UUID: x)\n\t Link 0: 14 GB/s\n\t Link 1: <inactive>\n"}},
+          {"smi_query", [](std::string_view text) { parse_smi_query(text, "q"); }, {kSmiQuery}},
+          {"lspci", [](std::string_view text) { parse_lspci(text, "p"); }, {kPci}}};
 }
 
 }  // namespace gradwire
