@@ -96,7 +96,8 @@ def stop_rank(trial):
     trial.check_nothing_left()
     if is_done(trial):
         return
-    trial.check_told(rank, when, TIMEOUT + SLACK)
+    begins = trial.start_up if phase == "start-up" else 0  # who has not joined does not wait yet
+    trial.check_told(rank, when, TIMEOUT + SLACK + begins)
     # Under mpirun the others are ended when the first has lost patience.
     survivors = [] if "mpi" in trial.setup.backend else survivors_that_speak(trial, rank, phase)
     trial.check_named(rank, when, TIMEOUT + SLACK, survivors)
@@ -205,6 +206,8 @@ def full_disk(trial):
     room = int(size * trial.random.uniform(0.2, 1.9))
     # MPI's shared memory is made of files, which the limit would be for as well.
     by_limit = os.geteuid() != 0 or (trial.random.random() < 0.3 and trial.setup.backend != "mpi")
+    if by_limit:
+        trial.setup.sharded = False  # its parts are smaller
     trial.what = f"a {'limit of files' if by_limit else 'disk'} of {room / size:.1f} checkpoints"
     limit = (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))) if by_limit else None
     disk = trial.place / "disk"

@@ -15,7 +15,7 @@ class Damage {
   Damage(std::string bytes, std::uint64_t seed) : bytes_(std::move(bytes)), random_(seed) {}
 
   std::string done() {
-    for (std::size_t wounds = 1 + below(4); wounds > 0; --wounds) wound();
+    for (std::size_t wounds = 1 + below(2) * below(4); wounds > 0; --wounds) wound();  // most have one
     return std::move(bytes_);
   }
 
@@ -30,7 +30,7 @@ class Damage {
 
   void wound() {
     const std::size_t at = below(bytes_.size());
-    switch (below(9)) {
+    switch (below(12)) {
       case 0:
         if (!bytes_.empty()) bytes_[at] = static_cast<char>(bytes_[at] ^ 1 << below(8));
         break;
@@ -50,9 +50,11 @@ class Damage {
         bytes_.insert(at, one_of(kWords));
         break;
       case 6:
+      case 7:
+      case 8:
         replace_number(at);
         break;
-      case 7:
+      case 9:
         bytes_.insert(at, repeated());
         break;
       default:

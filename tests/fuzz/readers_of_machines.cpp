@@ -2,6 +2,7 @@
 #include "import/machine_reports.h"
 #include "import/measured.h"
 #include "import/nccl_tests.h"
+#include "predict/backends/backends.h"
 #include "predict/records/read.h"
 #include "predict/workload/catalog.h"
 #include "sim/sweep.h"
@@ -103,6 +104,7 @@ std::vector<Reader> readers_of_machines() {
            [](std::string_view text) { parse_records(text, "r.jsonl"); },
            {kCollectiveRecords, kTrainingRecords}},
           {"bench", [](std::string_view text) { read_sweeps(text); }, {kBench}},
+          {"costs", [](std::string_view text) { backend_cost_from_bench(text, "tcp", "c.json"); }, {kBench}},
           {"rates", [](std::string_view text) { parse_rate_tables(text); }, {kRates}},
           {"sizes",
            [](std::string_view text) { parse_size_table(text, "s.txt"); },

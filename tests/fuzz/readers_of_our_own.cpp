@@ -15,7 +15,7 @@
 namespace gradwire {
 namespace {
 
-std::string checkpoint() {
+std::string made_checkpoint() {
   const std::array<float, 6> matrix = {1, 2, 3, 4, 5, 6};
   const std::array<std::int64_t, 1> step = {17};
   const TempDir folder;
@@ -25,6 +25,25 @@ std::string checkpoint() {
                      {"empty", "U8", {0, 4}, {}}},
                     {{"gradwire.step", "5"}, {"gradwire.epoch", "0"}});
   return read_file(folder.path() / "c");
+}
+
+const std::string& whole_checkpoint() {
+  static const std::string bytes = made_checkpoint();
+  return bytes;
+}
+
+// Not a byte of it may change unnoticed.
+void read_checkpoint(std::string_view bytes) {
+  TensorFile(std::string(bytes), "c");
+  check(bytes == whole_checkpoint(), "a damaged checkpoint was taken for whole");
+}
+
+// As other programs write them: the length of the header, the header, the bytes.
+std::string foreign_checkpoint() {
+  const std::string header =
+      R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[2,1],"data_offsets":[4,12]}})";
+  const std::uint64_t length = header.size();
+  return std::string(reinterpret_cast<const char*>(&length), sizeof length) + header + std::string(12, '\1');
 }
 
 Timeline two_ranks() {
@@ -98,11 +117,11 @@ std::vector<Reader> readers_of_our_own() {
   return {{"timeline",
            [](std::string_view text) { parse_timeline(text, "t.json"); },
            {timeline_json(two_ranks())}},
-          // Where the checksum is not asked for, damage comes further.
-          {"checkpoint", [](std::string_view text) { TensorFile(std::string(text), "c"); }, {checkpoint()}},
+          {"checkpoint", read_checkpoint, {whole_checkpoint()}},
+          // Without a checksum damage comes further.
           {"foreign_checkpoint",
            [](std::string_view text) { TensorFile(std::string(text), "c", Unchecked::accept); },
-           {checkpoint()}},
+           {foreign_checkpoint()}},
           {"messages", by_wire([](std::string_view bytes) { take_message(bytes); }), messages()},
           {"fault", by_wire([](std::string_view text) { Fault::decode(text); }), {kFault.encode()}},
           {"outcome", by_wire([](std::string_view text) { decode_outcome(text); }), {encode(outcome())}},

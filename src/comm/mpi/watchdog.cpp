@@ -24,7 +24,7 @@ using Span = std::chrono::duration<double>;
 constexpr Seconds kLateComers = 1;
 
 // A rank's death is said within a second, which takes two looks.
-constexpr Seconds kLookEvery = 0.1;
+constexpr Seconds kLookEvery = 0.05;
 
 // The latter for mpirun to take notice: "123 (name) Z ...".
 bool has_ended_or_waits(pid_t pid) {
