@@ -88,7 +88,7 @@ double algbw(const PricedRow& row) {
 std::string basis(Backend backend, bool measured, bool own) {
   if (backend == Backend::nccl && own) return "what was measured there leaves open";
   if (backend == Backend::nccl)
-    return "mean error on machines of this class left out of the fit (docs/accuracy.md)";
+    return "eight of ten measured times lie within, on machines left out of the fit (docs/accuracy.md)";
   const std::string where =
       measured ? "from your --costs" : "from one host of 2 virtual cores (docs/performance.md)";
   if (backend == Backend::shm)

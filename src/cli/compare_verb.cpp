@@ -42,17 +42,26 @@ struct CompareFlags {
   std::vector<std::string> on, measured;
   StepFlags step;
   PlanSizes sizes;
-  bool json = false, verbose = false;
+  bool json = false, verbose = false, precision_given = false;
 };
+
+// What `plan` knows nothing of is refused rather than left out of the answer.
+void check_split(const CLI::App& verb) {
+  for (const auto* flag :
+       {"--sweep", "--html", "--verbose", "--step-ms", "--bucket-mb", "--gradients", "--compress", "--zero1",
+        "--distribution", "--no-overlap", "--optimizer", "--data-ms", "--backend"})
+    if (verb.count(flag) > 0)
+      throw ConfigError(
+          fmt::format("{} does not go with --dp, --tp, --pp, --shard, --recompute or --micro-batch: "
+                      "a model that is split is priced as by `plan`, which takes none",
+                      flag));
+}
 
 // A model that is split: priced as `plan` does, with what the flags leave open at its best on each machine.
 int compare_split(const CompareFlags& flags) {
-  if (!flags.sweep.empty() || !flags.html.empty())
-    throw ConfigError(
-        "--sweep and --html do not go with --dp, --tp, --pp, --shard, --recompute or --micro-batch");
   PlanQuestion question;
   question.shape = transformer_sizes(flags.model, sequence_of(flags.step));
-  question.precision = parse_matmul_precision(flags.step.precision == "fp32" ? "bf16" : flags.step.precision);
+  question.precision = parse_matmul_precision(flags.precision_given ? flags.step.precision : "bf16");
   apply(flags.sizes, question);
   std::vector<PlannedMachine> planned;
   for (const auto& machine : measured_machines(flags.on, flags.measured)) {
@@ -120,7 +129,11 @@ void add_compare_verb(CLI::App& app, int& exit_code) {
   verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
   add_html_flag(*verb, flags->html);
   verb->footer(kCompareExample);
-  verb->callback([flags, &exit_code] { exit_code = run_compare(*flags); });
+  verb->callback([flags, verb, &exit_code] {
+    if (flags->sizes.any()) check_split(*verb);
+    flags->precision_given = verb->count("--precision") > 0;
+    exit_code = run_compare(*flags);
+  });
 }
 
 }  // namespace gradwire

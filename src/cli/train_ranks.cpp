@@ -87,6 +87,7 @@ LaunchOptions by_mpirun(LaunchOptions launch, const std::string& backend, const 
   launch.environment.try_emplace("OPENBLAS_NUM_THREADS", share);
   launch.ranks_within = std::exchange(launch.ranks, 1);
   launch.sole_program = "mpirun";
+  launch.rank_variable = "OMPI_COMM_WORLD_RANK";
   return launch;
 }
 

@@ -107,13 +107,17 @@ void Council::report_lost_rank(Rank rank, const std::string& reason) {
   }
 }
 
-bool Council::has_done_its_work(Rank rank) {
+bool Council::have_written(const char* what, Rank rank) const {
   try {
-    return ranks_ && !ranks_->find(fmt::format("done/{}", rank)).empty();
+    return ranks_ && !ranks_->find(fmt::format("{}/{}", what, rank)).empty();
   } catch (const TransportError&) {
     return false;
   }
 }
+
+bool Council::has_joined(Rank rank) { return have_written("joined", rank); }
+
+bool Council::has_done_its_work(Rank rank) { return have_written("done", rank); }
 
 std::string Council::describe_losses(int ranks) {
   std::vector<std::string> absent, said;

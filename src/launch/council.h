@@ -73,6 +73,7 @@ class Council {
 
   // Of the ranks of the attempt that was begun last. A loss is told to the ranks that still wait for it.
   void report_lost_rank(Rank rank, const std::string& reason);
+  bool has_joined(Rank rank);
   bool has_done_its_work(Rank rank);
   // Of so many ranks that another program starts: who was lost first, who never came. Empty where all is well.
   std::string describe_losses(int ranks);
@@ -84,6 +85,7 @@ class Council {
   };
 
   std::string find(const char* what, int number) const;
+  bool have_written(const char* what, Rank rank) const;
   std::shared_ptr<Store> enter(Rank as, const std::string& space) const;
   void take_seat();
   void let_hear();

@@ -1,6 +1,7 @@
 #include "launch/guarded_folder.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,13 +28,17 @@ fs::path make_folder() {
   return name;
 }
 
-// Programs of the job may still be at it when their launcher is killed: they end a moment later.
-void remove_stubbornly(const fs::path& folder) {
+constexpr char kAllHaveEnded = '.';
+
+// Programs of the job may still be at it when their launcher is killed: they end a moment later, and may make the folder
+// anew until then. So it has to stay away for a while, unless they are known to have ended.
+void remove_stubbornly(const fs::path& folder, bool all_have_ended) {
+  const int enough = all_have_ended ? 1 : 15;
   std::error_code problem;
-  for (int attempt = 0; attempt < 200; ++attempt) {
+  for (int attempt = 0, away = 0; attempt < 200 && away < enough; ++attempt) {
     fs::remove_all(folder, problem);
-    if (!fs::exists(folder, problem)) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    away = fs::exists(folder, problem) ? 0 : away + 1;
+    if (away < enough) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }
 
@@ -43,10 +48,10 @@ void remove_stubbornly(const fs::path& folder) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(number, SIG_IGN);
   const int nowhere = ::open("/dev/null", O_RDWR);
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, stream);
-  char nothing = 0;
-  while (::read(alive, &nothing, 1) < 0 && errno == EINTR) {
+  char word = 0;
+  while (::read(alive, &word, 1) < 0 && errno == EINTR) {
   }
-  remove_stubbornly(folder);
+  remove_stubbornly(folder, word == kAllHaveEnded);
   ::_exit(0);
 }
 
@@ -54,13 +59,13 @@ void remove_stubbornly(const fs::path& folder) {
 
 GuardedFolder::GuardedFolder() : path_(make_folder()) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw_system_error("pipe2");
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) throw_system_error("socketpair");
   const Fd watched(ends[0]);
   alive_ = Fd(ends[1]);
   guard_ = ::fork();
   if (guard_ < 0) {
     const int error = errno;
-    remove_stubbornly(path_);
+    remove_stubbornly(path_, true);
     errno = error;
     throw_system_error("fork");
   }
@@ -70,6 +75,7 @@ GuardedFolder::GuardedFolder() : path_(make_folder()) {
 }
 
 GuardedFolder::~GuardedFolder() {
+  [[maybe_unused]] const auto said = ::send(alive_.get(), &kAllHaveEnded, 1, MSG_NOSIGNAL);
   alive_.reset();
   while (::waitpid(guard_, nullptr, 0) < 0 && errno == EINTR) {
   }

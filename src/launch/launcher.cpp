@@ -1,5 +1,6 @@
 #include "launch/launcher.h"
 
+#include <fmt/ranges.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "base/error.h"
 #include "base/secret.h"
 #include "base/text.h"
+#include "launch/inner_ranks.h"
 #include "launch/signal_watch.h"
 #include "net/address/socket.h"
 
@@ -16,6 +18,7 @@ namespace gradwire {
 namespace {
 
 constexpr Seconds kLookAroundEvery = 0.5;  // how soon is noticed what no signal tells of
+constexpr Seconds kLookWithinEvery = 0.2;  // and that a rank within another program has died
 
 void say(const LaunchOptions& options, const std::string& text) {
   fmt::print(stderr, "{}: {}\n", options.name, printable(text, Lines::keep));
@@ -29,12 +32,15 @@ class Attempt {
         council_(council),
         number_(seating.attempt),
         signals_({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}),
-        group_(members(options, seating), group_options(seating)) {}
+        group_(members(options, seating), group_options(seating)),
+        within_(options.sole_program.empty() ? -1 : group_.process_groups().front(), options.rank_variable) {}
 
   std::optional<Failure> run() {
-    while (!group_.wait(Deadline::after(kLookAroundEvery), signals_.descriptor(), !told_)) {
+    const Seconds often = options_.sole_program.empty() ? kLookAroundEvery : kLookWithinEvery;
+    while (!group_.wait(Deadline::after(often), signals_.descriptor(), !told_)) {
       pass_signals_on();
       look_around();
+      look_within();
       end_idlers();
     }
     look_around();
@@ -107,6 +113,19 @@ class Attempt {
     if (options_.nodes > 1 && council_.find_failure(number_)) group_.end();
   }
 
+  // A program that has ranks within it says by its own end alone that one has died, and ends the others. So the first
+  // count; of one that has joined the others speak, once they hear of it.
+  void look_within() {
+    if (interrupted_ || told_ || !lost_within_.empty()) return;
+    lost_within_ = within_.look();
+    std::erase_if(lost_within_, [this](Rank rank) { return council_.has_done_its_work(rank); });
+    for (const Rank rank : lost_within_) {
+      if (!council_.has_joined(rank))
+        say(options_, fmt::format("rank {} is gone before it had joined", rank));
+      council_.report_lost_rank(rank, "its process is gone");
+    }
+  }
+
   // Of this rank, or of all where a program has ranks within it.
   bool has_done_its_work(Rank rank) {
     if (options_.sole_program.empty()) return council_.has_done_its_work(rank);
@@ -135,7 +154,10 @@ class Attempt {
 
   std::string explain(const Outcome& outcome) const {
     std::string said = called(outcome);
-    if (const auto lost = council_.describe_losses(options_.ranks_within); !lost.empty()) said += ": " + lost;
+    if (!lost_within_.empty())
+      said += fmt::format(": rank {} is gone", fmt::join(lost_within_, " is gone, rank "));
+    else if (const auto lost = council_.describe_losses(options_.ranks_within); !lost.empty())
+      said += ": " + lost;
     if (options_.group.output != GroupOptions::Output::files) return said;
     const auto log = options_.group.log_dir / fmt::format("rank-{}.log", outcome.rank);
     return fmt::format("{}; its output is in {}", said, log.string());
@@ -156,6 +178,8 @@ class Attempt {
   const int number_;
   SignalWatch signals_;
   RankGroup group_;
+  InnerRanks within_;
+  std::vector<Rank> lost_within_;
   std::optional<Deadline> interrupted_;  // and until when a further signal is the same interruption
   int interrupted_by_ = 0;
   std::optional<Deadline> idle_until_;  // when ranks that have nothing left to do are ended

@@ -26,9 +26,11 @@ struct LaunchOptions {
   Seconds timeout = 300;              // of the ranks' waits, and for the other nodes to come
   GroupOptions group = {};
   std::string name = "gradwire run";  // who speaks on stderr
-  // The only program where it starts the ranks itself: what to call it ("mpirun"), and how many it starts.
+  // The only program where it starts the ranks itself: what to call it ("mpirun"), how many it starts, and the variable
+  // that holds the number of each.
   std::string sole_program = {};
   int ranks_within = 0;
+  std::string rank_variable = {};
   Environment environment = process_environment();  // what the ranks' environments are made of
 };
 

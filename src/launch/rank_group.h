@@ -58,7 +58,8 @@ class RankGroup {
   // Until all have ended and what they wrote is passed on (true), the deadline, `wake` becomes readable, or,
   // where asked for, one has failed.
   bool wait(Deadline deadline, int wake = -1, bool or_failure = false);
-  std::vector<Rank> running() const;  // those that have not ended
+  std::vector<Rank> running() const;          // those that have not ended
+  std::vector<pid_t> process_groups() const;  // of all, by the number of the process that leads each
   // The first that failed by itself, not because it was told to end.
   const std::optional<Outcome>& failure() const { return failure_; }
 
@@ -82,7 +83,6 @@ class RankGroup {
   void note_ended();
   void clean_up();
   void abandon();
-  std::vector<pid_t> process_groups() const;
   bool all_ended() const;
   bool all_written() const { return out_.empty() && error_.empty(); }
 

@@ -80,7 +80,7 @@ std::optional<Machine> find_file(const Wish& wish) {
 }
 
 [[noreturn]] void refuse(const Wish& wish) {
-  const std::string_view base = wish.base;
+  const std::string_view base = wish.base.substr(0, wish.base.rfind(':'));  // FILE:GPU
   const bool path = base.find('/') != std::string_view::npos || base.ends_with(".yaml") ||
                     base.ends_with(".yml") || base.ends_with(".xml") || base.ends_with(".txt");
   if (wish.files.is_folder(base))

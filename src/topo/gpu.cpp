@@ -27,7 +27,7 @@ void read_memory(const YamlMap& entry, Gpu& gpu) {
   const auto memory = entry.find_map("memory");
   if (!memory) entry.fail("memory", "a map of gb and gb_per_s");
   memory->only({"gb", "gb_per_s"});
-  gpu.memory_bytes = static_cast<Bytes>(memory->number("gb", kFarAbove) * kGiga);
+  gpu.memory_bytes = static_cast<Bytes>(memory->number("gb", kFarAbove) * (1 << 30));  // as memory is sold
   gpu.memory_bytes_per_s = memory->number("gb_per_s", kFarAbove) * kGiga;
 }
 

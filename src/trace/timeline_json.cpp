@@ -161,6 +161,8 @@ Timeline parse_timeline(std::string_view json, const std::string& name) {
     throw ConfigError(fmt::format("{}: not whole JSON: it {}; write it again with --trace", name,
                                   cut ? fmt::format("breaks off after {} bytes", json.size())
                                       : fmt::format("errs at byte {} of {}", error.byte, json.size())));
+  } catch (const Json::out_of_range&) {
+    throw ConfigError(fmt::format("{}: a number in it is too large", name));
   } catch (const ConfigError& error) {
     throw ConfigError(fmt::format("{}: {}", name, error.what()));
   }

@@ -107,6 +107,7 @@ TEST(Timeline, says_which_event_is_wrong_and_what_would_be_right) {
   EXPECT_THAT(message_of(with("\"ts\":1000.000", "\"ts\":\"soon\"")),
               HasSubstr("event 6: 'ts' should be a number, not string"));
   EXPECT_THAT(message_of(with("\"ts\":1000.000", "\"ts\":1e300")), HasSubstr("beyond 1e+08 s"));
+  EXPECT_THAT(message_of(with("\"ts\":1000.000", "\"ts\":1e999")), HasSubstr("a number in it is too large"));
   EXPECT_THAT(message_of(with("\"dur\":2500.000", "\"dur\":-1")), HasSubstr("before its begin"));
   EXPECT_THAT(message_of(with("\"cat\":\"forward\"", "\"cat\":\"sideward\"")),
               HasSubstr("'sideward' is not a kind"));

@@ -13,7 +13,6 @@ from . import looks
 from .trial import GRACE, PHASES, SLACK, STEPS, TIMEOUT
 
 NAMED_WITHIN = 1.0  # of SIGKILL
-SPARE = 6.0  # for what is left of the training itself, on a busy machine
 
 
 def send(trial, pid, number):
@@ -37,7 +36,7 @@ def hit_rank(trial, number):
     process = trial.job.ranks().get(rank) if reached else None
     if process is None:
         trial.happened.append("too late")
-        trial.end_by(time.monotonic() + SPARE, "its end")
+        trial.end_by(time.monotonic() + trial.spare, "its end")
         return check_undisturbed(trial)
     trial.check_listening()
     return rank, phase, send(trial, process.pid, number)
@@ -59,8 +58,8 @@ def is_done(trial):
 
 
 def survivors_that_speak(trial, rank, phase):
-    """Under mpirun the others are ended by it; one that has not joined, or has done its work, waits for nobody."""
-    if phase in ("start-up", "shutdown") or "mpi" in trial.setup.backend:
+    """One that has not joined, or has done its work, waits for nobody."""
+    if phase in ("start-up", "shutdown"):
         return []
     return [one for one in range(trial.setup.size) if one != rank]
 
@@ -72,7 +71,7 @@ def kill_rank(trial):
         return
     rank, phase, when = hit
     if trial.setup.restarts:
-        trial.end_by(when + GRACE + SPARE + trial.whole, "a restart")
+        trial.end_by(when + GRACE + trial.spare + trial.whole, "a restart")
         trial.promise(not any(trial.job.codes()), f"not restarted: {trial.job.text()[-300:]}")
         is_done(trial)
         return trial.check_nothing_left()
@@ -83,6 +82,7 @@ def kill_rank(trial):
     trial.promise(all(trial.job.codes()), "one node ended well, another did not")
     ends = r"was killed by SIGKILL|is gone|is lost|(, rank \d+)* had not joined"  # the last where mpirun starts the ranks
     trial.promise(trial.job.said(rf"rank {rank}\b ?({ends})"), f"the launcher did not name rank {rank}")
+    trial.check_told(rank, when, NAMED_WITHIN)
     trial.check_named(rank, when, NAMED_WITHIN, survivors_that_speak(trial, rank, phase))
     trial.resume()
 
@@ -96,8 +96,11 @@ def stop_rank(trial):
     trial.check_nothing_left()
     if is_done(trial):
         return
-    trial.promise(trial.job.said(rf"rank {rank}"), f"nobody named rank {rank}")
-    trial.check_named(rank, when, TIMEOUT + SLACK, survivors_that_speak(trial, rank, phase))
+    begins = trial.start_up if phase == "start-up" else 0  # who has not joined does not wait yet
+    trial.check_told(rank, when, TIMEOUT + SLACK + begins)
+    # Under mpirun the others are ended when the first has lost patience.
+    survivors = [] if "mpi" in trial.setup.backend else survivors_that_speak(trial, rank, phase)
+    trial.check_named(rank, when, TIMEOUT + SLACK, survivors)
     trial.resume()
 
 
@@ -109,14 +112,14 @@ def pause_rank(trial):
         process = trial.job.ranks().get(rank)
         if process:
             send(trial, process.pid, signal.SIGCONT)
-        trial.end_by(time.monotonic() + trial.whole + SPARE, "its end")
+        trial.end_by(time.monotonic() + trial.whole + trial.spare, "its end")
         check_undisturbed(trial)
 
 
 def term_rank(trial):
     hit = hit_rank(trial, signal.SIGTERM)
     if hit:
-        trial.end_by(hit[2] + GRACE + SPARE, "a step and the grace")
+        trial.end_by(hit[2] + GRACE + trial.spare, "a step and the grace")
         ends_interrupted(trial)
 
 
@@ -135,7 +138,7 @@ def hit_launcher(trial, number):
     trial.start()
     if not trial.reach(phase) or trial.job.launchers[node].poll() is not None:
         trial.happened.append("too late")
-        trial.end_by(time.monotonic() + SPARE, "its end")
+        trial.end_by(time.monotonic() + trial.spare, "its end")
         return check_undisturbed(trial)
     return node, send(trial, trial.job.launcher_pid(node), number)
 
@@ -167,7 +170,7 @@ def stop_launcher(trial):
     if not hit:
         return
     node, when = hit
-    deadline = when + trial.whole + SPARE + TIMEOUT + GRACE
+    deadline = when + trial.whole + trial.spare + TIMEOUT + GRACE
     others = [one for one in range(trial.setup.nodes) if one != node]
     while time.monotonic() < deadline + SLACK and (trial.job.ranks() or any(trial.job.codes()[one] is None for one in others)):
         time.sleep(0.02)
@@ -186,7 +189,7 @@ def pause_launcher(trial):
     if hit:
         time.sleep(trial.random.uniform(0.1, TIMEOUT / 3))
         send(trial, trial.job.launcher_pid(hit[0]), signal.SIGCONT)
-        trial.end_by(time.monotonic() + trial.whole + SPARE, "its end")
+        trial.end_by(time.monotonic() + trial.whole + trial.spare, "its end")
         check_undisturbed(trial)
 
 
@@ -201,7 +204,10 @@ def full_disk(trial):
     """The checkpoint's disk has room for less than two, or one, or files may not be that long."""
     size = sum(len(tensor) for tensor in looks.tensors_in(trial.reference)[1].values())
     room = int(size * trial.random.uniform(0.2, 1.9))
-    by_limit = os.geteuid() != 0 or trial.random.random() < 0.3
+    # MPI's shared memory is made of files, which the limit would be for as well.
+    by_limit = os.geteuid() != 0 or (trial.random.random() < 0.3 and trial.setup.backend != "mpi")
+    if by_limit:
+        trial.setup.sharded = False  # its parts are smaller
     trial.what = f"a {'limit of files' if by_limit else 'disk'} of {room / size:.1f} checkpoints"
     limit = (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))) if by_limit else None
     disk = trial.place / "disk"
@@ -210,7 +216,7 @@ def full_disk(trial):
         if not by_limit:
             subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={room}", "chaos", disk], check=True)
         trial.start(limit, checkpoint="disk/run.ckpt")
-        trial.end_by(trial.job.began + trial.whole + SPARE, "its end")
+        trial.end_by(trial.job.began + trial.whole + trial.spare, "its end")
         check_full_disk(trial, disk, by_limit and room > size * 1.01)
     finally:
         if not by_limit:
@@ -256,7 +262,7 @@ def damaged_file(trial):
     trial.what = "a damaged checkpoint: " + damage(trial, content)
     path.write_bytes(content)
     trial.start(resume=path)
-    trial.end_by(trial.job.began + trial.start_up + SPARE, "its end")
+    trial.end_by(trial.job.began + trial.start_up + trial.spare, "its end")
     trial.promise(all(code == 2 for code in trial.job.codes()), f"exit {trial.job.codes()}, not 2")
     said = [line.text for line in trial.job.lines]
     refused = [text for text in said if "damaged.ckpt" in text and "it is of step" not in text]
@@ -278,7 +284,7 @@ def strangers(trial):
     """They connect to whatever listens, say anything, and stay."""
     trial.what = "strangers on every port"
     trial.start()
-    held, deadline = [], time.monotonic() + trial.whole + SPARE
+    held, deadline = [], time.monotonic() + trial.whole + trial.spare
     while trial.job.launchers[0].poll() is None and time.monotonic() < deadline:
         for process in trial.job.processes():
             for _, port in looks.listening(process.pid):
@@ -315,7 +321,7 @@ def cut_link(trial):
     finally:
         trial.hosts.heal(node)
     if not (kind == "long" and reached):
-        trial.end_by(time.monotonic() + 2 * trial.whole + SPARE + 2 * TIMEOUT + GRACE, "its end")
+        trial.end_by(time.monotonic() + 2 * trial.whole + trial.spare + 2 * TIMEOUT + GRACE, "its end")
         return check_undisturbed(trial)
     trial.check_nothing_left()
     if not is_done(trial):

@@ -77,11 +77,13 @@ def shared_memory():
 
 
 def in_use(name):
-    """Whether any process maps or holds it: others work on this machine too."""
+    """Whether any process maps, holds or was told of it: others work on this machine too."""
     path = f"/dev/shm/{name}"
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             if path in pathlib.Path(f"/proc/{pid}/maps").read_text():
+                return True
+            if path.encode() in pathlib.Path(f"/proc/{pid}/environ").read_bytes():
                 return True
             if any(os.readlink(f"/proc/{pid}/fd/{fd}") == path for fd in os.listdir(f"/proc/{pid}/fd")):
                 return True
@@ -97,8 +99,12 @@ def left_in_memory(before):
     return sorted(name for name in new & shared_memory() if not in_use(name))
 
 
+def is_draft(name):
+    return ".writing-" in name
+
+
 def drafts_in(folder):
-    return [name for name in os.listdir(folder) if ".writing-" in name]
+    return [name for name in os.listdir(folder) if is_draft(name)]
 
 
 def strays_in(folder, checkpoint="run.ckpt"):

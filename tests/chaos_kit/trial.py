@@ -1,6 +1,7 @@
 """One trial: a job, a moment, a fault, and what was promised for it. Each promise that is not kept becomes a line in
 `broken`; `happened` says in a few words what the job did."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -13,8 +14,20 @@ from .job import GRACE, STEPS, TIMEOUT, Job, Setup, command_of
 
 SLACK = 2.0  # beyond any deadline
 LIMIT = 60.0  # no trial takes longer
+SPARE = 6.0
 
 PHASES = ("start-up", "first collective", "mid-run", "save", "shutdown")
+
+
+def ranks_in(text):
+    """{1, 2, 3} of "rank 1 waited for ranks 2, 3"."""
+    lists = re.findall(r"\branks? (\d+(?:(?:, (?:rank )?| and (?:rank )?)\d+)*)", text)
+    return {int(number) for one in lists for number in re.findall(r"\d+", one)}
+
+
+def without_speaker(text):
+    """What is said, without who says it: "gradwire train: rank 0: "."""
+    return re.sub(r"^gradwire(?: train)?: (?:rank \d+: )?", "", text)
 
 
 class References:
@@ -61,6 +74,11 @@ class Trial:
     def start(self, limit=None, **more):
         self.job = start(self.references.program, self.setup, self.place, self.hosts, limit, **more)
         return self.job
+
+    @property
+    def spare(self):
+        """For what is left of the training itself, which takes longer on a busy machine."""
+        return SPARE * max(1.0, os.getloadavg()[0] / os.cpu_count())
 
     def promise(self, kept, text):
         if not kept:
@@ -152,7 +170,7 @@ class Trial:
         """Nobody blames another rank, and all of `survivors` name the culprit in time. The first to lose patience may name one
         that waits itself, which then says for whom."""
         said = self.complaints()
-        blamed = {rank: set(map(int, re.findall(r"rank (\d+)", line.text.split(": ", 2)[2]))) - {rank} for rank, line in said.items()}
+        blamed = {rank: ranks_in(without_speaker(line.text)) - {rank} for rank, line in said.items()}
         for rank in said.keys() - {culprit}:
             chain = culprit in blamed[rank] or any(culprit in blamed.get(other, ()) for other in blamed[rank])
             self.promise(chain, f"rank {rank} blames another than rank {culprit}: {said[rank].text}")
@@ -162,6 +180,12 @@ class Trial:
             after = said[rank].when - since
             self.named_after = max(self.named_after or 0, after)
             self.promise(after <= within, f"rank {rank} named rank {culprit} only after {after:.2f} s")
+
+    def check_told(self, culprit, since, within):
+        """Whoever says it, a survivor or the launcher, says it in time."""
+        told = next((line for line in list(self.job.lines) if line.when >= since and culprit in ranks_in(without_speaker(line.text))), None)
+        if self.promise(told is not None, f"nobody named rank {culprit}"):
+            self.promise(told.when - since <= within, f"rank {culprit} was named only after {told.when - since:.2f} s")
 
     def resume(self):
         """What is resumed equals the undisturbed run, and nothing of the disturbed one is left beside it."""

@@ -86,6 +86,7 @@ export interface Question {
   bucket_mb?: number;
   compress?: string;
   step_ms?: number;
+  sequence?: number;
   sweep?: string;
 }
 

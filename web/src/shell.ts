@@ -54,6 +54,11 @@ export class Shell {
     this.answer.replaceChildren(el('p', { class: 'note', role: 'status' }, message));
   }
 
+  // What is shown answers another question than the one that is asked: it is there, and pale.
+  showStale(stale: boolean): void {
+    this.main.classList.toggle('stale', stale);
+  }
+
   // Beside the curves of the report: those that were asked for later.
   addSection(section: HTMLElement, before: string): void {
     const next = this.sections.querySelector(`:scope > .${before}`);

@@ -37,6 +37,7 @@ test('every knob changes what is shown, and every change is in the address', { s
     ['batch', () => training('Batch a GPU').fill('16'), /batch=16/],
     ['batch doubled', () => panel.getByRole('button', { name: 'Batch a GPU ×2' }).click(), /batch=32/],
     ['accumulation', () => training('Accumulation').fill('4'), /accumulate=4/],
+    ['sequence', () => training('Tokens a sample').fill('512'), /sequence=512/],
     ['precision', () => training('Precision').selectOption('bf16'), /precision=bf16/],
     ['bucket', () => training('Bucket, MB').fill('5'), /bucket_mb=5/],
     ['compression', () => training('Compression').selectOption('fp16'), /compress=fp16/],
@@ -105,6 +106,31 @@ test('a name that is none is answered by one clear line, and the last answer sta
   await name.blur();
   assert.match(await page.locator('.panel .failure').innerText(), /9999/);
   assert.equal(await answerOf(page), before);
+  assert.equal(await page.locator('.main.stale').count(), 1, 'the last answer is pale');
+  await name.fill('2x-rtx4090-pcie');
+  await name.blur();
+  assert.equal(await page.locator('.main.stale').count(), 0);
+  assert.deepEqual(problems, []);
+  await close();
+});
+
+test('a number that can not be is refused in one line, and the last answer is pale', { skip }, async () => {
+  const { page, problems, close } = await opened();
+  for (const wrong of ['0', '-4', '2.5']) {
+    await page.getByLabel('Batch a GPU', { exact: true }).fill(wrong);
+    assert.match(await page.locator('.panel .failure').innerText(), /Batch a GPU: a whole number from 1/);
+    assert.equal(await page.locator('.main.stale').count(), 1);
+  }
+  await page.getByLabel('Batch a GPU', { exact: true }).fill('8');
+  assert.equal(await page.locator('.main.stale').count(), 0);
+  assert.deepEqual(problems, []);
+  await close();
+});
+
+test('a link that was cut off says so instead of answering another question', { skip }, async () => {
+  const { page, problems, close } = await opened('#model=%7B%22family%22%3A%22transfo');
+  assert.match(await page.locator('.panel .failure').innerText(), /link can't be read/);
+  assert.equal(await page.locator('.main.stale').count(), 1);
   assert.deepEqual(problems, []);
   await close();
 });

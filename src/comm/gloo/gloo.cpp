@@ -9,6 +9,7 @@
 #include <gloo/common/logging.h>
 #include <gloo/reduce.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <exception>
@@ -49,11 +50,13 @@ class GlooCollectives final : public Collectives {
         roll_call_(world_, context_),
         classic_(context_, options.algorithm, isa_) {}
 
-  // Sends nothing; but the others may still be reading what this rank sent in the last call.
+  // Sends nothing; but the others may still be reading what this rank sent in the last call. Where something
+  // was thrown the job fails, and nobody is waited for any more.
   ~GlooCollectives() override {
-    constexpr std::chrono::seconds kLongest(5);
+    constexpr Seconds kLongest = 5;
     const BrokenPipeGuard guard;
-    if (!broken_ && !cancelled_) roll_call_.wait_for_dismissal(kLongest);
+    if (!broken_ && !cancelled_ && std::uncaught_exceptions() == uncaught_before_)
+      roll_call_.wait_for_dismissal(gloo_timeout(std::min(kLongest, world_.timeout)));
   }
 
   Rank rank() const override { return world_.rank; }
@@ -290,6 +293,7 @@ class GlooCollectives final : public Collectives {
 
   const World world_;
   const GlooOptions options_;
+  const int uncaught_before_ = std::uncaught_exceptions();
   const Isa isa_ = best_isa();
   const std::shared_ptr<gloo::Context> context_;
   std::atomic<bool> cancelled_ = false;

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <ctime>
+#include <future>
+#include <thread>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -16,6 +18,8 @@
 
 namespace gradwire {
 namespace {
+
+constexpr std::string_view kDevices = "gloo/device";
 
 // The world's store as Gloo wants one. Gloo's keys end in the number of the rank that writes them, so a rank
 // that is lost is noticed at once.
@@ -60,6 +64,23 @@ void connect(Context& context, const std::shared_ptr<gloo::rendezvous::Store>& s
     context.connectFullMesh(*store, device);
 }
 
+// Gloo waits for a peer to connect without a look at whether it still lives. So a thread of its own connects, while this
+// one looks; when a rank is lost the thread is left to its timeout, with all that it uses.
+void connect_watched(const World& world, const std::shared_ptr<gloo::rendezvous::Context>& context,
+                     const std::shared_ptr<gloo::transport::Device>& device) {
+  constexpr std::chrono::milliseconds kLookEvery(100);
+  std::packaged_task<void()> connecting([world, context, mine = device]() mutable {
+    const BrokenPipeGuard guard;
+    connect(*context, std::make_shared<GlooStore>(world), mine);
+  });
+  auto connected = connecting.get_future();
+  std::thread(std::move(connecting)).detach();
+  while (connected.wait_for(kLookEvery) != std::future_status::ready)
+    for (Rank peer = 0; peer < world.size; ++peer)
+      if (peer != world.rank) check_exchange(world, kDevices, peer);
+  connected.get();
+}
+
 std::shared_ptr<gloo::transport::Device> make_device(const World& world) {
   const SocketAddress address = choose_address(world.interface);
   // Gloo takes whoever connects first for a peer: a stranger could end the job, or join it.
@@ -82,13 +103,13 @@ std::chrono::milliseconds gloo_timeout(Seconds timeout) {
 std::shared_ptr<gloo::Context> connect_mesh(const World& world) {
   const BrokenPipeGuard guard;
   std::shared_ptr<gloo::transport::Device> device;
-  exchange(world, "gloo/device", Deadline::after(world.timeout), [&] {
+  exchange(world, kDevices, Deadline::after(world.timeout), [&] {
     device = make_device(world);
     return device->str();
   });
   auto context = std::make_shared<gloo::rendezvous::Context>(world.rank, world.size);
   context->setTimeout(gloo_timeout(world.timeout));
-  connect(*context, std::make_shared<GlooStore>(world), device);
+  connect_watched(world, context, device);
   return context;
 }
 

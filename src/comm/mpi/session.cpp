@@ -11,10 +11,12 @@ namespace {
 
 Seconds finish_within = 300;  // of the process, as MPI is
 
+// MPI_Finalize waits for all ranks, of which a process that has failed has no need, nor they of it: mpirun ends them when
+// it sees this one's code.
 void finish_mpi(int status, void*) {
   int finalised = 0;
   MPI_Finalized(&finalised);
-  if (finalised) return;
+  if (finalised || status != 0) return;
   guard_exit(status, finish_within);
   MPI_Finalize();
 }

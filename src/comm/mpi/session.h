@@ -11,7 +11,8 @@
 
 namespace gradwire {
 
-// If it is not up yet. It ends with the process, which does not wait for the others longer than the timeout.
+// If it is not up yet. It ends with the process, which does not wait for the others longer than the timeout, nor at all
+// where it has failed.
 void start_mpi(Seconds timeout);
 void check_mpi(int code, const char* operation);  // throws TransportError with MPI's words
 

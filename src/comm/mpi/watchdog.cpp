@@ -1,15 +1,19 @@
 #include "comm/mpi/watchdog.h"
 
 #include <fmt/ranges.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
+#include <optional>
+#include <string>
 #include <vector>
 
-#include "base/deadline.h"
 #include "base/error.h"
+#include "base/text.h"
 
 namespace gradwire {
 namespace {
@@ -18,6 +22,18 @@ using Span = std::chrono::duration<double>;
 
 // How long ranks that gave up wait for others to say that they did too.
 constexpr Seconds kLateComers = 1;
+
+// A rank's death is said within a second, which takes two looks.
+constexpr Seconds kLookEvery = 0.05;
+
+// The latter for mpirun to take notice: "123 (name) Z ...".
+bool has_ended_or_waits(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string stat;
+  std::getline(file, stat);
+  const auto end = stat.rfind(") ");
+  return end == std::string::npos || stat[end + 2] == 'Z' || stat[end + 2] == 'X';
+}
 
 }  // namespace
 
@@ -53,22 +69,56 @@ std::string MpiWatchdog::missing_ranks(std::uint64_t call) const {
   return missing.empty() ? "all other ranks, which wait too" : fmt::format("{}", fmt::join(missing, ", "));
 }
 
+// The store tells of a connection that closed, which is also how a rank ends whose work is done and that waits in
+// MPI_Finalize: on this host one can look. What it writes of a process: "process 123 of host 9f86d081".
+bool MpiWatchdog::is_dead(Rank rank) const {
+  if (world_.store->find(fmt::format("lost/{}", rank)).empty()) return false;
+  const auto process = world_.store->find(fmt::format("process/{}", rank));
+  const auto words = split(process, ' ');
+  const auto pid = words.size() > 1 ? find_integer<pid_t>(words[1]) : std::nullopt;
+  if (!pid || !process.ends_with(" of host " + host_)) return false;
+  return has_ended_or_waits(*pid);
+}
+
+// Empty: nobody's, as far as can be seen.
+std::string MpiWatchdog::find_death() const {
+  if (!world_.store) return {};
+  try {
+    for (Rank rank = 0; rank < world_.size; ++rank)
+      if (rank != world_.rank && is_dead(world_.global(rank)))
+        return fmt::format("rank {} is lost: its process is gone", world_.global(rank));
+  } catch (const TransportError&) {  // then the timeout has to do
+  }
+  return {};
+}
+
+void MpiWatchdog::end_process(const std::string& why) const {
+  fmt::print(stderr, "gradwire: rank {}: {}\n", world_.global(world_.rank), why);
+  ::_exit(1);
+}
+
+// Of a call that was under way at the look before.
+void MpiWatchdog::check_call(std::uint64_t call, Deadline deadline) {
+  const auto death = find_death();
+  const auto missing = death.empty() && deadline.passed() ? missing_ranks(call) : std::string();
+  if (moves_.load(std::memory_order_acquire) != call) return;  // they came after all
+  if (!death.empty()) end_process(fmt::format("{} during {}", death, what_.load()));
+  if (!missing.empty())
+    end_process(fmt::format("{} waited {} for {}", what_.load(), format_seconds(world_.timeout), missing));
+}
+
 void MpiWatchdog::look() {
-  const Span often(std::min(0.25, world_.timeout / 8));
+  const Span often(std::min(kLookEvery, world_.timeout / 8));
   std::uint64_t seen = 0;
   Deadline deadline = Deadline::after(world_.timeout);
   std::unique_lock lock(mutex_);
   while (!ended_.wait_for(lock, often, [this] { return over_; })) {
     const auto now = moves_.load(std::memory_order_acquire);
-    if (now != seen || now % 2 == 0) {
+    if (now == seen && now % 2 != 0) {
+      check_call(now, deadline);
+    } else {
       seen = now;
       deadline = Deadline::after(world_.timeout);
-    } else if (deadline.passed()) {
-      const auto missing = missing_ranks(now);
-      if (moves_.load(std::memory_order_acquire) != now) continue;  // they came after all
-      fmt::print(stderr, "gradwire: rank {}: {} waited {} for {}\n", world_.global(world_.rank), what_.load(),
-                 format_seconds(world_.timeout), missing);
-      ::_exit(1);
     }
   }
 }

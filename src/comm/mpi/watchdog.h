@@ -1,7 +1,7 @@
-// Sees to it that no call of MPI's lasts for ever. MPI can't be told to give up a call: when one outlasts the
-// timeout, this process says for whom it waited and ends with code 1, and mpirun ends the others. So it is the
-// one place of the library that ends a process. A call costs two stores to an atomic; a thread looks at them now
-// and then, and touches MPI never.
+// Sees to it that no call of MPI's lasts for ever, nor for a rank that is dead. MPI can't be told to give up a call: when one
+// outlasts the timeout, or stands still while another rank's process is gone, this process says for whom it waited
+// and ends with code 1, and mpirun ends the others. So it is the one place of the library that ends a process. A
+// call costs two stores to an atomic; a thread looks at them now and then, and touches MPI never.
 //
 // What goes on after main(), where MPI says goodbye, is guarded by guard_exit() instead.
 #pragma once
@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include "base/deadline.h"
 #include "net/world.h"
 
 namespace gradwire {
@@ -44,9 +45,14 @@ class MpiWatchdog {
   }
   void leave() { moves_.fetch_add(1, std::memory_order_release); }
   void look();
+  void check_call(std::uint64_t call, Deadline deadline);
+  [[noreturn]] void end_process(const std::string& why) const;
   std::string missing_ranks(std::uint64_t call) const;
+  std::string find_death() const;
+  bool is_dead(Rank rank) const;
 
   const World world_;
+  const std::string host_ = host_identity();
   std::atomic<std::uint64_t> moves_{0};  // odd: a call is under way
   std::atomic<const char*> what_{""};
   std::mutex mutex_;

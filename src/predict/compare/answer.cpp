@@ -41,30 +41,51 @@ class WhatIf {
   const StepModel& model_;
 };
 
-bool slots_assumed(const Contender& contender) {
-  return contender.machine.node.pcie_assumed && contender.machine.node.pcie->gpus_per_switch == 0 &&
-         contender.machine.nodes == 1 && contender.wires.ranks > 2;
+// What nobody stated of a machine's slots, as other boxes have it.
+struct OtherSlots {
+  NodeSpec node;
+  const char* words;
+};
+
+// Two cards behind each PCIe switch instead of none; all lanes for each of two cards instead of half of a desktop's.
+std::optional<OtherSlots> other_slots(const Contender& contender) {
+  OtherSlots other{contender.machine.node, "slots are taken as x8 each, with x16"};
+  if (contender.machine.nodes > 1) return std::nullopt;
+  if (other.node.lanes_assumed) {
+    other.node.pcie_width = contender.machine.gpu.pcie_width;
+    other.node.lanes_assumed = false;
+    return other;
+  }
+  if (!other.node.pcie_assumed || other.node.pcie->gpus_per_switch > 0 || contender.wires.ranks <= 2)
+    return std::nullopt;
+  other.node.pcie->gpus_per_switch = other.node.pcie->gpus_per_bridge = 2;
+  other.words = "slots are assumed, with two cards behind each PCIe switch";
+  return other;
 }
 
-// The same machine with two cards behind each PCIe switch, as many boxes have them.
-Contender behind_switches(const Contender& contender, const StepOptions& options, Bytes of_bytes) {
-  NodeSpec node = contender.machine.node;
-  node.pcie->gpus_per_switch = node.pcie->gpus_per_bridge = 2;
+Contender in_slots(const Contender& contender, const OtherSlots& slots, const StepOptions& options,
+                   Bytes of_bytes) {
   Contender other = contender;
-  other.machine = build_machine(node);
+  other.machine = build_machine(slots.node);
   other.wires = wires_for(other.machine, options, of_bytes);
   return other;
 }
 
-// What the answer would be if slots that nobody stated were behind switches; absent where they were stated.
-std::optional<double> gain_behind_switches(const Contender& better, const Contender& worse,
-                                           const StepOptions& options, const WhatIf& what_if) {
-  if (!slots_assumed(better) || !slots_assumed(worse) || options.backend != Backend::nccl)
-    return std::nullopt;
+struct OtherAnswer {
+  double speedup;
+  const char* words;
+};
+
+// What the answer would be if slots that nobody stated were others; absent where they were stated.
+std::optional<OtherAnswer> answer_in_other_slots(const Contender& better, const Contender& worse,
+                                                 const StepOptions& options, const WhatIf& what_if) {
+  const auto of_better = other_slots(better), of_worse = other_slots(worse);
+  if (!of_better || !of_worse || options.backend != Backend::nccl) return std::nullopt;
   const Bytes bytes = std::min(worse.estimate.gradient_bytes, options.buckets.rest);
-  auto fast = behind_switches(better, options, bytes);
+  auto fast = in_slots(better, *of_better, options, bytes);
   fast.machine.gpu = worse.machine.gpu;  // both compute alike: the link's part is asked for
-  return what_if.step(behind_switches(worse, options, bytes), 1) / what_if.step(fast, 1);
+  return OtherAnswer{what_if.step(in_slots(worse, *of_worse, options, bytes), 1) / what_if.step(fast, 1),
+                     of_worse->words};
 }
 
 double spread_of(const Wires& wires) {
@@ -162,9 +183,10 @@ double hours_saved(const Effect& effect) { return 24 * (1 - 1 / effect.speedup);
 
 bool is_certain(const Effect& effect) {
   constexpr double kNearly = 1 + 2 * kMatters;  // "no difference" may be a little off either way
+  constexpr double kShownAsNone = 0.005;        // 1.00x
   const auto verdict = verdict_of(effect);
-  if (verdict == Verdict::helps) return effect.low > 1;
-  if (verdict == Verdict::hurts) return effect.high < 1;
+  if (verdict == Verdict::helps) return effect.low >= 1 + kShownAsNone;
+  if (verdict == Verdict::hurts) return effect.high < 1 - kShownAsNone;
   return effect.low >= 1 / kNearly && effect.high <= kNearly;
 }
 
@@ -194,8 +216,8 @@ Answer judge(const Workload& workload, const Contender& better, const Contender&
   const auto gain = [&](const Contender& one) { return gain_if_host_hides(workload, one, options, model); };
   const WhatIf what_if(workload, options, model);
   auto range = link_range(rewired, worse, what_if);
-  const auto switched = gain_behind_switches(better, worse, options, what_if);
-  if (switched) range.move(*switched / (what_if.step(worse, 1) / what_if.step(rewired, 1)));
+  const auto other = answer_in_other_slots(better, worse, options, what_if);
+  if (other) range.move(other->speedup / (what_if.step(worse, 1) / what_if.step(rewired, 1)));
   answer.link =
       link_effect(rewired, worse, same_way(rewired, worse) ? 1 : gain(rewired) / gain(worse), range);
   if (!answer.alike) answer.gpu = gpu_effect(better, rewired, model);
@@ -204,9 +226,8 @@ Answer judge(const Workload& workload, const Contender& better, const Contender&
   answer.certain = is_certain(answer);
   answer.sure = how_sure(answer);
   answer.reason = reason_of(answer, better, {rewired, worse});
-  if (switched && std::abs(*switched / answer.link.speedup - 1) > kMatters)
-    answer.reason +=
-        fmt::format("; slots are assumed, with two cards behind each PCIe switch {:.2f}x", *switched);
+  if (other && std::abs(other->speedup / answer.link.speedup - 1) > kMatters)
+    answer.reason += fmt::format("; {} {:.2f}x", other->words, other->speedup);
   answer.sentence = sentence_of(workload, answer);
   return answer;
 }

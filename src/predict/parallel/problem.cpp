@@ -10,6 +10,18 @@ constexpr double kHalf = 2;  // bytes of a 16-bit number, as activations and par
 
 constexpr int kAda = 89, kBlackwell = 100;
 
+constexpr int generation_of(MatmulPrecision precision) {
+  switch (precision) {
+    case MatmulPrecision::fp8:
+    case MatmulPrecision::mxfp8:
+      return kAda;
+    case MatmulPrecision::nvfp4:
+      return kBlackwell;
+    default:
+      return 0;
+  }
+}
+
 // Dense peak of the products. 8-bit ones double it from Ada and Hopper on, 4-bit ones double that on Blackwell
 // (NVIDIA H100, RTX 4090 and B200 data sheets); where the hardware has none, the products are 16-bit ones.
 double product_peak(const Gpu& gpu, MatmulPrecision precision) {
@@ -21,9 +33,9 @@ double product_peak(const Gpu& gpu, MatmulPrecision precision) {
       return std::max(gpu.tf32_flops, gpu.fp32_flops);
     case MatmulPrecision::fp8:
     case MatmulPrecision::mxfp8:
-      return gpu.sm >= kAda ? 2 * half : half;
+      return has_products(gpu, precision) ? 2 * half : half;
     case MatmulPrecision::nvfp4:
-      return gpu.sm >= kBlackwell ? 4 * half : half;
+      return has_products(gpu, precision) ? 4 * half : half;
     default:
       return half;
   }
@@ -196,6 +208,8 @@ class ProblemMaker {
 };
 
 }  // namespace
+
+bool has_products(const Gpu& gpu, MatmulPrecision precision) { return gpu.sm >= generation_of(precision); }
 
 PlanProblem make_problem(const TransformerSizes& shape, const ParallelLayout& layout, GroupWires& wires) {
   check_sizes(shape);

@@ -48,6 +48,9 @@ struct PlanProblem {
   int ranks = 1, sequence = 1;
 };
 
+// Whether the GPU multiplies in that precision at a rate of its own.
+bool has_products(const Gpu&, MatmulPrecision);
+
 PlanProblem make_problem(const TransformerSizes&, const ParallelLayout&, GroupWires&);
 
 }  // namespace gradwire

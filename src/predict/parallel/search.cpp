@@ -201,6 +201,10 @@ void check_question(const PlanQuestion& question, const Machine& machine) {
   const int gpus = static_cast<int>(machine.gpus.size());
   if (gpus == 0 || machine.gpu.bf16_flops + machine.gpu.fp16_flops + machine.gpu.fp32_flops <= 0)
     throw ConfigError(fmt::format("{}: nothing is known of its GPUs; see gradwire list gpus", machine.name));
+  if (!has_products(machine.gpu, question.precision))
+    throw ConfigError(fmt::format(
+        "{} has no products in {}: 8-bit ones begin with Ada and Hopper, 4-bit ones with Blackwell",
+        machine.gpu.name, to_string(question.precision)));
   for (const auto& [name, size] :
        {std::pair{"--dp", question.dp}, {"--tp", question.tp}, {"--pp", question.pp}})
     if (size && (*size < 1 || gpus % *size != 0))

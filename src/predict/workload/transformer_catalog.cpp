@@ -102,6 +102,10 @@ TransformerSizes transformer_sizes(std::string_view name, std::optional<int> seq
     if (sequence) shape.sequence = *sequence;
     return shape;
   }
+  if (name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json"))
+    throw ConfigError(fmt::format(
+        "{:.60}: a file does not say how its model can be cut; name a transformer of gradwire list models",
+        name));
   const auto known = find_model(name);
   if (!known) build_model(name);  // says which names are near
   throw ConfigError(

@@ -9,6 +9,9 @@
 namespace gradwire {
 namespace {
 
+// Memory is sold in powers of two.
+double memory_gb(const Gpu& gpu) { return static_cast<double>(gpu.memory_bytes) / (1 << 30); }
+
 std::string giga(double value) { return value == 0 ? "-" : fmt::format("{:.4g}", value / 1e9); }
 std::string tera(double value) { return value == 0 ? "-" : fmt::format("{:.4g}", value / 1e12); }
 
@@ -39,7 +42,7 @@ nlohmann::json gpus_data() {
                     {"tf32_tflops", gpu.tf32_flops / 1e12},
                     {"fp16_tflops", gpu.fp16_flops / 1e12},
                     {"bf16_tflops", gpu.bf16_flops / 1e12},
-                    {"memory_gb", static_cast<double>(gpu.memory_bytes) / 1e9},
+                    {"memory_gb", memory_gb(gpu)},
                     {"memory_gb_per_s", gpu.memory_bytes_per_s / 1e9},
                     {"nvlink_gen", gpu.nvlink_gen},
                     {"nvlink_links", gpu.nvlink_links},
@@ -95,7 +98,7 @@ Report gpus_report() {
   Table rows{{{"GPU", "SM", "fp32", "tf32", "fp16", "GB", "GB/s", "NVLink GB/s", "PCIe", "P2P"}}};
   for (const Gpu& gpu : all_gpus())
     rows.rows.push_back({gpu.id, fmt::format("{}", gpu.sm), tera(gpu.fp32_flops), tera(gpu.tf32_flops),
-                         tera(gpu.fp16_flops), giga(static_cast<double>(gpu.memory_bytes)),
+                         tera(gpu.fp16_flops), fmt::format("{:.4g}", memory_gb(gpu)),
                          giga(gpu.memory_bytes_per_s), nvlink_of(gpu),
                          fmt::format("{} x{}", gpu.pcie_gen, gpu.pcie_width), gpu.pcie_p2p ? "yes" : "no"});
   rows.left = 1;

@@ -100,6 +100,10 @@ Report plan_comparison(const PlanQuestion& question, const std::vector<PlannedMa
   for (const auto& machine : machines)
     for (const auto& advice : machine.answer.advice)
       report.add(Sentence{fmt::format("{}: {}.", machine.on, advice), "", "  "});
+  report.add(
+      Sentence{"Computing as with fused attention and kernels as large as they get, where `compare` without "
+               "a split takes "
+               "plain PyTorch (docs/parallel.md)."});
   report.data = {{"answer",
                   {{"verdict", verdict.verdict},
                    {"speedup", verdict.speedup},

@@ -63,6 +63,7 @@ bool shares_lanes(const ResolvedNode& node) {
 void resolve_pcie(ResolvedNode& node) {
   if (shares_lanes(node)) {
     node.spec.pcie_width = 8;
+    node.spec.lanes_assumed = true;
     node.notes.emplace_back("slots are not stated: taken as x8 each, as two cards of a desktop have them");
   }
   if (!node.spec.pcie_gen && node.spec.gpu.empty())

@@ -126,7 +126,9 @@ class MatrixReader {
     if (missing.size() == nics && nics > 0 &&
         missing.front() == matrix_.names[static_cast<std::size_t>(matrix_.gpus)])
       cut_at_ = static_cast<std::size_t>(matrix_.gpus);
-    if (cut_at_ && missing.front() == matrix_.names[*cut_at_])
+    const bool cut =
+        cut_at_ && missing.size() == matrix_.names.size() - *cut_at_;  // the row may have come again
+    if (cut && missing.front() == matrix_.names[*cut_at_])
       complete_from_columns(missing);
     else if (!missing.empty())
       fail(fmt::format("the matrix has {} columns but no row for {}: save all of `nvidia-smi topo -m`",

@@ -101,6 +101,13 @@ TEST(Matrix, a_matrix_cut_in_half_says_where) {
   EXPECT_THAT(matrix_error("      GPU0 GPU1\n"), HasSubstr("no row for GPU0, GPU1"));
 }
 
+TEST(Matrix, a_row_that_breaks_off_and_comes_again_counts_once) {
+  const auto matrix = parse_matrix(
+      "\tGPU0\tGPU1\tNIC0\nGPU0\t X \tNV4\tPIX\nGPU1\tNV4\t X \tPXB\nNIC0\tPIX\nNIC0\tPIX\tPXB\t X \n", "x");
+  EXPECT_EQ(matrix.cells[2], (std::vector<std::string>{"PIX", "PXB", "X"}));
+  EXPECT_TRUE(matrix.oddities.empty());
+}
+
 TEST(Matrix, a_text_that_breaks_off_in_a_card_s_row_is_completed_and_says_so) {
   const TopoMatrix matrix = parse_matrix(
       "      GPU0 GPU1 NIC0 NIC1 NIC2\n"

@@ -192,6 +192,7 @@ Trainer::News Trainer::train_step(int step, int signal) {
   recorder_->set_step(step);
   const double loss = cut_ ? train_on_mesh(step) : train_micro_batches(step);
   const News news = share_news(loss, signal);
+  if (saver_) saver_->settle();
   const Timed timed(recorder_.get(), SpanKind::optimizer);
   if (cut_)
     cut_->update(options_.clip, *host_);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "base/stream_copy.h"
 #include "train/loop/share_text.h"
 
 namespace gradwire {
@@ -29,15 +30,23 @@ CheckpointSaver::~CheckpointSaver() {
   if (writing_.valid()) writing_.wait();
 }
 
-void CheckpointSaver::copy(const TrainingState& state) {
+// What the state is made of, borrowed but for buffers, which the next forward may change; and room for a copy.
+void CheckpointSaver::borrow(const TrainingState& state) {
   const torch::NoGradGuard no_grad;
-  auto live = tensors_of(state);
-  if (!same_form(snapshot_, live)) {
-    snapshot_ = std::move(live);
-    for (auto& entry : snapshot_) entry.tensor = entry.tensor.clone();
-    return;
-  }
-  for (std::size_t i = 0; i < live.size(); ++i) snapshot_[i].tensor.copy_(live[i].tensor);
+  live_ = tensors_of(state);
+  const auto parameters = state.model.parameters.size(), buffers = state.model.buffers.size();
+  for (std::size_t i = parameters; i < parameters + buffers; ++i) live_[i].tensor = live_[i].tensor.clone();
+  if (same_form(snapshot_, live_)) return;
+  snapshot_ = live_;
+  for (auto& entry : snapshot_) entry.tensor = torch::empty_like(entry.tensor);
+}
+
+// As bytes: torch would make threads for a thread that lives but for a moment.
+void CheckpointSaver::copy() {
+  for (std::size_t i = 0; i < live_.size(); ++i)
+    stream_copy(static_cast<std::byte*>(snapshot_[i].tensor.data_ptr()),
+                static_cast<const std::byte*>(live_[i].tensor.data_ptr()), live_[i].tensor.nbytes());
+  live_.clear();
 }
 
 bool CheckpointSaver::begin(const TrainingState& state, const TrainingPosition& position) {
@@ -45,10 +54,19 @@ bool CheckpointSaver::begin(const TrainingState& state, const TrainingPosition& 
     if (writing_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return false;
     writing_.get();
   }
-  copy(state);
-  writing_ = std::async(std::launch::async,
-                        [this, position] { write_checkpoint(path_, snapshot_, position, options_.keep); });
+  borrow(state);
+  std::promise<void> copied;
+  copied_ = copied.get_future();
+  writing_ = std::async(std::launch::async, [this, position, done = std::move(copied)]() mutable {
+    copy();
+    done.set_value();
+    write_checkpoint(path_, snapshot_, position, options_.keep);
+  });
   return true;
+}
+
+void CheckpointSaver::settle() {
+  if (copied_.valid()) copied_.wait();
 }
 
 bool CheckpointSaver::save(const TrainingState& state, const TrainingPosition& position) {

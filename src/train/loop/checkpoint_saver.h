@@ -1,6 +1,6 @@
-// Checkpoints without waiting: a save copies the state, which takes as long as memory does, and a thread writes
-// the copy while the training goes on. One that is due while the one before is still being written is
-// left out, so that saving never holds the training up, however often it is asked for and however slow the disk.
+// Checkpoints without waiting: a thread copies the state while the next step computes, and writes the copy while the training
+// goes on. One that is due while the one before is still being written is left out, so that saving never holds the
+// training up, however often it is asked for and however slow the disk.
 // The thread has the priority of any other: one of low priority would be starved by ranks that wait for it at the end.
 // Sharded checkpoints, which ranks write together, are written at once.
 //
@@ -21,21 +21,25 @@ class CheckpointSaver {
   CheckpointSaver(const CheckpointSaver&) = delete;
   CheckpointSaver& operator=(const CheckpointSaver&) = delete;
 
-  // Whether it was taken. Throws on all ranks what the one before has failed with.
+  // Whether it was taken. Throws on all ranks what the one before has failed with. Buffers may change when it returns,
+  // parameters and optimizer after settle().
   bool save(const TrainingState& state, const TrainingPosition& position);
+  void settle();  // until the copy is made; calls nobody
   // Until the last that was taken is on the disk; throws what it failed with.
   void finish();
   int left_out() const { return left_out_; }
 
  private:
   bool begin(const TrainingState& state, const TrainingPosition& position);
-  void copy(const TrainingState& state);
+  void borrow(const TrainingState& state);
+  void copy();
 
   const std::filesystem::path path_;
   Communicator& communicator_;
   const CheckpointOptions options_;
-  std::vector<NamedTensor> snapshot_;  // on rank 0; the writer's while it writes
-  std::future<void> writing_;          // on rank 0
+  // On rank 0; the writer's while it writes:
+  std::vector<NamedTensor> live_, snapshot_;
+  std::future<void> copied_, writing_;
   int left_out_ = 0;
 };
 

@@ -25,6 +25,7 @@ TEST(CheckpointSaver, writes_what_the_state_was_when_it_was_asked) {
     CheckpointSaver saver(path, *communicator, {});
     const auto weights = torch::full({1 << 20}, 1.0F);
     EXPECT_TRUE(saver.save(state_of(weights), {.step = 1, .epoch = 0}));
+    saver.settle();
     weights.fill_(2);  // while it is written
     saver.finish();
     const auto loaded = torch::zeros({1 << 20});
@@ -34,6 +35,23 @@ TEST(CheckpointSaver, writes_what_the_state_was_when_it_was_asked) {
     saver.finish();
     EXPECT_EQ(load_checkpoint(path, state_of(loaded), *communicator).step, 2);
     EXPECT_TRUE(loaded.eq(2).all().item<bool>());
+  }));
+}
+
+// As normalization does in the next forward.
+TEST(CheckpointSaver, lets_buffers_change_at_once) {
+  const TempDir folder;
+  const auto path = folder.path() / "run.ckpt";
+  expect_all_ok(run_threads(1, [&](const World& world) {
+    const auto communicator = make_communicator(world, "shm");
+    CheckpointSaver saver(path, *communicator, {});
+    const auto weights = torch::ones({1 << 20}), mean = torch::full({64}, 3.0F);
+    const TrainingState state{{{{"weights", weights}}, {{"mean", mean}}}, nullptr};
+    saver.save(state, {.step = 1, .epoch = 0});
+    mean.fill_(4);
+    saver.finish();
+    load_checkpoint(path, state, *communicator);
+    EXPECT_TRUE(mean.eq(3).all().item<bool>());
   }));
 }
 

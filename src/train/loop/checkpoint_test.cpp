@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <mutex>
 #include <set>
 
@@ -135,6 +136,29 @@ TEST(Checkpoint, never_mixes_the_parts_of_two_runs_and_keeps_the_whole_one) {
     EXPECT_THAT(error_of([&] { load_checkpoint(path, resumed.state, *make_communicator(world, "shm")); }),
                 HasSubstr("not the part that its checkpoint was written with"));
   });
+}
+
+// In turn, of the list and of the parts it lists.
+TEST(Checkpoint, with_any_byte_of_any_of_its_files_flipped_is_refused) {
+  const TempDir directory;
+  on_ranks(2, [&](const World& world) {
+    const auto communicator = make_communicator(world, "shm");
+    Trained trained(1, 2);
+    save_checkpoint(directory.path() / "c", trained.state, {.step = 3}, *communicator, {.sharded = true});
+  });
+  ASSERT_EQ(find_fault(directory.path() / "c"), std::nullopt);
+  for (const auto& name : names_in(directory)) {
+    const auto path = directory.path() / name;
+    const auto whole = read_file(path);
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      const auto put = [&](char byte) { file.seekp(static_cast<std::streamoff>(i)).put(byte).flush(); };
+      put(static_cast<char>(whole[i] ^ 0x10));
+      EXPECT_NE(find_fault(directory.path() / "c"), std::nullopt) << name << ", byte " << i;
+      put(whole[i]);
+    }
+  }
+  EXPECT_EQ(find_fault(directory.path() / "c"), std::nullopt);
 }
 
 TEST(Checkpoint, that_one_rank_can_not_write_leaves_no_part_and_keeps_the_one_before) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "train/sharded/sharded_fixture.h"
 
 namespace gradwire {
@@ -16,11 +17,6 @@ using testing::HasSubstr;
 
 const SmallModel kModel = small_gpt(false);
 constexpr std::uint64_t kSaved = 3, kAll = 6;
-
-std::filesystem::path checkpoint_at(const char* name) {
-  return std::filesystem::temp_directory_path() /
-         ("gradwire-shard-" + std::to_string(::getpid()) + "-" + name);
-}
 
 template <typename Wrapper>
 void train_steps(Wrapper& wrapper, torch::optim::Optimizer& optimizer, std::uint64_t first,
@@ -71,7 +67,8 @@ void expect_sharded_goes_on(const std::filesystem::path& path, int ranks, int st
 }
 
 TEST(ShardCheckpoint, OfThreeRanksGoesOnWithAnyNumberAndStage) {
-  const auto path = checkpoint_at("many");
+  const TempDir folder;
+  const auto path = folder.path() / "run.ckpt";
   save_sharded_run(path, 3, 3);
   expect_sharded_goes_on(path, 2, 3);
   expect_sharded_goes_on(path, 4, 1);
@@ -79,7 +76,8 @@ TEST(ShardCheckpoint, OfThreeRanksGoesOnWithAnyNumberAndStage) {
 }
 
 TEST(ShardCheckpoint, GoesOnWithoutSharding) {
-  const auto path = checkpoint_at("whole");
+  const TempDir folder;
+  const auto path = folder.path() / "run.ckpt";
   save_sharded_run(path, 2, 2);
   run_ddp(2, "shm", [&](const World& world, Communicator& communicator) {
     DistributedDataParallel<Net> ddp(made(kModel, torch::kFloat64), communicator);
@@ -92,7 +90,8 @@ TEST(ShardCheckpoint, GoesOnWithoutSharding) {
 }
 
 TEST(ShardCheckpoint, OfReplicasGoesOnSharded) {
-  const auto path = checkpoint_at("replicas");
+  const TempDir folder;
+  const auto path = folder.path() / "run.ckpt";
   run_ddp(2, "shm", [&](const World& world, Communicator& communicator) {
     DistributedDataParallel<Net> ddp(made(kModel, torch::kFloat64), communicator);
     torch::optim::AdamW optimizer(ddp.parameters(), torch::optim::AdamWOptions(0.01));

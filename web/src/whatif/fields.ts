@@ -29,6 +29,7 @@ export interface Amount {
   whole: boolean;
   doubling?: number; // the value that ½ and ×2 begin with
   changed(value: number | undefined): void;
+  refused(why: string): void;
 }
 
 // A number that may be left open. Batches and the like go by doubling, so two buttons do that.
@@ -38,7 +39,8 @@ export function amountField(amount: Amount): HTMLElement {
   const read = (): number | undefined => (input.value === '' ? undefined : Number(input.value));
   on(input, 'input', () => {
     const value = read();
-    if (value === undefined || (input.checkValidity() && value >= amount.min)) amount.changed(value);
+    if (value === undefined ? !input.validity.badInput : input.checkValidity()) amount.changed(value);
+    else amount.refused(`${amount.label}: a ${amount.whole ? 'whole number' : 'number'} from ${amount.min} on.`);
   });
   const scale = (factor: number) => (): void => {
     const next = Math.max(amount.min, (read() ?? amount.doubling ?? 1) * factor);

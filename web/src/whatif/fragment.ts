@@ -24,6 +24,11 @@ function flag(value: string): unknown {
   return /^(true|false|-?\d[\d.eE+-]*|[{].*)$/s.test(value) ? JSON.parse(value) : value;
 }
 
+export const brokenLink = "This link can't be read: a part of it is missing or was changed on the way.";
+
+// Whether a fragment was meant as a question, readable or not.
+export const isQuestion = (fragment: string): boolean => /[#&](model|on)=/.test(fragment);
+
 // Null when the fragment holds no question: it may be somebody else's, or cut off. What it asks is the predictor's to check.
 export function fromFragment(fragment: string): Question | null {
   try {

@@ -7,8 +7,8 @@ import { PageError, type AskedMachine, type PageData, type Question } from '../p
 import { rangeOf } from '../sections/range';
 import type { Shell } from '../shell';
 import { commandFiles } from './command_files';
-import { amountField, chooser, labelled } from './fields';
-import { fromFragment, toFragment } from './fragment';
+import { amountField, chooser, labelled, type Amount } from './fields';
+import { brokenLink, fromFragment, isQuestion, toFragment } from './fragment';
 import { machineField } from './machine_field';
 import { modelField } from './model_field';
 import { pasteMachine } from './paste';
@@ -37,6 +37,7 @@ export class Panel {
     shell.showPanel(this.element);
     addEventListener('hashchange', () => {
       const sent = fromFragment(location.hash);
+      if (!sent && isQuestion(location.hash)) this.refuse(brokenLink);
       if (!sent || toFragment(sent) === toFragment(this.question)) return;
       this.question = sent;
       this.build();
@@ -44,7 +45,15 @@ export class Panel {
     });
   }
 
-  // The question's answer, in the page. What was shown stays when there is none.
+  // What can't be answered, and that what is shown is the answer to something else.
+  refuse(why: string): void {
+    this.problem.textContent = why;
+    this.problem.hidden = false;
+    this.now.textContent = 'What is shown is the answer before that.';
+    this.shell.showStale(true);
+  }
+
+  // The question's answer, in the page. What was shown stays when there is none, marked as such.
   answer(): void {
     const began = performance.now();
     try {
@@ -54,10 +63,10 @@ export class Panel {
       performance.measure('gradwire-what-if', { start: began, end: performance.now() });
       this.now.textContent = `${summary(page)} Answered inside this page; nothing was sent.`;
       this.problem.hidden = true;
+      this.shell.showStale(false);
     } catch (error) {
       if (!(error instanceof PageError)) throw error;
-      this.problem.textContent = error.message;
-      this.problem.hidden = false;
+      this.refuse(error.message);
     }
   }
 
@@ -73,7 +82,7 @@ export class Panel {
 
   private change(part: Partial<Question>): void {
     this.question = { ...this.question, ...part };
-    for (const name of ['batch', 'accumulate', 'precision', 'bucket_mb', 'compress', 'step_ms'] as const)
+    for (const name of ['batch', 'accumulate', 'precision', 'bucket_mb', 'compress', 'step_ms', 'sequence'] as const)
       if (this.question[name] === undefined) delete this.question[name];
     this.answer();
     // The browser takes its time over an address: the answer does not wait for it.
@@ -104,15 +113,20 @@ export class Panel {
     const usual = catalog.models.find((model) => model.id === question.model)?.batch;
     return el('fieldset', { class: 'training' }, el('legend', {}, 'Training'),
       amountField({ label: 'Batch a GPU', value: question.batch, usual: String(usual ?? 'usual'), min: 1, whole: true, doubling: usual ?? 8,
-        changed: (batch) => this.change({ batch } as Partial<Question>) }),
+        ...this.knob('batch') }),
       amountField({ label: 'Accumulation', value: question.accumulate, usual: '1', min: 1, whole: true, doubling: 1,
-        changed: (accumulate) => this.change({ accumulate } as Partial<Question>) }),
+        ...this.knob('accumulate') }),
+      amountField({ label: 'Tokens a sample', value: question.sequence, usual: 'usual', min: 1, whole: true, ...this.knob('sequence') }),
       labelled('Precision', chooser(catalog.precisions, question.precision ?? 'fp32', (precision) => this.change({ precision }))),
       labelled('Compression', chooser(catalog.compressions, question.compress ?? 'none', (compress) => this.change({ compress }))),
       amountField({ label: 'Bucket, MB', value: question.bucket_mb, usual: '25', min: 0.01, whole: false, doubling: 25,
-        changed: (bucket_mb) => this.change({ bucket_mb } as Partial<Question>) }),
+        ...this.knob('bucket_mb') }),
       amountField({ label: 'Step on 1 GPU, ms', value: question.step_ms, usual: 'if measured', min: 0.001, whole: false,
-        changed: (step_ms) => this.change({ step_ms } as Partial<Question>) }));
+        ...this.knob('step_ms') }));
+  }
+
+  private knob(name: 'batch' | 'accumulate' | 'bucket_mb' | 'step_ms' | 'sequence'): Pick<Amount, 'changed' | 'refused'> {
+    return { changed: (value) => this.change({ [name]: value } as Partial<Question>), refused: (why) => this.refuse(why) };
   }
 
   private buildMachines(): void {
@@ -130,7 +144,7 @@ export class Panel {
 
   private copyLink(): void {
     const address = location.href.replace(/#.*$/, '') + toFragment(this.question);
-    const note = location.protocol === 'file:' ? 'Link copied. It opens this very file: send the file along.' : 'Link copied';
+    const note = location.protocol === 'file:' ? 'Link copied. It opens this file where it lies now: send the file too, and what follows # is put behind its address.' : 'Link copied';
     void copyText(address, note);
   }
 

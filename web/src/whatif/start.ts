@@ -1,7 +1,7 @@
 // Loads the predictor, if the page holds it, and lets the panel ask it.
 import type { PageData, Question } from '../page';
 import type { Shell } from '../shell';
-import { fromFragment } from './fragment';
+import { brokenLink, fromFragment, isQuestion } from './fragment';
 import { loadPredictor } from './predictor';
 import { Panel } from './panel';
 
@@ -21,6 +21,7 @@ export async function startWhatIf(shell: Shell, page: PageData | null): Promise<
     const panel = new Panel(shell, predictor, sent ?? page?.question ?? firstQuestion);
     if (sent || !page) panel.answer();
     else panel.extras();
+    if (!sent && isQuestion(location.hash)) panel.refuse(brokenLink);
   } catch (error) {
     if (!page) shell.showFailure(`The predictor inside this page did not start: ${String(error)}.`);
     else console.warn('the predictor did not start', error);

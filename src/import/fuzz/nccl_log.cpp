@@ -1,9 +1,0 @@
-// libFuzzer's way into a reader; see tools/fuzz.
-#include "import/fuzz/fuzz.h"
-
-#include "import/nccl_log.h"
-
-void read_all_of(std::string_view text) {
-  gradwire::ByteSource source(text);
-  gradwire::read_nccl_log(source, "fuzz");
-}
