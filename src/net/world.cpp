@@ -26,8 +26,8 @@ World subset(const World& world, const std::vector<Rank>& members, const std::st
 }
 
 std::optional<World> split(const World& world, std::optional<int> colour, int key, const std::string& name) {
-  const std::string mine = colour ? fmt::format("{} {}", *colour, key) : "none";
-  const auto all = exchange(world, "split " + name, Deadline::after(world.timeout), [&] { return mine; });
+  const auto all = exchange(world, "split " + name, Deadline::after(world.timeout),
+                            [&] { return colour ? fmt::format("{} {}", *colour, key) : "none"; });
   std::vector<std::pair<int, Rank>> members;  // by key, then by rank
   for (Rank rank = 0; rank < world.size && colour; ++rank) {
     const auto words = split(all[rank], ' ');

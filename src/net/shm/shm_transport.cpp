@@ -1,6 +1,7 @@
 #include "net/shm/shm_transport.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "net/backoff.h"
 #include "net/exchange.h"
@@ -32,7 +33,7 @@ std::unique_ptr<Wire> connect(const World& world, Segment mine, const std::vecto
   std::vector<Segment> segments;
   for (Rank other = 0; other < world.size; ++other)
     segments.push_back(other == world.rank
-                           ? std::move(mine)
+                           ? std::exchange(mine, Segment{})
                            : open_segment_of(other, names[other], other, {watch, world.names()}));
   return std::make_unique<ShmWire>(world.names(), std::move(segments), std::move(watch), backoff);
 }

@@ -84,7 +84,7 @@ std::string_view to_string(NcclLink link) {
 }
 
 std::string path_name(const NcclFabric& fabric) {
-  const std::string inside(to_string(fabric.link()));
+  std::string inside(to_string(fabric.link()));
   if (fabric.nodes == 1) return inside;
   const std::string network =
       fmt::format("{}{}", to_string(*fabric.network), fabric.staged_network ? " through host memory" : "");

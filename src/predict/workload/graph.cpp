@@ -20,7 +20,8 @@ ImageShape behind(const ImageShape& in, int channels, const Window& window) {
 
 ImageShape Graph::conv(const std::string& name, ImageShape in, int out, Window window) {
   const auto shape = behind(in, out, window);
-  const auto weights = product(out, in.channels / window.groups, window.height, window.width);
+  const int of_a_group = in.channels / window.groups;
+  const auto weights = product(out, of_a_group, window.height, window.width);
   Tensors tensors{weights};
   if (window.bias) tensors.push_back(static_cast<std::uint64_t>(out));
   layers.push_back({name, LayerKind::convolution, 2.0 * double(weights) * shape.height * shape.width,
