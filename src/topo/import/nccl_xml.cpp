@@ -139,8 +139,8 @@ class XmlBuilder {
   std::string gpu_id() {
     if (!options_.gpu.empty()) return find_gpu(options_.gpu).id;
     const int sm = gpus_.front().pci.gpu->sm;
-    const std::string guess = guess_gpu(sm, any_nvlink([](const XmlNvlink&) { return true; }),
-                                        any_nvlink([](const XmlNvlink& link) { return link.to_switch; }));
+    std::string guess = guess_gpu(sm, any_nvlink([](const XmlNvlink&) { return true; }),
+                                  any_nvlink([](const XmlNvlink& link) { return link.to_switch; }));
     notes_.push_back(fmt::format("the file does not name the GPU: sm {} is taken as {}; say {}:GPU if not",
                                  sm, guess.empty() ? "unknown" : guess, where_));
     return guess;
