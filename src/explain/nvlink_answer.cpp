@@ -102,11 +102,11 @@ NvlinkAnswer answer_nvlink(const CaseFile& given) {
   }
   for (const NcclLog& log : given.files.logs) {
     if (log.transports.empty() && !says_nvlink(log) && !log.rccl) continue;
-    const NvlinkAnswer said = answer_from_log(log, answer.present);
+    NvlinkAnswer said = answer_from_log(log, answer.present);
     if (said.used == Answered::unknown && everywhere && log.find(Transport::p2p) != nullptr)
       return {Answered::yes, Answered::yes, "every two GPUs have NVLink, and NCCL connects them by P2P"};
     if (said.used != Answered::unknown) return said;
-    answer = said;
+    answer = std::move(said);
   }
   return answer;
 }

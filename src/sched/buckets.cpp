@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "base/error.h"
 
@@ -38,11 +39,7 @@ class Filling {
     bool closed_before = false;
   };
 
-  void close(Open& open) {
-    closed_.push_back(std::move(open));
-    open.bucket = {};
-    open.closed_before = true;
-  }
+  void close(Open& open) { closed_.push_back(std::exchange(open, {.bucket = {}, .closed_before = true})); }
 
   const BucketCaps caps_;
   std::map<int, Open> open_;

@@ -19,9 +19,7 @@ nlohmann::json sweep_json(const std::vector<SweepCurve>&, const SweepSpec&);
 
 std::string plural(const std::string& word);  // "images", "batches"
 
-// What --on names, short enough for tables. Pure.
-
-// "2*boxes/a.txt:rtx3090@10gbe" is "2*a.txt:rtx3090@10gbe"; names that would then be equal keep as many folders
+// What --on names, short enough for tables: "2*boxes/a.txt:rtx3090@10gbe" is "2*a.txt:rtx3090@10gbe"; names that would then be equal keep as many folders
 // as tell them apart.
 std::vector<std::string> without_folders(const std::vector<std::string>& on);
 

@@ -8,148 +8,16 @@
 #include <map>
 #include <tuple>
 
-#include "explain/collectives.h"
-#include "explain/landmarks.h"
+#include "report/page/rank_pieces.h"
+#include "report/page/topology.h"
 
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kLongestName = 120, kMostNames = 2000;
 constexpr Nanoseconds kOtherClock =
     10'000'000;  // ranks that collectives put further apart have clocks of their own
 
 constexpr Nanoseconds kWidestGap = 1'000'000;  // between kernels that are drawn as one
-
-enum class PieceKind { data, forward, backward, optimizer, other, communication, copies };
-constexpr const char* kPieceKinds[] = {"data",  "forward",       "backward", "optimizer",
-                                       "other", "communication", "copies"};
-
-struct Piece {
-  int lane = 0;
-  PieceKind kind = PieceKind::other;
-  int step = 0, name = 0;
-  Nanoseconds begin = 0, end = 0;
-  double bytes = -1;
-};
-
-// Names of kernels are as long as their templates are deep.
-class NameList {
- public:
-  int add(std::string_view name) {
-    const auto [found, is_new] = index_.emplace(std::string(name.substr(0, kLongestName)), names_.size());
-    if (is_new && names_.size() == kMostNames) {
-      index_.erase(found);
-      return add("one of many others");
-    }
-    if (is_new) names_.push_back(found->first);
-    return static_cast<int>(found->second);
-  }
-  const std::vector<std::string>& all() const { return names_; }
-
- private:
-  std::map<std::string, std::size_t> index_;
-  std::vector<std::string> names_;
-};
-
-// The pieces of one rank, on its own clock.
-class RankPieces {
- public:
-  RankPieces(const Profile& profile, int rank, std::vector<DrawnTimeline::Lane>& lanes, NameList& names)
-      : profile_(profile),
-        rank_(rank),
-        lanes_(lanes),
-        names_(names),
-        steps_(rank_steps(profile)),
-        marks_(find_landmarks(profile)),
-        work_(steps_.on_gpu ? place_gpu_work(profile, marks_) : place_host_work(profile, marks_)) {}
-
-  std::vector<Piece> take() {
-    steps_.on_gpu ? add_streams() : add_phases();
-    return std::move(pieces_);
-  }
-
-  // When the collectives of this rank ended, in their order.
-  std::vector<Nanoseconds> ends() const {
-    std::vector<Nanoseconds> all;
-    for (const CollectiveSpan& span : collective_spans(profile_, steps_)) all.push_back(span.end);
-    return all;
-  }
-
- private:
-  int lane(const std::string& name) {
-    const DrawnTimeline::Lane wanted{rank_, name};
-    const auto found = std::find(lanes_.begin(), lanes_.end(), wanted);
-    if (found != lanes_.end()) return static_cast<int>(found - lanes_.begin());
-    lanes_.push_back(wanted);
-    return static_cast<int>(lanes_.size() - 1);
-  }
-
-  // The one it began in; what lies before the first belongs to that.
-  int step_at(Nanoseconds moment) const {
-    const auto after =
-        std::upper_bound(steps_.steps.begin(), steps_.steps.end(), moment,
-                         [](Nanoseconds at, const RankStep& step) { return at < step.window.begin; });
-    return after == steps_.steps.begin() ? 0 : static_cast<int>(after - steps_.steps.begin()) - 1;
-  }
-
-  PieceKind kind_of(const Activity& activity) const {
-    if (activity.kind == ActivityKind::communication) return PieceKind::communication;
-    if (activity.kind == ActivityKind::copy) return PieceKind::copies;
-    if (contains(work_.optimizer, activity.begin)) return PieceKind::optimizer;
-    if (contains(work_.backward, activity.begin)) return PieceKind::backward;
-    if (contains(work_.forward, activity.begin)) return PieceKind::forward;
-    return PieceKind::other;
-  }
-
-  void add_streams() {
-    for (const Activity& activity : profile_.activities) {
-      if (!on_gpu(activity.kind)) continue;
-      const auto stream = profile_.lanes[static_cast<std::size_t>(activity.lane)].thread;
-      Piece piece{lane(fmt::format("stream {}", stream)),
-                  kind_of(activity),
-                  step_at(activity.begin),
-                  0,
-                  activity.begin,
-                  activity.end};
-      std::string_view name = profile_.name_of(activity);
-      if (activity.call >= 0) {
-        const ProfiledCall& call = profile_.calls[static_cast<std::size_t>(activity.call)];
-        if (!call.collective.word.empty()) name = call.collective.word;
-        if (call.bytes > 0) piece.bytes = static_cast<double>(call.bytes);
-      }
-      piece.name = names_.add(name);
-      pieces_.push_back(piece);
-    }
-    add_set(PieceKind::data, marks_.input, "waiting for input");
-  }
-
-  void add_set(PieceKind kind, const Intervals& set, const char* lane_name) {
-    for (const Interval& one : set)
-      pieces_.push_back({lane(lane_name), kind, step_at(one.begin),
-                         names_.add(kPieceKinds[static_cast<std::size_t>(kind)]), one.begin, one.end});
-  }
-
-  void add_phases() {
-    add_set(PieceKind::data, without(marks_.input, united(steps_.computing, work_.communication)), "compute");
-    add_set(PieceKind::forward, work_.forward, "compute");
-    add_set(PieceKind::backward, work_.backward, "compute");
-    add_set(PieceKind::optimizer, work_.optimizer, "compute");
-    add_set(PieceKind::other, work_.other, "compute");
-    for (const CollectiveSpan& span : collective_spans(profile_, steps_))
-      pieces_.push_back({lane("communication"), PieceKind::communication, span.step,
-                         names_.add(span.collective.word), span.begin, span.end,
-                         span.bytes > 0 ? static_cast<double>(span.bytes) : -1});
-  }
-
-  const Profile& profile_;
-  const int rank_;
-  std::vector<DrawnTimeline::Lane>& lanes_;
-  NameList& names_;
-  const RankSteps steps_;
-  const Landmarks marks_;
-  const PlacedWork work_;
-  std::vector<Piece> pieces_;
-};
 
 // A collective ends on all ranks at once: how far the clock of one rank is behind that of another.
 Nanoseconds clock_shift(const std::vector<Nanoseconds>& of_first, const std::vector<Nanoseconds>& of_other) {
@@ -161,9 +29,9 @@ Nanoseconds clock_shift(const std::vector<Nanoseconds>& of_first, const std::vec
   return std::abs(*middle) > kOtherClock ? *middle : 0;
 }
 
-std::vector<Piece> joined(const std::vector<Piece>& pieces, Nanoseconds gap, int several) {
-  std::vector<Piece> result;
-  for (const Piece& piece : pieces) {
+std::vector<DrawnPiece> joined(const std::vector<DrawnPiece>& pieces, Nanoseconds gap, int several) {
+  std::vector<DrawnPiece> result;
+  for (const DrawnPiece& piece : pieces) {
     const bool joins = !result.empty() && piece.kind != PieceKind::communication &&
                        result.back().lane == piece.lane && result.back().kind == piece.kind &&
                        result.back().step == piece.step && piece.begin - result.back().end <= gap;
@@ -178,14 +46,14 @@ std::vector<Piece> joined(const std::vector<Piece>& pieces, Nanoseconds gap, int
 }
 
 // Whole steps from the first on.
-void leave_out_steps(std::vector<Piece>& pieces, std::size_t most) {
+void leave_out_steps(std::vector<DrawnPiece>& pieces, std::size_t most) {
   std::map<int, std::size_t> of_step;
-  for (const Piece& piece : pieces) ++of_step[piece.step];
+  for (const DrawnPiece& piece : pieces) ++of_step[piece.step];
   std::size_t sum = 0;
   for (const auto& [step, count] : of_step) {
     if ((sum += count) <= most) continue;
     const int end = step;
-    std::erase_if(pieces, [&](const Piece& piece) { return piece.step >= end; });
+    std::erase_if(pieces, [&](const DrawnPiece& piece) { return piece.step >= end; });
     return;
   }
 }
@@ -193,16 +61,14 @@ void leave_out_steps(std::vector<Piece>& pieces, std::size_t most) {
 class RunPicture {
  public:
   void add(const Profile& profile, int rank) {
-    RankPieces one(profile, rank, drawn_.lanes, names_);
-    auto pieces = one.take();
-    const auto ends = one.ends();
+    auto [pieces, ends] = rank_pieces(profile, rank, drawn_.lanes, names_);
     if (pieces_.empty()) first_ends_ = ends;
     const Nanoseconds shift = clock_shift(first_ends_, ends);
     if (shift != 0)
       notes_.push_back(
           fmt::format("The clock of rank {} is drawn {} apart from its own: its collectives say so.", rank,
                       format_seconds(std::abs(static_cast<double>(shift)) * 1e-9)));
-    for (Piece& piece : pieces) {
+    for (DrawnPiece& piece : pieces) {
       piece.begin += shift;
       piece.end += shift;
       pieces_.push_back(piece);
@@ -212,14 +78,14 @@ class RunPicture {
   RunTimelines finish(std::size_t most) {
     sort_lanes();
     std::ranges::stable_sort(pieces_, {},
-                             [](const Piece& piece) { return std::pair(piece.lane, piece.begin); });
+                             [](const DrawnPiece& piece) { return std::pair(piece.lane, piece.begin); });
     make_fit(most);
     Nanoseconds zero = pieces_.empty() ? 0 : pieces_[0].begin;
-    for (const Piece& piece : pieces_) zero = std::min(zero, piece.begin);
+    for (const DrawnPiece& piece : pieces_) zero = std::min(zero, piece.begin);
     drawn_.name = "the run";
     drawn_.kinds.assign(std::begin(kPieceKinds), std::end(kPieceKinds));
     drawn_.names = names_.all();
-    for (const Piece& piece : pieces_)
+    for (const DrawnPiece& piece : pieces_)
       drawn_.spans.push_back({piece.lane, static_cast<int>(piece.kind), piece.name, piece.step,
                               static_cast<double>(piece.begin - zero),
                               static_cast<double>(std::max<Nanoseconds>(0, piece.end - piece.begin)),
@@ -261,18 +127,18 @@ class RunPicture {
       lanes.push_back(drawn_.lanes[lane]);
     }
     drawn_.lanes = std::move(lanes);
-    for (Piece& piece : pieces_) piece.lane = place[static_cast<std::size_t>(piece.lane)];
+    for (DrawnPiece& piece : pieces_) piece.lane = place[static_cast<std::size_t>(piece.lane)];
   }
 
   int last_step() const {
     int last = -1;
-    for (const Piece& piece : pieces_) last = std::max(last, piece.step);
+    for (const DrawnPiece& piece : pieces_) last = std::max(last, piece.step);
     return last;
   }
 
   DrawnTimeline drawn_;
   NameList names_;
-  std::vector<Piece> pieces_;
+  std::vector<DrawnPiece> pieces_;
   std::vector<Nanoseconds> first_ends_;
   std::vector<std::string> notes_;
 };
@@ -295,6 +161,15 @@ RunTimelines run_timelines(const std::vector<Profile>& profiles, const std::vect
     if (!fitted.note.empty()) result.notes.push_back(std::move(fitted.note));
   }
   return result;
+}
+
+PageData run_page(const CaseFile& file, PageData page) {
+  RunTimelines run = run_timelines(file.files.profiles, file.files.timelines);
+  page.timelines = std::move(run.timelines);
+  if (!run.notes.empty()) page.report.add(Gap{});
+  for (std::string& note : run.notes) page.report.add(Sentence{std::move(note)});
+  if (file.machine) page.topologies.push_back(drawn_topology(*file.machine, Loads::of_nccl));
+  return page;
 }
 
 }  // namespace gradwire

@@ -21,9 +21,7 @@ struct RunTimelines {
 RunTimelines run_timelines(const std::vector<Profile>&, const std::vector<NamedTimeline>&,
                            std::size_t most = kMostSpans);
 
-// The page of a run that was read: what was found in it, its timelines, its machine. Pure.
-
-// `page` has the verb, the title and the report.
+// The page of a run that was read: what was found in it, its timelines, its machine. `page` has the verb, the title and the report.
 PageData run_page(const CaseFile&, PageData page);
 
 }  // namespace gradwire

@@ -1,4 +1,4 @@
-#include "topo/import/hwloc_module.h"
+#include "topo/import/this_machine.h"
 
 #include <hwloc.h>
 

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/module.h"
 #include "base/text.h"
-#include "topo/import/hwloc_module.h"
 #include "topo/import/nvml.h"
 #include "topo/import/this_machine.h"
 

@@ -66,4 +66,7 @@ std::vector<HostDevice> read_nics(const std::filesystem::path& sysfs);
 // PCI addresses of NVIDIA's GPUs, whether a driver is there or not.
 std::vector<std::string> read_nvidia_gpus(const std::filesystem::path& sysfs);
 
+// The entry of the module hwloc (base/module.h): processors, caches and memory of this machine.
+extern "C" void gradwire_read_processor(Host& host);  // fills in numa_nodes, cpu_* and facts
+
 }  // namespace gradwire
