@@ -72,27 +72,18 @@ TEST(TrainVerb, learns_text_on_a_mesh_as_one_rank_does) {
 }
 
 // Stages may be cut elsewhere after a resumption: what is learnt does not depend on it.
-TEST(TrainVerb, goes_on_to_the_bit_on_its_mesh_and_on_another) {
+TEST(TrainVerb, goes_on_to_the_bit_on_its_mesh) {
   const TempDir directory;
   const auto file = (directory.path() / "c.ckpt").string();
-  const auto run = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), {"gpt-tiny", "--batch", "1", "--sequence", "16", "--precision", "bf16"});
+  const auto with = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"gpt-tiny", "-n", "4", "--dp", "2", "--pp", "2", "--micro-batches", "2",
+                               "--shard", "2", "--batch", "1", "--sequence", "16", "--steps", "3"});
     return run_json(more);
   };
-  const std::vector<std::string> mesh = {"-n", "4",       "--dp", "2", "--pp", "2", "--micro-batches",
-                                         "2",  "--shard", "2"};
-  const auto with = [&](std::vector<std::string> more) {
-    more.insert(more.end(), mesh.begin(), mesh.end());
-    return run(more);
-  };
-  const auto whole = with({"--steps", "4"});
-  with({"--steps", "2", "--checkpoint", file});
-  const auto rest = with({"--steps", "4", "--resume", file});
+  const auto whole = with({"--checkpoint", file, "--checkpoint-every", "2", "--checkpoint-keep", "2"});
+  const auto rest = with({"--resume", file + ".step-2"});
   EXPECT_EQ(rest.at("first_step"), 2);
   EXPECT_EQ(rest.at("losses")[0], whole.at("losses")[2]);
-  EXPECT_EQ(rest.at("losses")[1], whole.at("losses")[3]);
-  const auto cut = run({"--steps", "3", "-n", "2", "--tp", "2", "--recompute", "--resume", file});
-  EXPECT_LT(cut.at("loss_first").get<double>(), whole.at("losses")[0].get<double>());
 }
 
 TEST(TrainVerb, says_where_a_steps_time_went_in_parts_that_add_up) {

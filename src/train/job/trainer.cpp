@@ -91,15 +91,15 @@ void Trainer::make_recorder() {
 }
 
 // Buckets may become a few more when they are rebuilt; a unit of sharded parameters is gathered twice in every
-// micro-batch (with recomputation three times), reduced once, and waited for each time. Of a mesh also messages of each
-// chunk and collectives of each layer.
+// micro-batch, reduced once, and waited for each time. Of a mesh also messages of each chunk and collectives of each
+// layer.
 std::size_t Trainer::spans_a_step() const {
   const auto parts = static_cast<std::size_t>(describe().buckets),
              micro = static_cast<std::size_t>(options_.accumulate);
   const int messages = uses_mesh(options_) ? 8 * options_.virtual_stages : 4,
             collectives = mesh_.tp > 1 ? 30 * (entry_.shape.layers + 2) : 0;
   return 8 + micro * static_cast<std::size_t>(messages + collectives) +
-         (options_.shard > 0 ? 10 * micro : 2) * parts;
+         (options_.shard > 0 ? 8 * micro : 2) * parts;
 }
 
 TrainResult Trainer::describe() const {

@@ -339,13 +339,13 @@ TEST(MeshModels, compute_in_bfloat16_and_learn_in_float32) {
       MeshModel model(world, make_tiny(given), make_tokens(1, 1).inputs[0], options);
       model.learn_by(learning("adamw", "bf16"));
       double first = 0, last = 0;
-      for (int step = 0; step < 30; ++step) {
+      for (int step = 0; step < 15; ++step) {
         last = model.step(make_tokens(given.mesh.dp, 7).of(model.place().data));
         model.update(1);
         if (step == 0) first = last;
       }
       if (model.pipeline().is_last()) {
-        EXPECT_LT(last, first / 2);
+        EXPECT_LT(last, 0.75 * first);
       }
       for (const auto& parameter : model.pipeline().parameters())
         EXPECT_EQ(parameter.scalar_type(), torch::kFloat32);
