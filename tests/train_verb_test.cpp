@@ -62,13 +62,28 @@ TEST(TrainVerb, learns_text_on_a_mesh_as_one_rank_does) {
   };
   const auto alone = with({"-n", "1", "--batch", "8"});
   const auto mesh = with({"-n", "8", "--batch", "1", "--dp", "2", "--tp", "2", "--pp", "2", "--micro-batches",
-                          "4", "--sequence-parallel", "--recompute"});
+                          "4", "--sequence-parallel", "--recompute", "--shard", "3"});
   EXPECT_EQ(mesh.at("parameters"), alone.at("parameters"));
   EXPECT_NEAR(mesh.at("loss_first").get<double>(), alone.at("loss_first").get<double>(), 0.1);
   EXPECT_NEAR(mesh.at("loss_last").get<double>(), alone.at("loss_last").get<double>(), 0.3);
   EXPECT_NEAR(mesh.at("test_loss").get<double>(), alone.at("test_loss").get<double>(), 0.3);
   EXPECT_NEAR(mesh.at("mesh").at("bubble").get<double>(), 1.0 / 5, 1e-9) << "(pp - 1) / (m + pp - 1)";
   EXPECT_EQ(mesh.at("mesh").at("links").size(), 4u) << mesh.at("mesh").at("links");
+}
+
+// Stages may be cut elsewhere after a resumption: what is learnt does not depend on it.
+TEST(TrainVerb, goes_on_to_the_bit_on_its_mesh) {
+  const TempDir directory;
+  const auto file = (directory.path() / "c.ckpt").string();
+  const auto with = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"gpt-tiny", "-n", "4", "--dp", "2", "--pp", "2", "--micro-batches", "2",
+                               "--shard", "2", "--batch", "1", "--sequence", "16", "--steps", "3"});
+    return run_json(more);
+  };
+  const auto whole = with({"--checkpoint", file, "--checkpoint-every", "2", "--checkpoint-keep", "2"});
+  const auto rest = with({"--resume", file + ".step-2"});
+  EXPECT_EQ(rest.at("first_step"), 2);
+  EXPECT_EQ(rest.at("losses")[0], whole.at("losses")[2]);
 }
 
 TEST(TrainVerb, says_where_a_steps_time_went_in_parts_that_add_up) {

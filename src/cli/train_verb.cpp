@@ -41,7 +41,8 @@ Examples:
   gradwire train gpt-tiny -n 2 --shard 3 --precision bf16
   gradwire train convnet -n 2 --checkpoint c.ckpt --checkpoint-every 50 \
     --max-restarts 3
-  gradwire train gpt-tiny -n 8 --dp 2 --tp 2 --pp 2 --micro-batches 4
+  gradwire train gpt-tiny -n 8 --dp 2 --tp 2 --pp 2 --micro-batches 4 \
+    --shard 3 --recompute
   gradwire train resnet50 -n 2 --batch 4 --compress bf16 --backend tcp --json
   gradwire train resnet50 --on dgx-a100 --batch 64 --html step.html
   gradwire train gpt2 --on 2x-rtx3090-pcie --measured nccl-tests.txt
@@ -235,7 +236,7 @@ void add_file_flags(CLI::App& verb, TrainFlags& flags) {
   verb.add_option("--checkpoint-keep", train.checkpoint_keep, "so many in all; older ones as FILE.step-N")
       ->capture_default_str();
   verb.add_flag("--sharded", train.sharded, "every rank writes a part of the checkpoint");
-  verb.add_option("--resume", train.resume, "go on from a checkpoint, with any number of ranks");
+  verb.add_option("--resume", train.resume, "go on from a checkpoint, with any ranks, --shard, --tp, --pp");
   verb.add_flag("--resume-unchecked", train.resume_unchecked,
                 "also from a file without a checksum of gradwire's");
   verb.add_flag("--json", train.json, "print one JSON object and nothing else");

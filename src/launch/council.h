@@ -69,6 +69,7 @@ class Council {
   std::optional<Failure> find_failure(int attempt);          // also when a launcher is gone
   void report_end(int attempt);                              // this node's ranks have ended
   bool has_ended(int attempt);                               // those of all nodes have
+  std::string find_lost_launcher();                          // of the attempt, in words; empty: none is
   void leave();                                              // after which nobody needs the store any more
 
   // Of the ranks of the attempt that was begun last. A loss is told to the ranks that still wait for it.
@@ -91,7 +92,6 @@ class Council {
   void let_hear();
   bool is_silent(int node);
   bool is_gone(int node);
-  std::string find_lost_launcher();
   void draw_up_roster(int attempt);
   NodeRoster ready_nodes();
   bool all_have_answered(const NodeRoster& ready);

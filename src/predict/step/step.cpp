@@ -222,7 +222,8 @@ StepEstimate solve(const StepProblem& problem, const StepConstants& constants) {
   parts.comm_exposed = solution.exposed;
   parts.optimizer = problem.optimizer;
   parts.other = solution.other;
-  estimate.scaling = (computing_of(problem) + parts.data) / estimate.step;
+  const Seconds alone = computing_of(problem) + problem.between + parts.data;  // of GPUs that need not talk
+  estimate.scaling = problem.ranks == 1 ? 1 : alone / estimate.step;
   estimate.wire_answer = answer_to_wires(problem, constants, estimate.step);
   estimate.relative_error = error_of(problem, estimate, constants);
   estimate.computing_error = options.anchor ? 0 : constants.error_roofline;

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "train/job/mesh_options.h"
-#include "train/job/trained_model.h"
 
 namespace gradwire {
 namespace {
@@ -24,26 +23,37 @@ std::vector<Rank> all_ranks(const Mesh& mesh) {
   return ranks;
 }
 
+// Pieces computing in another type while it lives; then they are what they were, to the bit.
+class InType {
+ public:
+  InType(const std::vector<Piece>& pieces, torch::ScalarType type) {
+    for (const Piece& piece : pieces)
+      for (const auto& [name, module] : piece.modules) {
+        for (const auto& parameter : module->parameters()) keep(parameter);
+        for (const auto& buffer : module->buffers()) keep(buffer);
+        module->to(type);
+      }
+  }
+  ~InType() {
+    for (auto kept = kept_.rbegin(); kept != kept_.rend(); ++kept) kept->first.set_data(kept->second);
+  }
+  InType(const InType&) = delete;
+  InType& operator=(const InType&) = delete;
+
+ private:
+  void keep(const torch::Tensor& tensor) { kept_.emplace_back(tensor, tensor.detach()); }
+
+  std::vector<std::pair<torch::Tensor, torch::Tensor>>
+      kept_;  // a shared module's twice: the first is what it was
+};
+
 // Every rank times the pieces, all at once as in a step; rank 0's times count, because all must cut alike.
 std::vector<Seconds> agreed_costs(const std::vector<Piece>& pieces, const torch::Tensor& sample,
-                                  Communicator& everybody) {
-  auto costs = measure_pieces(pieces, sample);
+                                  torch::ScalarType type, Communicator& everybody) {
+  const InType in_type(pieces, type);
+  auto costs = measure_pieces(pieces, sample.is_floating_point() ? sample.to(type) : sample);
   everybody.run(broadcast(bytes_of(costs), DType::f64, 0));
   return costs;
-}
-
-// Squares of the gradients that this rank counts for its model.
-double own_squares(const Pipeline& pipeline, const MeshPlace& place) {
-  double sum = 0;
-  for (const auto& chunk : pipeline.chunks()) {
-    const auto cuts = cuts_of(*chunk);
-    for (const auto& [name, tensor] : tensors_of_model(*chunk).parameters) {
-      const bool elsewhere = (cuts.at(name).whole() && place.tensor > 0) || pipeline.is_repeated(name);
-      if (elsewhere || !tensor.grad().defined()) continue;
-      sum += tensor.grad().to(torch::kFloat64).square().sum().item<double>();
-    }
-  }
-  return sum;
 }
 
 }  // namespace
@@ -53,13 +63,17 @@ MeshModelOptions mesh_model_options(const TrainOptions& options, const Mesh& mes
           .pipeline = pipeline_of(options),
           .sequence_parallel = options.sequence_parallel,
           .recompute = options.recompute,
-          .backend = options.backend};
+          .backend = options.backend,
+          .type = options.precision == "fp64" ? torch::kFloat64 : torch::kFloat32,
+          .replicas = replica_options(options, torch::kCPU)};
 }
 
 MeshModel::MeshModel(const World& world, std::shared_ptr<Net> whole, const torch::Tensor& sample,
                      const MeshModelOptions& options)
     : groups_(world, options.mesh, options.backend),
+      everybody_(groups_.among(all_ranks(options.mesh), "mesh")),
       tensor_(groups_.tensor(), {.sequence_parallel = options.sequence_parallel}),
+      shared_(options.replicas.shard > 0),
       parameters_(count_parameters(*whole)) {
   whole->to(options.type);
   if (options.mesh.tp > 1) whole->split(tensor_);
@@ -71,30 +85,67 @@ MeshModel::MeshModel(const World& world, std::shared_ptr<Net> whole, const torch
                        .micro_batches = options.pipeline.micro_batches,
                        .virtual_stages = options.pipeline.virtual_stages,
                        .recompute = options.recompute,
-                       .data = options.data};
-  if (options.mesh.pp > 1) {
-    const auto everybody = groups_.among(all_ranks(options.mesh), "costs");
-    made.costs = agreed_costs(pieces, sample, *everybody);
-  }
+                       .replicas = options.replicas};
+  if (options.mesh.pp > 1)
+    made.costs = agreed_costs(pieces, sample, computes_in(options.replicas, options.type), *everybody_);
   pipeline_ = std::make_unique<Pipeline>(groups_, std::move(pieces), made);
 }
 
-MeshModel::Answers MeshModel::test(const torch::Tensor& input, const torch::Tensor& targets) {
+void MeshModel::learn_by(const TrainOptions& options) {
+  learner_ = std::make_unique<Learner>(options, pipeline_->parameters(), *everybody_);
+}
+
+// Ranks that hold a model together read the same batches.
+double MeshModel::learn(const StepData& data) {
+  MicroBatches batches;
+  batches.seed = data.seed;
+  for (int micro = 0; micro < data.micro_batches; ++micro) {
+    auto batch = data.next(micro);
+    batches.inputs.push_back(std::move(batch.input));
+    batches.targets.push_back(std::move(batch.target));
+  }
+  return step(batches);
+}
+
+double MeshModel::step(const MicroBatches& batches) {
+  if (!learner_ || learner_->scale() == 1) return pipeline_->step(batches, end_.loss);
+  const auto scaled = [this](const torch::Tensor& output, const torch::Tensor& target) {
+    return learner_->scaled(end_.loss(output, target));
+  };
+  return pipeline_->step(batches, scaled) / learner_->scale();
+}
+
+Answers MeshModel::test(const Batch& batch) {
   const torch::NoGradGuard no_grad;
   pipeline_->train(false);
-  const auto output = pipeline_->evaluate(input);
+  const auto output = pipeline_->evaluate(batch.input);
   pipeline_->train(true);
   if (!pipeline_->is_last()) return {};
-  Answers answers{end_.answers(output), end_.loss(output, targets).item<double>()};
+  Answers answers{end_.answers(output), end_.loss(output, batch.target).item<double>()};
   if (place().tensor > 0) answers.classes = torch::Tensor();
   return answers;
 }
 
-double MeshModel::clip_grad_norm(double max_norm, Communicator& everybody) {
+// What tensor-parallel ranks all have counts on the first of them, what several stages have on the earliest.
+bool MeshModel::is_elsewhere(const ParameterPiece& piece) const {
+  return (piece.part.cut.whole() && place().tensor > 0) || pipeline_->is_repeated(piece.name);
+}
+
+double MeshModel::own_squares() const {
+  const auto parameters = pipeline_->parameters();
+  double sum = 0;
+  for (const auto& piece : pipeline_->pieces()) {
+    const auto gradient = is_elsewhere(piece) ? torch::Tensor() : gradient_of(piece, parameters);
+    if (gradient.defined()) sum += gradient.to(torch::kFloat64).square().sum().item<double>();
+  }
+  return sum;
+}
+
+double MeshModel::clip_grad_norm(double max_norm) {
   const torch::NoGradGuard no_grad;
-  std::array<double, 1> squares{own_squares(*pipeline_, place())};
-  everybody.run(all_reduce(bytes_of(squares), DType::f64));
-  const double norm = std::sqrt(squares[0] / groups_.mesh().dp);
+  std::array<double, 1> squares{own_squares()};
+  everybody_->run(all_reduce(bytes_of(squares), DType::f64));
+  const double norm = std::sqrt(squares[0] / (shared_ ? 1 : groups_.mesh().dp));
   // The 1e-6 is torch::nn::utils::clip_grad_norm_'s own.
   if (const double factor = max_norm / (norm + 1e-6); factor < 1)
     for (auto& parameter : pipeline_->parameters())
@@ -102,21 +153,51 @@ double MeshModel::clip_grad_norm(double max_norm, Communicator& everybody) {
   return norm;
 }
 
-void MeshModel::update(double clip, Communicator& everybody) {
-  if (clip > 0) clip_grad_norm(clip, everybody);
-  optimizer_->step();
+void MeshModel::update(double clip) {
+  learner_->step([&] {
+    if (clip > 0) clip_grad_norm(clip);
+  });
   pipeline_->zero_grad();
+}
+
+// Each element once over all ranks. Replicas, which have the same, take turns.
+HeldPieces MeshModel::written() const {
+  HeldPieces mine{.parameters = pipeline_->parameters()};
+  int number = 0;
+  for (auto& piece : pipeline_->pieces()) {
+    const bool my_turn = shared_ || number++ % groups_.mesh().dp == place().data;
+    if (my_turn && !is_elsewhere(piece)) mine.pieces.push_back(std::move(piece));
+  }
+  return mine;
+}
+
+TrainingState MeshModel::state() {
+  auto state = state_of_pieces(written(), &learner_->optimizer());
+  if (place().data == 0 && place().tensor == 0)
+    for (auto& buffer : pipeline_->named_buffers()) state.pieces.push_back(std::move(buffer));
+  return state;
+}
+
+TrainingPosition MeshModel::load(const std::filesystem::path& path, Communicator& host, Unchecked unchecked) {
+  const auto position =
+      load_checkpoint(path, {pipeline_->pieces(), pipeline_->parameters(), pipeline_->named_buffers()},
+                      &learner_->optimizer(), host, unchecked);
+  pipeline_->parameters_changed();
+  return position;
 }
 
 void MeshModel::describe(TrainResult& result) const {
   const Mesh& mesh = groups_.mesh();
+  const auto memory = pipeline_->memory();
   result.parameters = parameters_;
   result.model_ranks = mesh.tp * mesh.pp;
-  result.buckets = pipeline_->buckets();
-  for (const auto& parameter : pipeline_->parameters()) result.gradient_bytes += parameter.nbytes();
-  result.held = {.parameters = result.gradient_bytes,
-                 .gradients = result.gradient_bytes,
-                 .optimizer = optimizer_ ? bytes_of_state(*optimizer_, pipeline_->parameters()) : 0};
+  result.buckets = memory.parts;
+  result.gradient_bytes = memory.sent;
+  result.held = {.parameters = memory.parameters,
+                 .gathered = memory.gathered,
+                 .gradients = memory.gradients,
+                 .optimizer = learner_ ? learner_->bytes() : 0};
+  result.skipped_steps = learner_ ? learner_->skipped() : 0;
   if (mesh.pp > 1) result.mesh.push_back("stages: " + stages());
 }
 

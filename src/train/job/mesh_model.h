@@ -1,6 +1,6 @@
 // A built-in model on a mesh of ranks, as `gradwire train` trains it: split among tensor-parallel ranks, cut into pipeline
-// stages by what its pieces cost here, averaged over data-parallel ones. All ranks make one with the same options and
-// call it alike. Belongs to one thread.
+// stages by what its pieces cost here, averaged over data-parallel ones or shared among them. All ranks make one with the
+// same options and call it alike. Belongs to one thread.
 #pragma once
 
 #include <torch/torch.h>
@@ -9,10 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "train/job/learning.h"
 #include "train/job/options.h"
-#include "train/job/result.h"
+#include "train/job/trained_model.h"
 #include "train/models/net.h"
 #include "train/pipeline/pipeline.h"
+#include "train/sharded/shard_checkpoint.h"
 #include "train/tensor/moves.h"
 
 namespace gradwire {
@@ -22,51 +24,53 @@ struct MeshModelOptions {
   PipelineShape pipeline;
   bool sequence_parallel = false, recompute = false;
   std::string backend = "auto";
-  torch::ScalarType type = torch::kFloat32;
-  DdpOptions data = {};
+  torch::ScalarType type = torch::kFloat32;  // of what is learnt
+  ReplicaOptions replicas = {};
 };
 MeshModelOptions mesh_model_options(const TrainOptions& options, const Mesh& mesh);
 
-class MeshModel {
+class MeshModel final : public TrainedModel {
  public:
   // `whole` is the unsplit model, the same on every rank; what this rank doesn't hold of it is freed. `sample` is a
   // micro-batch's input, on which its pieces are timed.
   MeshModel(const World& world, std::shared_ptr<Net> whole, const torch::Tensor& sample,
             const MeshModelOptions& options);
+  void learn_by(const TrainOptions& options);  // makes the optimizer; before update(), state() and load()
 
-  // Forward and backward of all micro-batches. The mean loss on ranks of the last stage, elsewhere 0.
-  double step(const MicroBatches& batches) { return pipeline_->step(batches, end_.loss); }
+  double learn(const StepData& data) override;
+  double step(const MicroBatches& batches);  // the same of batches that are there
+  void update(double clip) override;
+  Answers test(const Batch& batch) override;
+  void describe(TrainResult& result) const override;  // also which pieces lie on which stage
+  void set_trace(Recorder* trace) override;
 
-  struct Answers {
-    torch::Tensor classes;  // the likeliest, where this rank speaks for its model; else undefined
-    double loss = 0;
-  };
-  Answers test(const torch::Tensor& input, const torch::Tensor& targets);
+  // Every rank writes a part of a checkpoint, which is of the whole model and goes on with any mesh or none.
+  TrainingState state() override;
+  TrainingPosition load(const std::filesystem::path& path, Communicator& host, Unchecked unchecked) override;
 
   // Scales gradients so that the norm of the whole model's is at most `max_norm`, and gives the norm before, the same on
-  // every rank. `everybody` joins all ranks of the mesh.
-  double clip_grad_norm(double max_norm, Communicator& everybody);
-
-  // After a step: clips (0: not), lets the optimizer step and forgets the gradients.
-  void use(std::unique_ptr<torch::optim::Optimizer> optimizer) { optimizer_ = std::move(optimizer); }
-  void update(double clip, Communicator& everybody);
-  void describe(TrainResult& result) const;  // sizes, buckets, bytes held, which pieces lie on which stage
+  // every rank.
+  double clip_grad_norm(double max_norm);
 
   Pipeline& pipeline() { return *pipeline_; }
   const Pipeline& pipeline() const { return *pipeline_; }
   const MeshPlace& place() const { return groups_.place(); }
-  void set_trace(Recorder* trace);
 
  private:
+  bool is_elsewhere(const ParameterPiece& piece) const;  // another rank speaks for it
+  double own_squares() const;
+  HeldPieces written() const;
   std::string stages() const;
 
   MeshGroups groups_;
+  const std::unique_ptr<Communicator> everybody_;
   TensorGroup tensor_;
+  const bool shared_;  // along the data dimension
   ModelEnd end_;
   std::int64_t parameters_ = 0;      // of the whole model, shared ones once
   std::vector<std::string> pieces_;  // their names
   std::unique_ptr<Pipeline> pipeline_;
-  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  std::unique_ptr<Learner> learner_;
 };
 
 }  // namespace gradwire

@@ -70,26 +70,15 @@ void check_stages(const TrainOptions& options, const TrainableModel& model) {
 }
 
 void check_company(const TrainOptions& options) {
-  const std::string with = fmt::format(" with --tp {} --pp {}", options.tp, options.pp);
-  need(options.backend != "none", "--backend none" + with + ": ranks that hold one model can't train apart");
+  const bool cut = ranks_a_model(options) > 1;
+  const std::string with =
+      cut ? fmt::format(" with --tp {} --pp {}", options.tp, options.pp) : " with --recompute";
+  need(!cut || options.backend != "none",
+       "--backend none" + with + ": ranks that hold one model can't train apart");
   need(!options.backend.starts_with("nccl"),
-       "--backend nccl" + with + ": models are cut in host memory; write shm, tcp, gloo, mpi, or auto");
+       "--backend nccl" + with + ": it is done in host memory; write shm, tcp, gloo, mpi, or auto");
   need(options.compress != "powersgd" || options.virtual_stages == 1,
        "--compress powersgd with --virtual-stages: it keeps its state by bucket, and each chunk has its own");
-}
-
-void check_learning(const TrainOptions& options) {
-  const std::string with =
-      fmt::format(" with --tp {} --pp {}{}", options.tp, options.pp, options.recompute ? " --recompute" : "");
-  need(options.shard == 0,
-       fmt::format("--shard {}{}: chunks of a mesh are averaged by DistributedDataParallel", options.shard,
-                   with));
-  need(options.precision != "bf16" && options.precision != "fp16",
-       fmt::format("--precision {}{}: a mesh learns in one precision; write fp32 or fp64", options.precision,
-                   with));
-  need(options.checkpoint.empty() && options.resume.empty(),
-       fmt::format("--{}{}: checkpoints are of whole models, with or without --shard",
-                   options.checkpoint.empty() ? "resume" : "checkpoint", with));
 }
 
 }  // namespace
@@ -107,8 +96,7 @@ TrainOptions complete_mesh(TrainOptions options, const TrainableModel& model) {
   if (options.pp > 1 && options.micro_batches == 0) options.micro_batches = 2 * options.pp;
   check_tensor(options, model);
   check_stages(options, model);
-  if (ranks_a_model(options) > 1) check_company(options);
-  if (uses_mesh(options)) check_learning(options);
+  if (uses_mesh(options)) check_company(options);
   if (options.pp > 1) options.accumulate = options.micro_batches;
   return options;
 }

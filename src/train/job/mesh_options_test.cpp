@@ -82,6 +82,24 @@ TEST(MeshOptions, WhatMakesNoSenseIsRefusedWithTheReason) {
   EXPECT_NE(refusal(options), "");
   options.backend = "nccl";
   EXPECT_NE(refusal(options), "");
+  options = asked("gpt-tiny", 1, 1);
+  options.recompute = true;
+  options.backend = "nccl";
+  EXPECT_EQ(refusal(options),
+            "--backend nccl with --recompute: it is done in host memory; write shm, tcp, gloo, mpi, or auto");
+}
+
+TEST(MeshOptions, AMeshGoesWithShardingSixteenBitsCheckpointsAndRecomputation) {
+  for (const bool recompute : {false, true})
+    for (const char* precision : {"fp32", "fp64", "bf16", "fp16"})
+      for (int shard = 0; shard <= 3; ++shard) {
+        auto options = asked("gpt-tiny", 2, 2);
+        options.recompute = recompute;
+        options.precision = precision;
+        options.shard = shard;
+        options.checkpoint = options.resume = "c.ckpt";
+        EXPECT_EQ(refusal(options), "");
+      }
 }
 
 }  // namespace

@@ -6,15 +6,14 @@
 
 #include "base/error.h"
 #include "comm/make.h"
+#include "train/job/learning.h"
+#include "train/job/mesh_model.h"
 #include "train/job/mesh_options.h"
 #include "train/loop/gather_timeline.h"
-#include "train/loop/sampler.h"
 #include "train/loop/seed.h"
 
 namespace gradwire {
 namespace {
-
-constexpr int kTestBatch = 16;
 
 // GPUs where there is one for every rank of this host and nobody asked for something else.
 bool takes_gpus(const World& world, const std::string& backend) {
@@ -33,51 +32,40 @@ TrainOptions scaled(TrainOptions options, int replicas) {
 
 Trainer::Trainer(const World& world, const TrainOptions& options)
     : world_(world),
-      options_(options),
+      options_(scaled(options, mesh_of(options, world.size).dp)),
       entry_(find_trainable(options.model)),
       mesh_(mesh_of(options, world.size)),
-      place_(place_of(mesh_, world.rank)),
-      data_(make_data(entry_, {.real = options.data == "real",
-                               .text = options.text,
-                               .sequence = options.sequence,
-                               .image = options.image,
-                               .seed = options.seed})) {
+      data_(options, place_of(mesh_, world.rank).data, mesh_.dp) {
   make_communicators();
   seed_all(options.seed);
-  auto model = make_model(entry_, options.sync_batch_norm ? communicator_.get() : nullptr);
-  type_ = compute_type(options, device_);
-  if (uses_mesh(options))
-    make_parts(std::move(model));
-  else
-    model_ = make_trained_model(std::move(model), *communicator_, scaled(options, world.size), device_);
+  auto net = make_model(entry_, options.sync_batch_norm ? communicator_.get() : nullptr);
+  data_.put_on(device_, compute_type(options, device_));
+  model_ = uses_mesh(options) ? make_parts(std::move(net))
+                              : make_trained_model(std::move(net), *communicator_, options_, device_);
   if (!options.resume.empty())
     first_step_ = static_cast<int>(
         model_->load(options.resume, *host_, options.resume_unchecked ? Unchecked::accept : Unchecked::refuse)
             .step);
   make_recorder();
   if (!options.checkpoint.empty())
-    saver_.emplace(
-        options.checkpoint, *host_,
-        CheckpointOptions{.sharded = options.sharded || options.shard > 0, .keep = options.checkpoint_keep});
+    saver_.emplace(options.checkpoint, *host_,
+                   CheckpointOptions{.sharded = options.sharded || options.shard > 0 || uses_mesh(options),
+                                     .keep = options.checkpoint_keep});
   saved_at_ = steady_now();
 }
 
-void Trainer::make_parts(std::shared_ptr<Net> model) {
-  auto options = mesh_model_options(options_, mesh_);
-  options.type = type_;
-  options.data = ddp_options(options_, device_);
-  cut_ = std::make_unique<MeshModel>(world_, std::move(model), next_batch(0).input, options);
-  cut_->use(make_optimizer(scaled(options_, mesh_.dp), cut_->pipeline().parameters()));
+// Ranks that train apart are a mesh of one each.
+std::unique_ptr<TrainedModel> Trainer::make_parts(std::shared_ptr<Net> net) {
+  const bool apart = options_.backend == "none";
+  auto made = mesh_model_options(options_, apart ? Mesh{} : mesh_);
+  if (apart) made.backend = "auto";
+  auto model = std::make_unique<MeshModel>(apart ? subset(world_, {world_.rank}, "parts") : world_,
+                                           std::move(net), data_.get(0).input, made);
+  model->learn_by(options_);
   World hosts = world_;
   hosts.name = "train-mesh";
-  links_ = describe_mesh(mesh_, options_.backend, hosts_of(hosts));
-}
-
-void Trainer::set_trace(Recorder* trace) {
-  if (cut_)
-    cut_->set_trace(trace);
-  else
-    model_->set_trace(trace);
+  if (!apart) links_ = describe_mesh(mesh_, options_.backend, hosts_of(hosts));
+  return model;
 }
 
 void Trainer::make_communicators() {
@@ -98,106 +86,52 @@ void Trainer::make_communicators() {
 void Trainer::make_recorder() {
   recorder_ = std::make_unique<Recorder>(
       std::min<std::size_t>(1 << 17, spans_a_step() * static_cast<std::size_t>(options_.steps)));
-  set_trace(recorder_.get());
+  model_->set_trace(recorder_.get());
   clock_ = align_clocks(*host_);
 }
 
 // Buckets may become a few more when they are rebuilt; a unit of sharded parameters is gathered twice in every
-// micro-batch, reduced once, and waited for each time.
+// micro-batch, reduced once, and waited for each time. Of a mesh also messages of each chunk and collectives of each
+// layer.
 std::size_t Trainer::spans_a_step() const {
   const auto parts = static_cast<std::size_t>(describe().buckets),
              micro = static_cast<std::size_t>(options_.accumulate);
-  if (cut_) {  // messages of each chunk, collectives of each layer
-    const int messages = 8 * options_.virtual_stages,
-              collectives = mesh_.tp > 1 ? 30 * (entry_.shape.layers + 2) : 0;
-    return 8 + micro * static_cast<std::size_t>(messages + collectives) + 2 * parts;
-  }
-  return 8 + 4 * micro + (options_.shard > 0 ? 8 * micro : 2) * parts;
+  const int messages = uses_mesh(options_) ? 8 * options_.virtual_stages : 4,
+            collectives = mesh_.tp > 1 ? 30 * (entry_.shape.layers + 2) : 0;
+  return 8 + micro * static_cast<std::size_t>(messages + collectives) +
+         (options_.shard > 0 ? 8 * micro : 2) * parts;
 }
 
 TrainResult Trainer::describe() const {
   TrainResult result;
   result.mesh = links_;
-  if (cut_)
-    cut_->describe(result);
-  else
-    model_->describe(result);
+  model_->describe(result);
   result.ranks = world_.size;
   result.threads = torch::get_num_threads();
   result.backend = options_.backend == "none" ? "none" : communicator_->name();
-  result.data = data_.what;
+  result.data = data_.what();
   result.first_step = first_step_;
   return result;
 }
 
-// Batches are numbered through all epochs, so that a resumed run sees those it would have seen.
-Batch Trainer::next_batch(std::int64_t number) {
-  DistributedSampler sampler(data_.train->size(),
-                             {.rank = place_.data, .ranks = mesh_.dp, .seed = options_.seed});
-  const std::int64_t batch = options_.batch, per_epoch = std::max<std::int64_t>(1, sampler.size() / batch);
-  if (number / per_epoch != epoch_) {
-    epoch_ = number / per_epoch;
-    sampler.set_epoch(epoch_);
-    indices_ = sampler.indices();
-  }
-  std::vector<std::int64_t> chosen;
-  for (std::int64_t i = 0; i < batch; ++i)
-    chosen.push_back(indices_[static_cast<std::size_t>(number % per_epoch * batch + i) % indices_.size()]);
-  return place(data_.train->get(chosen));
-}
-
-double Trainer::train_micro_batch(int step, int micro) {
-  Batch batch;
-  torch::Tensor loss;
-  {
-    const Timed timed(recorder_.get(), SpanKind::data);
-    batch = next_batch(std::int64_t{step} * options_.accumulate + micro);
-  }
-  {
-    const Timed timed(recorder_.get(), SpanKind::forward);
-    const bool last = micro + 1 == options_.accumulate;
-    loss = loss_of(model_->forward(batch.input, last), batch.target) / options_.accumulate;
-  }
-  {
-    const Timed timed(recorder_.get(), SpanKind::backward);
-    model_->backward(loss);
-  }
-  return loss.item<double>();
-}
-
-// Ranks that hold a model together read the same batches.
-double Trainer::train_on_mesh(int step) {
-  MicroBatches batches;
-  batches.seed = options_.seed ^ static_cast<std::uint64_t>(step) << 32;
-  {
-    const Timed timed(recorder_.get(), SpanKind::data);
-    for (int micro = 0; micro < options_.accumulate; ++micro) {
-      auto batch = next_batch(std::int64_t{step} * options_.accumulate + micro);
-      batches.inputs.push_back(std::move(batch.input));
-      batches.targets.push_back(std::move(batch.target));
-    }
-  }
-  return cut_->step(batches);
-}
-
 // Every step draws its dropout from a seed of its own, so that a resumed run draws what it would have drawn.
-double Trainer::train_micro_batches(int step) {
-  seed_rank(options_.seed ^ static_cast<std::uint64_t>(step) << 32, world_.rank);
-  double loss = 0;
-  for (int micro = 0; micro < options_.accumulate; ++micro) loss += train_micro_batch(step, micro);
-  return loss;
+double Trainer::learn(int step) {
+  const auto seed = options_.seed ^ static_cast<std::uint64_t>(step) << 32;
+  seed_rank(seed, world_.rank);
+  const auto next = [&](int micro) {
+    const Timed timed(recorder_.get(), SpanKind::data);
+    return data_.get(std::int64_t{step} * options_.accumulate + micro);
+  };
+  return model_->learn({.micro_batches = options_.accumulate, .next = next, .seed = seed});
 }
 
 Trainer::News Trainer::train_step(int step, int signal) {
   recorder_->set_step(step);
-  const double loss = cut_ ? train_on_mesh(step) : train_micro_batches(step);
+  const double loss = learn(step);
   const News news = share_news(loss, signal);
   if (saver_) saver_->settle();
   const Timed timed(recorder_.get(), SpanKind::optimizer);
-  if (cut_)
-    cut_->update(options_.clip, *host_);
-  else
-    model_->step(options_.clip);
+  model_->update(options_.clip);
   return news;
 }
 
@@ -225,21 +159,14 @@ Trainer::News Trainer::share_news(double loss, int signal) {
 
 void Trainer::save(int step) {
   const Timed timed(recorder_.get(), SpanKind::other, "checkpoint");
-  saver_->save(model_->state(), {.step = step, .epoch = epoch_});
+  saver_->save(model_->state(), {.step = step, .epoch = data_.epoch()});
   saved_at_ = steady_now();
 }
 
-Batch Trainer::place(Batch batch) const {
-  batch.input = batch.input.is_floating_point() ? batch.input.to(device_, type_) : batch.input.to(device_);
-  batch.target = batch.target.to(device_);
-  return batch;
-}
-
-double Trainer::test(const std::vector<std::int64_t>& samples, Metrics& metrics) {
-  const bool idle = samples.empty();  // where units are gathered, all ranks take part
-  const auto batch = place(data_.test->get(idle ? std::vector<std::int64_t>{0} : samples));
-  const auto [classes, loss] = answer(batch);
-  if (idle || !classes.defined()) return 0;  // of a model of several ranks one speaks
+double Trainer::test(int number, Metrics& metrics) {
+  const auto [batch, counts] = data_.test(number);
+  const auto [classes, loss] = model_->test(batch);
+  if (!counts || !classes.defined()) return 0;  // of a model of several ranks one speaks
   const auto asked = batch.target.ne(-100), right = classes.eq(batch.target).logical_and(asked);
   const double count = asked.sum().item<double>();
   metrics.add("loss", count > 0 ? loss : 0, count);
@@ -247,28 +174,14 @@ double Trainer::test(const std::vector<std::int64_t>& samples, Metrics& metrics)
   return count;
 }
 
-MeshModel::Answers Trainer::answer(const Batch& batch) {
-  if (cut_) return cut_->test(batch.input, batch.target);
-  const auto logits = model_->predict(batch.input);
-  return {logits.argmax(-1), loss_of(logits, batch.target).item<double>()};
-}
-
 // Every model takes its share of the test, each sample once.
 void Trainer::evaluate(TrainResult& result) {
-  const std::int64_t most = takes_text(entry_) ? 64 : 512,
-                     size = std::min(most, data_.test ? data_.test->size() : 0);
-  if (size == 0) return;
+  if (data_.tests() == 0) return;
   const torch::NoGradGuard no_grad;
   Metrics metrics;
   metrics.add("loss", 0, 0), metrics.add("accuracy", 0, 0);  // for ranks without a sample
   std::array<double, 1> count{};
-  for (std::int64_t first = 0; first < size; first += kTestBatch * mesh_.dp) {
-    std::vector<std::int64_t> samples;
-    for (std::int64_t i = first + place_.data; i < std::min(size, first + kTestBatch * mesh_.dp);
-         i += mesh_.dp)
-      samples.push_back(i);
-    count[0] += test(samples, metrics);
-  }
+  for (int number = 0; number < data_.tests(); ++number) count[0] += test(number, metrics);
   host_->run(all_reduce(bytes_of(count), DType::f64));
   const auto means = metrics.reduce(*host_);
   result.test_loss = means.at("loss");
@@ -307,7 +220,7 @@ TrainResult Trainer::train(const TrainHooks& hooks) {
     return result;
   }
   train_steps(result, hooks);
-  set_trace(nullptr);
+  model_->set_trace(nullptr);
   average_losses(result);
   timeline_ = gather_timeline(*host_, *recorder_, clock_,
                               fmt::format("gradwire train {}, {}", options_.model, result.backend));

@@ -10,11 +10,11 @@
 #include <optional>
 
 #include "net/world.h"
-#include "train/data/dataset.h"
-#include "train/job/mesh_model.h"
+#include "sched/mesh.h"
 #include "train/job/options.h"
 #include "train/job/result.h"
 #include "train/job/trained_model.h"
+#include "train/job/training_data.h"
 #include "train/loop/checkpoint_saver.h"
 #include "train/loop/clocks.h"
 #include "train/loop/metrics.h"
@@ -42,7 +42,6 @@ class Trainer {
  private:
   void make_communicators();
   void make_recorder();
-  Batch next_batch(std::int64_t number);
   // What ranks tell each other in every step.
   struct News {
     double loss = 0;    // the mean over ranks
@@ -54,39 +53,29 @@ class Trainer {
   News share_news(double loss, int signal);
   void train_steps(TrainResult& result, const TrainHooks& hooks);
   void average_losses(TrainResult& result);
-  double train_micro_batch(int step, int micro);
-  double train_on_mesh(int step);
-  double train_micro_batches(int step);
-  void make_parts(std::shared_ptr<Net> model);
-  void set_trace(Recorder* trace);
-  MeshModel::Answers answer(const Batch& batch);
+  double learn(int step);
+  std::unique_ptr<TrainedModel> make_parts(std::shared_ptr<Net> net);
   std::size_t spans_a_step() const;
   void save(int step);
   void evaluate(TrainResult& result);
-  double test(const std::vector<std::int64_t>& samples, Metrics& metrics);  // how many answers it asked for
-  Batch place(Batch batch) const;
+  double test(int number, Metrics& metrics);  // how many answers it asked for
 
   const World world_;
   const TrainOptions options_;
   const TrainableModel& entry_;
   torch::Device device_ = torch::kCPU;
-  torch::ScalarType type_ = torch::kFloat32;
   const Mesh mesh_;
-  const MeshPlace place_;
   std::vector<std::string> links_;  // for people: which ranks of the mesh share what over which
-  Data data_;
+  TrainingData data_;
   std::unique_ptr<Communicator> communicator_,
       host_communicator_;                // the second where the first does not join all ranks in host memory
   Communicator* host_ = nullptr;         // whichever moves host memory
-  std::unique_ptr<TrainedModel> model_;  // the whole of it, or
-  std::unique_ptr<MeshModel> cut_;       // this rank's part
+  std::unique_ptr<TrainedModel> model_;  // the whole of it, or this rank's part
   std::unique_ptr<Recorder> recorder_;
   std::optional<CheckpointSaver> saver_;
   Seconds saved_at_ = 0;
   ClockOffset clock_;
   int first_step_ = 0;
-  std::int64_t epoch_ = -1;
-  std::vector<std::int64_t> indices_;  // this rank's of epoch_
   Timeline timeline_;
 };
 

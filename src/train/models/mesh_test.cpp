@@ -1,9 +1,10 @@
-// Transformers on every mesh of up to eight ranks: gradients of one process, equal parameters where ranks share them after
-// 20 steps, and the loss of one process.
+// Transformers on every mesh of up to eight ranks, sharded or not: gradients of one process, equal parameters where ranks
+// share them after 20 steps, the loss of one process, and checkpoints that go on with another mesh.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "base/files.h"
 #include "train/job/mesh_model.h"
 #include "train/tensor/tensor_fixture.h"
 
@@ -20,6 +21,7 @@ struct MeshCase {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int virtual_stages = 1;
   const char* backend = "shm";
+  int shard = 0;
 };
 
 std::shared_ptr<Net> make_tiny(const MeshCase& given, double dropout = 0) {
@@ -63,6 +65,7 @@ MeshModelOptions options_of(const MeshCase& given) {
   options.recompute = given.recompute;
   options.backend = given.backend;
   options.type = torch::kFloat64;
+  options.replicas.shard = given.shard;
   return options;
 }
 
@@ -77,18 +80,29 @@ void run_mesh(const MeshCase& given, const std::function<void(const World&)>& te
                               {.deadline = 110, .timeout = 60}));
 }
 
-// Every parameter this rank holds is its part of the whole model's tensor.
-void expect_own_parts(MeshModel& model, const MeshCase& given,
-                      const std::function<torch::Tensor(const torch::Tensor&)>& value,
+// What this rank holds is what it should of the whole model's tensor: a piece of a part.
+void expect_own_parts(MeshModel& model, const std::function<torch::Tensor(const ParameterPiece&)>& value,
                       const std::map<std::string, torch::Tensor>& whole) {
-  for (const auto& chunk : model.pipeline().chunks()) {
-    const auto cuts = cuts_of(*chunk);
-    for (const auto& item : chunk->named_parameters()) {
-      const auto part =
-          part_of(whole.at(item.key()), cuts.at(item.key()), given.mesh.tp, model.place().tensor);
-      EXPECT_LT(difference(value(item.value()), part), 1e-10) << item.key();
-    }
+  for (const auto& piece : model.pipeline().pieces()) {
+    const auto& [cut, parts, index] = piece.part;
+    const auto part = part_of(whole.at(piece.name), cut, parts, index).view({-1});
+    EXPECT_LT(difference(value(piece), part.narrow(0, piece.begin, piece.values.numel())), 1e-10)
+        << piece.name;
   }
+}
+
+void expect_own_gradients(MeshModel& model, torch::nn::Module& alone) {
+  const auto parameters = model.pipeline().parameters();
+  expect_own_parts(
+      model, [&](const ParameterPiece& piece) { return gradient_of(piece, parameters); },
+      gradients_by_name(alone));
+}
+
+void expect_own_values(MeshModel& model, torch::nn::Module& alone) {
+  std::map<std::string, torch::Tensor> values;
+  for (const auto& item : alone.named_parameters()) values[item.key()] = item.value().detach();
+  expect_own_parts(
+      model, [](const ParameterPiece& piece) { return piece.values; }, values);
 }
 
 // Gradients after a step, and parameters and losses after several more, beside one process's.
@@ -103,15 +117,11 @@ void check_mesh_case(const World& world, const MeshCase& given, int steps) {
     loss_alone(*alone, samples).backward();
     model.pipeline().zero_grad();
     model.step(samples.of(model.place().data));
-    expect_own_parts(
-        model, given, [](const torch::Tensor& t) { return t.grad(); }, gradients_by_name(*alone));
+    expect_own_gradients(model, *alone);
     own.step();
     whole.step();
   }
-  std::map<std::string, torch::Tensor> values;
-  for (const auto& item : alone->named_parameters()) values[item.key()] = item.value().detach();
-  expect_own_parts(
-      model, given, [](const torch::Tensor& t) { return t.detach(); }, values);
+  expect_own_values(model, *alone);
 }
 
 std::vector<Mesh> all_meshes() {
@@ -130,9 +140,11 @@ TEST_P(EveryMesh, has_the_gradients_of_one_process) {
   run_mesh(given, [&](const World& world) { check_mesh_case(world, given, 2); });
 }
 
-TEST_P(EveryMesh, has_them_with_sequence_parallelism_recomputation_and_tied_ends) {
+// Every stage of sharding comes with some of the meshes, and below with all of its dimensions at once.
+TEST_P(EveryMesh, has_them_with_sharding_sequence_parallelism_recomputation_and_tied_ends) {
   MeshCase given{.mesh = GetParam(), .recompute = true, .tied = true};
   given.sequence = given.mesh.tp > 1;
+  if (given.mesh.dp > 1) given.shard = 1 + (given.mesh.tp + given.mesh.pp) % 3;
   run_mesh(given, [&](const World& world) { check_mesh_case(world, given, 2); });
 }
 
@@ -175,8 +187,22 @@ INSTANTIATE_TEST_SUITE_P(Transformer, EveryMesh, testing::ValuesIn(all_meshes())
   return "dp" + std::to_string(mesh.dp) + "_tp" + std::to_string(mesh.tp) + "_pp" + std::to_string(mesh.pp);
 });
 
+TEST(MeshModels, sharded_on_three_dimensions_have_the_gradients_of_one_process_in_every_stage) {
+  for (const int stage : {1, 2, 3}) {
+    const MeshCase given{.mesh = {.dp = 2, .tp = 2, .pp = 2}, .tied = true, .shard = stage};
+    run_mesh(given, [&](const World& world) { check_mesh_case(world, given, 2); });
+  }
+}
+
 TEST(MeshModels, of_bert_interleaved_stages_and_other_wires_have_the_gradients_of_one_process) {
   const MeshCase cases[] = {
+      {.mesh = {.dp = 2, .pp = 2},
+       .tied = true,
+       .bert = true,
+       .schedule = PipelineSchedule::interleaved,
+       .virtual_stages = 2,
+       .shard = 3},
+      {.mesh = {.dp = 2, .pp = 2}, .schedule = PipelineSchedule::gpipe, .backend = "tcp", .shard = 2},
       {.mesh = {.tp = 2, .pp = 2}, .sequence = true, .tied = true, .bert = true},
       {.mesh = {.dp = 2, .tp = 2}, .tied = true, .bert = true},
       {.mesh = {.tp = 2, .pp = 2}, .schedule = PipelineSchedule::interleaved, .virtual_stages = 2},
@@ -187,22 +213,19 @@ TEST(MeshModels, of_bert_interleaved_stages_and_other_wires_have_the_gradients_o
 }
 
 TEST(MeshModels, clip_by_the_norm_of_the_whole_model) {
-  const MeshCase given{.mesh = {.dp = 2, .tp = 2, .pp = 2}, .tied = true};
-  run_mesh(given, [&](const World& world) {
-    auto alone = make_tiny(given);
-    const auto samples = make_tokens(2, 3);
-    loss_alone(*alone, samples).backward();
-    MeshModel model(world, make_tiny(given), samples.inputs[0], options_of(given));
-    model.step(samples.of(model.place().data));
-    World all = world;
-    all.name = "clip";  // another than the one that ends the test
-    const auto everybody = make_communicator(all, "shm");
-    const double norm = model.clip_grad_norm(0.01, *everybody);
-    EXPECT_NEAR(norm, torch::nn::utils::clip_grad_norm_(alone->parameters(), 0.01), 1e-10);
-    expect_own_parts(
-        model, given, [](const torch::Tensor& t) { return t.grad(); }, gradients_by_name(*alone));
-    everybody->run(barrier());
-  });
+  for (const int stage : {0, 3}) {
+    const MeshCase given{.mesh = {.dp = 2, .tp = 2, .pp = 2}, .tied = true, .shard = stage};
+    run_mesh(given, [&](const World& world) {
+      auto alone = make_tiny(given);
+      const auto samples = make_tokens(2, 3);
+      loss_alone(*alone, samples).backward();
+      MeshModel model(world, make_tiny(given), samples.inputs[0], options_of(given));
+      model.step(samples.of(model.place().data));
+      const double norm = model.clip_grad_norm(0.01);
+      EXPECT_NEAR(norm, torch::nn::utils::clip_grad_norm_(alone->parameters(), 0.01), 1e-10);
+      expect_own_gradients(model, *alone);
+    });
+  }
 }
 
 TEST(MeshModels, test_as_one_process_does) {
@@ -212,11 +235,153 @@ TEST(MeshModels, test_as_one_process_does) {
     const auto samples = make_tokens(1, 3);
     MeshModel model(world, make_tiny(given), samples.inputs[0], options_of(given));
     const auto input = samples.inputs.view({-1, 8}), target = samples.targets.view({-1, 8});
-    const auto [classes, loss] = model.test(input, target);
+    const auto [classes, loss] = model.test({input, target});
     ASSERT_EQ(classes.defined(), model.place().pipeline == 1 && model.place().tensor == 0);
     if (!classes.defined()) return;
     EXPECT_TRUE(torch::equal(classes, alone->forward(input).argmax(-1)));
     EXPECT_NEAR(loss, loss_alone(*alone, samples).item<double>(), 1e-10);
+  });
+}
+
+TrainOptions learning(const char* optimizer, const char* precision = "fp64") {
+  TrainOptions options;
+  options.optimizer = optimizer;
+  options.precision = precision;
+  options.learning_rate = 1e-2;
+  return options;
+}
+
+void train_mesh(MeshModel& model, const MeshCase& given, int first, int end) {
+  for (int step = first; step < end; ++step) {
+    model.step(make_tokens(given.mesh.dp, 10 + static_cast<std::uint64_t>(step)).of(model.place().data));
+    model.update(0);
+  }
+}
+
+// The same samples whatever the mesh: all have two replicas.
+std::shared_ptr<Net> trained_alone(const MeshCase& given, int steps) {
+  auto alone = make_tiny(given);
+  torch::optim::AdamW optimizer(alone->parameters(), torch::optim::AdamWOptions(1e-2));
+  for (int step = 0; step < steps; ++step) {
+    optimizer.zero_grad();
+    loss_alone(*alone, make_tokens(2, 10 + static_cast<std::uint64_t>(step))).backward();
+    optimizer.step();
+  }
+  return alone;
+}
+
+TEST(MeshModels, save_checkpoints_of_the_whole_model_that_go_on_with_any_mesh) {
+  const TempDir directory;
+  const auto path = directory.path() / "mesh.ckpt";
+  const MeshCase saved{.mesh = {.dp = 2, .tp = 2, .pp = 2}, .tied = true, .shard = 3};
+  const auto run = [&](const MeshCase& given, bool resumed) {
+    run_mesh(given, [&](const World& world) {
+      MeshModel model(world, make_tiny(given), make_tokens(1, 1).inputs[0], options_of(given));
+      model.learn_by(learning("adamw"));
+      World all = world;
+      all.name = "files";
+      const auto everybody = make_communicator(all, "shm");
+      if (resumed) {
+        EXPECT_EQ(model.load(path, *everybody, Unchecked::refuse).step, 2);
+        train_mesh(model, given, 2, 4);
+        return expect_own_values(model, *trained_alone(given, 4));
+      }
+      train_mesh(model, given, 0, 2);
+      save_checkpoint(path, model.state(), {.step = 2}, *everybody, {.sharded = true});
+    });
+  };
+  run(saved, false);
+  run(saved, true);
+  run({.mesh = {.dp = 2, .pp = 4}, .recompute = true, .tied = true}, true);
+  run({.mesh = {.dp = 2, .tp = 4}, .sequence = true, .tied = true}, true);
+  run({.mesh = {.dp = 2, .tp = 2}, .tied = true, .shard = 1}, true);
+  run({.mesh = {.dp = 2, .tp = 2, .pp = 2}, .tied = true}, false);  // of replicas, which take turns
+  run({.mesh = {.dp = 2}, .tied = true, .shard = 2}, true);
+  run_ddp(1, "shm", [&](const World&, Communicator& communicator) {  // and without any
+    auto alone = make_tiny(saved);
+    load_checkpoint(path, {tensors_of_model(*alone), nullptr}, communicator);
+    EXPECT_LT(worst_difference(alone->parameters(), trained_alone(saved, 2)->parameters()), 1e-10);
+  });
+}
+
+TEST(MeshModels, refuse_a_checkpoint_of_another_model_on_all_ranks) {
+  const TempDir directory;
+  const auto path = directory.path() / "mesh.ckpt";
+  const MeshCase given{.mesh = {.tp = 2, .pp = 2}};
+  run_mesh(given, [&](const World& world) {
+    World all = world;
+    all.name = "files";
+    const auto everybody = make_communicator(all, "shm");
+    torch::manual_seed(1);
+    TransformerShape shape = kTiny;
+    shape.vocabulary = 22;  // the first of two ranks has 11 words of either
+    const auto other = make_gpt(shape);
+    other->to(torch::kFloat64);
+    save_checkpoint(path, {tensors_of_model(*other)}, {.step = 2}, *everybody);
+    MeshModel model(world, make_tiny(given), make_tokens(1, 1).inputs[0], options_of(given));
+    model.learn_by(learning("sgd"));
+    const auto before = flat_parameters(model.pipeline().parameters());
+    EXPECT_NE(
+        error_of([&] { model.load(path, *everybody, Unchecked::refuse); }).find("another shape or type"),
+        std::string::npos);
+    EXPECT_TRUE(torch::equal(before, flat_parameters(model.pipeline().parameters())));
+  });
+}
+
+TEST(MeshModels, compute_in_bfloat16_and_learn_in_float32) {
+  for (const int stage : {0, 3}) {
+    const MeshCase given{
+        .mesh = {.dp = 2, .tp = 2, .pp = 2}, .recompute = stage > 0, .tied = true, .shard = stage};
+    run_mesh(given, [&](const World& world) {
+      auto options = options_of(given);
+      options.type = torch::kFloat32;
+      options.replicas.precision = torch::kBFloat16;
+      MeshModel model(world, make_tiny(given), make_tokens(1, 1).inputs[0], options);
+      model.learn_by(learning("adamw", "bf16"));
+      double first = 0, last = 0;
+      for (int step = 0; step < 15; ++step) {
+        last = model.step(make_tokens(given.mesh.dp, 7).of(model.place().data));
+        model.update(1);
+        if (step == 0) first = last;
+      }
+      if (model.pipeline().is_last()) {
+        EXPECT_LT(last, 0.75 * first);
+      }
+      for (const auto& parameter : model.pipeline().parameters())
+        EXPECT_EQ(parameter.scalar_type(), torch::kFloat32);
+      for (const auto& [name, parameter] : model.pipeline().named_parameters())
+        EXPECT_EQ(parameter.scalar_type(), torch::kBFloat16) << name;
+    });
+  }
+}
+
+// One rank of eight, which is no replica, no part and no stage of another's.
+TEST(MeshModels, leave_a_step_out_on_all_ranks_when_one_overflowed) {
+  const MeshCase given{.mesh = {.dp = 2, .tp = 2, .pp = 2}};
+  run_mesh(given, [&](const World& world) {
+    auto options = options_of(given);
+    options.type = torch::kFloat32;
+    options.replicas.precision = torch::kFloat16;
+    MeshModel model(world, make_tiny(given), make_tokens(1, 1).inputs[0], options);
+    model.learn_by(learning("sgd", "fp16"));
+    const auto step = [&](bool overflows) {
+      const double loss = model.step(make_tokens(2, 7).of(model.place().data));
+      if (model.pipeline().is_last()) {
+        EXPECT_NEAR(loss, std::log(21.0), 0.5) << "without its scale";
+      }
+      if (overflows && world.rank == 5) model.pipeline().parameters()[0].grad().fill_(INFINITY);
+      model.update(0);
+      TrainResult result;
+      model.describe(result);
+      return result.skipped_steps;
+    };
+    const auto values = [&] { return flat_parameters(model.pipeline().parameters()); };
+    EXPECT_EQ(step(false), 0);
+    const auto before = values();
+    EXPECT_EQ(step(true), 1);
+    EXPECT_TRUE(torch::equal(values(), before));
+    EXPECT_EQ(step(false), 1);
+    EXPECT_FALSE(torch::equal(values(), before));
   });
 }
 

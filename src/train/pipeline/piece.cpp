@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "trace/recorder.h"
+#include "train/loop/seed.h"
 #include "train/pipeline/recompute.h"
 
 namespace gradwire {
@@ -57,8 +58,12 @@ Chunk::Chunk(std::vector<Piece> pieces, const ChunkOptions& options)
 
 torch::Tensor Chunk::forward(const torch::Tensor& input) {
   torch::Tensor x = input;
-  for (const Piece& piece : pieces_)
+  int number = options_.first;
+  for (const Piece& piece : pieces_) {
+    if (seed_ && is_training()) seed_rank(*seed_, number);
     x = options_.recompute ? recompute(piece.forward, x, parameters_of(piece)) : piece.forward(x);
+    ++number;
+  }
   return x;
 }
 

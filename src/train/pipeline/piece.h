@@ -11,8 +11,10 @@
 
 #include <torch/torch.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,7 +35,8 @@ std::vector<Piece> pieces_of(const torch::nn::Sequential& model);
 
 struct ChunkOptions {
   bool recompute =
-      false;  // each piece runs again in backward instead of keeping what it computed: see recompute.h
+      false;      // each piece runs again in backward instead of keeping what it computed: see recompute.h
+  int first = 0;  // which piece of the model its first one is
 };
 
 // Some pieces one after another, as a module whose parameters have the names that they have in the model.
@@ -43,9 +46,14 @@ class Chunk : public torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& input);
   std::size_t size() const { return pieces_.size(); }
 
+  // Set: in the forwards that follow each piece draws (dropout, say) from a seed of its own, by its place in the model:
+  // the same wherever the model is cut. Unset: from where torch's generator stands.
+  void draw_from(std::optional<std::uint64_t> seed) { seed_ = seed; }
+
  private:
   const std::vector<Piece> pieces_;
   const ChunkOptions options_;
+  std::optional<std::uint64_t> seed_;
 };
 
 // What forward and backward of each piece take on such an input, the best of a few tries. Leaves gradients and torch's

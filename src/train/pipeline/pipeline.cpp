@@ -5,7 +5,9 @@
 
 #include "base/error.h"
 #include "sched/step_verify.h"
+#include "train/model_state.h"
 #include "train/pipeline/balance.h"
+#include "train/tensor/moves.h"
 #include "train/tensor_bytes.h"
 
 namespace gradwire {
@@ -27,33 +29,7 @@ std::vector<int> cut_pieces(std::size_t pieces, const PipelineOptions& options, 
   return balanced_cut(costs, chunks);
 }
 
-bool wants_gradients(const Chunk& chunk) {
-  for (const auto& parameter : chunk.parameters())
-    if (parameter.requires_grad()) return true;
-  return false;
-}
-
-constexpr std::size_t kMostDimensions = 8;
 constexpr int kMostProven = 64;  // ranks up to which every graph is proved before it is used
-
-// Type, number of dimensions and sizes as numbers.
-using ShapeNumbers = std::array<std::int64_t, kMostDimensions + 2>;
-
-ShapeNumbers numbers_of(const torch::Tensor& tensor) {
-  const auto sizes = tensor.sizes();
-  if (sizes.size() > kMostDimensions)
-    throw ConfigError(fmt::format("a pipeline sends tensors of up to {} dimensions between stages, not {}",
-                                  kMostDimensions, sizes.size()));
-  ShapeNumbers numbers{static_cast<std::int64_t>(tensor.scalar_type()),
-                       static_cast<std::int64_t>(sizes.size())};
-  std::copy(sizes.begin(), sizes.end(), numbers.begin() + 2);
-  return numbers;
-}
-
-TensorShape shape_from(const ShapeNumbers& numbers) {
-  return {{numbers.begin() + 2, numbers.begin() + 2 + numbers[1]},
-          static_cast<torch::ScalarType>(numbers[0])};
-}
 
 }  // namespace
 
@@ -65,20 +41,23 @@ Pipeline::Pipeline(MeshGroups& groups, std::vector<Piece> pieces, const Pipeline
       graph_(make_graph()) {
   for (int chunk = 0; chunk < pipeline_.chunks(); ++chunk) {
     if (!is_mine(chunk)) continue;
-    const auto first = pieces.begin() + cut_[static_cast<std::size_t>(chunk)];
-    const auto end = pieces.begin() + cut_[static_cast<std::size_t>(chunk) + 1];
-    chunks_.push_back(std::make_shared<Chunk>(std::vector<Piece>(first, end),
-                                              ChunkOptions{.recompute = options.recompute}));
+    const int first = cut_[static_cast<std::size_t>(chunk)], end = cut_[static_cast<std::size_t>(chunk) + 1];
+    chunks_.push_back(
+        std::make_shared<Chunk>(std::vector<Piece>(pieces.begin() + first, pieces.begin() + end),
+                                ChunkOptions{.recompute = options.recompute, .first = first}));
   }
   share_modules(pieces);
+  const auto units = units_of_pieces(pieces);
+  pieces.clear();  // what this rank doesn't hold goes before memory for the rest is taken
   for (const auto& chunk : chunks_)
-    wrapped_.push_back(wants_gradients(*chunk) ? std::make_unique<DistributedDataParallel<Chunk>>(
-                                                     chunk, groups.data(), options.data)
-                                               : nullptr);
+    held_.push_back(make_data_chunk(chunk, groups.data(), options.replicas, units));
+  buffers_ = std::make_unique<TensorBroadcast>(named_buffers(), groups.data());
   make_channels();
 }
 
-// What several stages hold begins alike: the first one's values are taken.
+Pipeline::~Pipeline() = default;
+
+// What several stages hold is in one order on all, whole or in equal shares, and begins alike: the first one's values are taken.
 void Pipeline::share_modules(const std::vector<Piece>& pieces) {
   std::map<std::string, std::set<int>> chunks_with;
   std::map<std::string, std::shared_ptr<torch::nn::Module>> modules;
@@ -107,11 +86,10 @@ void Pipeline::share_module(const std::string& name, torch::nn::Module& module,
     place.pipeline = stage;
     ranks.push_back(rank_at(groups_.mesh(), place));
   }
-  const std::shared_ptr<Communicator> communicator = groups_.among(ranks, "shared-" + name);
+  shared_.push_back({name, groups_.among(ranks, "shared-" + name)});
   for (const auto& item : module.named_parameters()) {
     const auto type = dtype_of(item.value().scalar_type(), "parameter " + name + "." + item.key());
-    communicator->run(broadcast(memory_of(item.value()), type, 0));
-    shared_.push_back({name + "." + item.key(), item.value(), communicator, communicator->rank() > 0});
+    shared_.back().communicator->run(broadcast(memory_of(item.value()), type, 0));
   }
 }
 
@@ -122,6 +100,7 @@ StepGraph Pipeline::make_graph() const {
   plan.virtual_stages = pipeline_.virtual_stages;
   plan.micro_batches = pipeline_.micro_batches;
   plan.recompute = options_.recompute;
+  plan.shard = plan.mesh.dp > 1 ? options_.replicas.shard : 0;
   plan.by_unit = false;
   std::vector<ChunkCut> cut(static_cast<std::size_t>(pipeline_.chunks()), ChunkCut{.units = {1}});
   for (std::size_t i = 0; i < shapes_.size(); ++i) cut[i].output = shapes_[i].bytes();
@@ -148,7 +127,7 @@ void Pipeline::agree_on_shapes(const torch::Tensor& input) {
     ShapeNumbers numbers{};
     if (is_mine(chunk)) {
       const auto given = chunk == 0 ? input : shapes_.back().make().zero_();
-      numbers = numbers_of(chunks_[static_cast<std::size_t>(local(chunk))]->forward(given));
+      numbers = numbers_of(held(chunk).forward(given, false));
     }
     groups_.pipeline().run(broadcast(bytes_of(numbers), DType::i64, pipeline_.stage_of(chunk)));
     shapes_.push_back(shape_from(numbers));
@@ -157,12 +136,9 @@ void Pipeline::agree_on_shapes(const torch::Tensor& input) {
   graph_ = make_graph();
 }
 
-torch::Tensor Pipeline::run_chunk(int chunk, const torch::Tensor& input, bool last) {
-  const auto at = static_cast<std::size_t>(local(chunk));
-  if (!wrapped_[at]) return chunks_[at]->forward(input);
-  if (last) return wrapped_[at]->forward(input);
-  const auto quiet = wrapped_[at]->no_sync();
-  return wrapped_[at]->forward(input);
+torch::Tensor Pipeline::run_chunk(const ChunkForward& call) {
+  chunks_[static_cast<std::size_t>(local(call.chunk))]->draw_from(call.seed);
+  return held(call.chunk).forward(call.input, call.last);
 }
 
 double Pipeline::step(const MicroBatches& batches, const MicroBatchLoss& loss) {
@@ -170,28 +146,41 @@ double Pipeline::step(const MicroBatches& batches, const MicroBatchLoss& loss) {
     if (is_first() && batches.inputs.empty()) throw ConfigError("a step without micro-batches");
     agree_on_shapes(is_first() ? batches.inputs.front() : torch::Tensor());
   }
+  sync_buffers();
   const WalkPlan plan{.rank = me(),
                       .graph = &graph_,
                       .shapes = &shapes_,
                       .channels = &channels_,
-                      .forward = [this](int chunk, const torch::Tensor& input,
-                                        bool last) { return run_chunk(chunk, input, last); },
+                      .forward = [this](const ChunkForward& call) { return run_chunk(call); },
+                      .before_backward = [this](int chunk, bool last) { held(chunk).before_backward(last); },
                       .names = &names_,
                       .trace = trace_};
   auto result = walk_step(plan, batches, loss);
   executed_ = std::move(result.executed);
+  for (auto& chunk : held_) chunk->after_step();
   add_shared_gradients();
   return result.loss;
+}
+
+// While no backward is due: it would find that what its forward used was changed.
+void Pipeline::sync_buffers() {
+  if (buffers_->empty() || !options_.replicas.ddp.broadcast_buffers) return;
+  const Timed timed(trace_, SpanKind::wait, "buffers");
+  buffers_->from(0);
 }
 
 void Pipeline::add_shared_gradients() {
   if (shared_.empty()) return;
   const Timed timed(trace_, SpanKind::wait, "shared gradients");
-  for (auto& parameter : shared_) {
-    auto gradient = parameter.tensor.grad();
-    if (!gradient.defined()) continue;  // frozen, on all stages alike
-    all_reduce(*parameter.communicator, gradient, Reduction::sum);
-  }
+  const auto learnt = parameters();
+  const auto all = pieces();
+  for (const auto& module : shared_)
+    for (const auto& piece : all) {
+      if (!module.has(piece.name)) continue;
+      auto gradient = gradient_of(piece, learnt);
+      if (!gradient.defined()) continue;  // frozen, on all stages alike
+      all_reduce(*module.communicator, gradient, Reduction::sum);
+    }
 }
 
 int Pipeline::channel_of(TaskKind kind, int chunk) const {
@@ -213,7 +202,7 @@ torch::Tensor Pipeline::evaluate(const torch::Tensor& input) {
       x = shape_from(numbers).make();
       from.run(recv(memory_of(x), 0));
     }
-    x = chunks_[static_cast<std::size_t>(local(chunk))]->forward(x).contiguous();
+    x = held(chunk).forward(x, false).contiguous();
     if (chunk == last) return x;
     if (groups_.mesh().pp == 1) continue;
     auto& to = *channels_.at(channel_of(TaskKind::send, chunk));
@@ -240,25 +229,51 @@ std::vector<NamedTensor> Pipeline::named_buffers() const {
 
 std::vector<torch::Tensor> Pipeline::parameters() const {
   std::vector<torch::Tensor> all;
-  for (auto& named : named_parameters()) all.push_back(named.tensor);
+  for (const auto& chunk : held_)
+    for (auto& parameter : chunk->parameters()) all.push_back(std::move(parameter));
   return all;
 }
 
-bool Pipeline::is_repeated(const std::string& parameter) const {
-  return std::any_of(shared_.begin(), shared_.end(),
-                     [&](const auto& shared) { return shared.repeated && shared.name == parameter; });
+std::vector<ParameterPiece> Pipeline::pieces() const {
+  std::vector<ParameterPiece> all;
+  int before = 0;  // parameters of the chunks before
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    const auto cuts = cuts_of(*chunks_[i]);
+    for (auto& piece : held_[i]->pieces()) {
+      if (piece.unit >= 0) piece.unit += before;
+      piece.part = {cuts.at(piece.name), groups_.mesh().tp, groups_.place().tensor};
+      all.push_back(std::move(piece));
+    }
+    before += static_cast<int>(held_[i]->parameters().size());
+  }
+  return all;
 }
 
-int Pipeline::buckets() const {
-  int count = 0;
-  for (const auto& wrapped : wrapped_)
-    if (wrapped) count += static_cast<int>(wrapped->buckets().size());
-  return count;
+void Pipeline::parameters_changed() {
+  for (auto& chunk : held_) chunk->changed();
+}
+
+bool Pipeline::is_repeated(const std::string& parameter) const {
+  return std::any_of(shared_.begin(), shared_.end(), [&](const SharedModule& module) {
+    return module.communicator->rank() > 0 && module.has(parameter);
+  });
+}
+
+ChunkMemory Pipeline::memory() const {
+  ChunkMemory sum;
+  for (const auto& chunk : held_) {
+    const auto memory = chunk->memory();
+    sum.parts += memory.parts;
+    sum.sent += memory.sent;
+    sum.parameters += memory.parameters;
+    sum.gathered += memory.gathered;
+    sum.gradients += memory.gradients;
+  }
+  return sum;
 }
 
 void Pipeline::zero_grad() {
-  for (auto& wrapped : wrapped_)
-    if (wrapped) wrapped->zero_grad();
+  for (auto& chunk : held_) chunk->zero_grad();
 }
 
 void Pipeline::train(bool on) {
@@ -267,8 +282,7 @@ void Pipeline::train(bool on) {
 
 void Pipeline::set_trace(Recorder* trace) {
   trace_ = trace;
-  for (auto& wrapped : wrapped_)
-    if (wrapped) wrapped->set_trace(trace);
+  for (auto& chunk : held_) chunk->set_trace(trace);
 }
 
 }  // namespace gradwire

@@ -191,6 +191,32 @@ TEST(Pipeline, keeps_a_module_of_two_stages_alike_and_adds_its_gradients) {
   }));
 }
 
+// Running means are the first replica's at the begin of a step, and are left alone while backwards are due.
+TEST(Pipeline, takes_models_with_buffers_on_replicas) {
+  for (const int shard : {0, 3})
+    expect_all_ok(run_processes(4, [&](const World& world) {
+      torch::set_num_threads(1);
+      MeshGroups groups(world, {.dp = 2, .pp = 2}, "shm");
+      nn::Sequential model(nn::Linear(4, 4), nn::BatchNorm1d(4), nn::Linear(4, 4), nn::BatchNorm1d(4));
+      Pipeline pipeline(
+          groups, pieces_of(model),
+          {.schedule = PipelineSchedule::gpipe, .micro_batches = 3, .replicas = {.shard = shard}});
+      torch::manual_seed(world.rank);
+      for (int step = 0; step < 2; ++step) {
+        MicroBatches batches;
+        for (int i = 0; i < 3; ++i) {
+          batches.inputs.push_back(torch::randn({kRows, 4}));
+          batches.targets.push_back(torch::randn({kRows, 4}));
+        }
+        pipeline.zero_grad();
+        pipeline.step(batches, squares);
+      }
+      EXPECT_EQ(pipeline.named_buffers().back().tensor.item<std::int64_t>(), 6);
+      groups.pipeline().run(barrier());
+      groups.data().run(barrier());
+    }));
+}
+
 TEST(Pipeline, cuts_by_cost_and_refuses_what_cant_be) {
   expect_all_ok(run_processes(2, [](const World& world) {
     torch::set_num_threads(1);

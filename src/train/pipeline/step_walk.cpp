@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "train/loop/seed.h"
 #include "train/tensor_bytes.h"
 
 namespace gradwire {
@@ -56,12 +55,16 @@ class StepWalk {
   }
   const char* name(const char* what, const Task& task) { return plan_.names->of(label(what, task)); }
 
-  // Every forward draws from a seed of its own, the same on all ranks that hold the chunk of that replica.
-  void seed(const Task& task) const {
-    if (!batches_.seed) return;
+  // The same on all ranks that hold a part of that replica.
+  std::optional<std::uint64_t> seed_of(const Task& task) const {
+    if (!batches_.seed) return std::nullopt;
     const int replica = place_of(plan_.graph->mesh, plan_.rank).data;
-    seed_rank(*batches_.seed, (replica * micro_batches_ + task.micro_batch) * (last_chunk_ + 1) + task.chunk);
+    const auto number = static_cast<std::uint64_t>(replica) * static_cast<std::uint64_t>(micro_batches_) +
+                        static_cast<std::uint64_t>(task.micro_batch);
+    return *batches_.seed + 0xd1342543de82ef95ULL * number;  // odd, so no two are alike
   }
+
+  bool is_last(const Task& task) const { return completes_.at(task.chunk) == task.micro_batch; }
 
   void forward(const Task& task) {
     const Place place{task.chunk, task.micro_batch};
@@ -69,8 +72,7 @@ class StepWalk {
                                           : received_.at({task.chunk - 1, task.micro_batch});
     if (task.chunk > 0) input.requires_grad_(input.is_floating_point());
     const Timed timed(plan_.trace, SpanKind::forward, name("forward", task));
-    seed(task);
-    auto output = plan_.forward(task.chunk, input, completes_.at(task.chunk) == task.micro_batch);
+    auto output = plan_.forward({task.chunk, input, is_last(task), seed_of(task)});
     if (task.chunk == last_chunk_) {
       output = loss_(output, given(batches_.targets, task.micro_batch, "targets")) / micro_batches_;
       result_.loss += output.item<double>();
@@ -84,6 +86,7 @@ class StepWalk {
     const Place place{task.chunk, task.micro_batch};
     const Timed timed(plan_.trace, SpanKind::backward, name("backward", task));
     const auto output = take(outputs_, place);
+    plan_.before_backward(task.chunk, is_last(task));
     if (output.requires_grad()) {
       if (task.chunk == last_chunk_)
         torch::autograd::backward({output});
@@ -186,6 +189,23 @@ Bytes TensorShape::bytes() const {
   std::int64_t count = 1;
   for (const auto size : sizes) count *= size;
   return static_cast<Bytes>(count) * torch::elementSize(type);
+}
+
+ShapeNumbers numbers_of(const torch::Tensor& tensor) {
+  constexpr std::size_t kMostDimensions = std::tuple_size_v<ShapeNumbers> - 2;
+  const auto sizes = tensor.sizes();
+  if (sizes.size() > kMostDimensions)
+    throw ConfigError(fmt::format("a pipeline sends tensors of up to {} dimensions between stages, not {}",
+                                  kMostDimensions, sizes.size()));
+  ShapeNumbers numbers{static_cast<std::int64_t>(tensor.scalar_type()),
+                       static_cast<std::int64_t>(sizes.size())};
+  std::copy(sizes.begin(), sizes.end(), numbers.begin() + 2);
+  return numbers;
+}
+
+TensorShape shape_from(const ShapeNumbers& numbers) {
+  return {{numbers.begin() + 2, numbers.begin() + 2 + numbers[1]},
+          static_cast<torch::ScalarType>(numbers[0])};
 }
 
 const char* SpanNames::of(const std::string& name) {

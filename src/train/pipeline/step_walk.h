@@ -5,6 +5,7 @@
 
 #include <torch/torch.h>
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,7 +22,8 @@ namespace gradwire {
 struct MicroBatches {
   std::vector<torch::Tensor> inputs;   // one a micro-batch, all of one shape; the first stage's count
   std::vector<torch::Tensor> targets;  // the last stage's count
-  // Where dropout begins in each forward, whichever rank does it; unset: where torch's generator stands.
+  // Of dropout, which then depends on the step's seed, the micro-batch and the piece of the model alone; unset: it begins
+  // where torch's generator stands.
   std::optional<std::uint64_t> seed = {};
 };
 
@@ -34,6 +36,12 @@ struct TensorShape {
   Bytes bytes() const;
 };
 
+// A shape as numbers, to be sent: type, number of dimensions, sizes.
+using ShapeNumbers = std::array<std::int64_t, 10>;
+ShapeNumbers numbers_of(
+    const torch::Tensor& tensor);  // throws ConfigError for more dimensions than there is room for
+TensorShape shape_from(const ShapeNumbers& numbers);
+
 // Names of spans, which outlive the recorder that points to them.
 class SpanNames {
  public:
@@ -43,14 +51,22 @@ class SpanNames {
   std::map<std::string, std::unique_ptr<std::string>> names_;
 };
 
+// A forward that is due.
+struct ChunkForward {
+  int chunk = 0;
+  torch::Tensor input;
+  bool last = false;  // the chunk's gradients are complete after the backward that belongs to it
+  std::optional<std::uint64_t> seed = {};  // of this micro-batch, whichever rank does it: see MicroBatches
+};
+
 // What stays the same from step to step. Everything is borrowed.
 struct WalkPlan {
   Rank rank = 0;  // in the graph
   const StepGraph* graph = nullptr;
   const std::vector<TensorShape>* shapes = nullptr;                        // of each chunk's output
   const std::map<int, std::unique_ptr<Communicator>>* channels = nullptr;  // by group of the graph
-  // A chunk's forward; `last`: its gradients are complete after the backward that belongs to it.
-  std::function<torch::Tensor(int chunk, const torch::Tensor& input, bool last)> forward;
+  std::function<torch::Tensor(const ChunkForward&)> forward;
+  std::function<void(int chunk, bool last)> before_backward;  // last: then its gradients are complete
   SpanNames* names = nullptr;
   Recorder* trace = nullptr;  // may be null
 };

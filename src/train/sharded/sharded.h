@@ -35,6 +35,7 @@
 #include "trace/recorder.h"
 #include "train/ddp.h"
 #include "train/sharded/unit_policy.h"
+#include "train/tensor/cut.h"
 
 namespace gradwire {
 
@@ -48,6 +49,9 @@ struct ShardOptions {
   // same units: a gather needs all of them.
   bool allow_unused = false;
   bool broadcast_buffers = true;
+  // False where other forwards may come between a forward and its backward, as in a pipeline: then what is fetched ahead at
+  // the end of a forward is not what its backward would begin with.
+  bool backward_follows = true;
   torch::Device device = torch::kCPU;
   Recorder* trace = nullptr;  // borrowed; takes down every gather, reduce-scatter and wait
 };
@@ -74,7 +78,7 @@ class [[nodiscard]] ShardedNoSync {
   std::shared_ptr<ShardedCore> core_;
 };
 
-// A rank's part of a parameter: elements from `begin` on, counted row by row, of a tensor of `shape`.
+// What a rank holds of a parameter: elements from `begin` on, counted row by row, of a tensor of `shape`.
 struct ParameterPiece {
   std::string name;
   std::vector<std::int64_t> shape;
@@ -82,7 +86,11 @@ struct ParameterPiece {
   torch::Tensor values;  // flat; memory of the share itself
   int unit = -1;         // which of parameters() it is a part of; -1: it is not trained
   std::int64_t at = 0;   // and where in it
+  TensorPart part = {};  // of the model's tensor, where tensor parallelism cuts it: `shape` is of this part
 };
+
+// The gradient of a piece, a flat view of that of its parameter; undefined where there is none.
+torch::Tensor gradient_of(const ParameterPiece& piece, const std::vector<torch::Tensor>& parameters);
 
 // The same things for every kind of model. Users hold a ShardedDataParallel.
 std::shared_ptr<ShardedCore> make_sharded_core(ModelTensors, Communicator&, const ShardOptions&);
@@ -163,7 +171,7 @@ class ShardedDataParallel {
 
   ShardMemory memory() const { return gradwire::memory(*core_); }
   void set_trace(Recorder* trace) { gradwire::set_trace(*core_, trace); }
-  ShardedCore& core() { return *core_; }
+  ShardedCore& core() const { return *core_; }
 
  private:
   Handle model_;

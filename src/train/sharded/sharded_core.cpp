@@ -106,7 +106,7 @@ void ShardedCore::before_forward(const std::vector<torch::Tensor>& inputs) {
 }
 
 void ShardedCore::after_forward() {
-  if (!torch::GradMode::is_enabled()) units_->end_pass();  // no backward follows
+  if (!torch::GradMode::is_enabled() || !options_.backward_follows) units_->end_pass();
 }
 
 void ShardedCore::set_trace(Recorder* trace) {
@@ -170,13 +170,24 @@ std::vector<ParameterPiece> pieces(const ShardedCore& core) {
   for (const auto& unit : core.units().units()) {
     for (const auto& piece : unit.layout.pieces(core.communicator().rank())) {
       const auto member = static_cast<std::size_t>(piece.member);
-      result.push_back({unit.parameters[member].name, unit.shapes[member], piece.begin,
+      result.push_back({unit.parameters[member].name,
+                        unit.shapes[member],
+                        piece.begin,
                         unit.share.detach().narrow(0, piece.at, piece.end - piece.begin),
-                        unit.trainable ? static_cast<int>(index) : -1, piece.at});
+                        unit.trainable ? static_cast<int>(index) : -1,
+                        piece.at,
+                        {}});
     }
     if (unit.trainable) ++index;
   }
   return result;
+}
+
+torch::Tensor gradient_of(const ParameterPiece& piece, const std::vector<torch::Tensor>& parameters) {
+  if (piece.unit < 0) return {};
+  const auto& gradient = parameters[static_cast<std::size_t>(piece.unit)].grad();
+  if (!gradient.defined()) return {};
+  return gradient.view({-1}).narrow(0, piece.at, piece.values.numel());
 }
 
 const std::vector<NamedTensor>& buffers(const ShardedCore& core) { return core.model().buffers; }

@@ -26,6 +26,12 @@ std::vector<Share> shares_of(std::int64_t total, int blocks, int parts, int inde
   return shares;
 }
 
+std::optional<std::int64_t> find_length(std::int64_t total, const TensorPart& part) {
+  const int blocks = part.cut.blocks;
+  if (blocks < 1 || total % blocks != 0) return std::nullopt;
+  return blocks * share_of(total / blocks, part.parts, part.index).count;
+}
+
 void check_divides(const std::string& what, std::int64_t count, int parts) {
   if (parts > 0 && count % parts == 0) return;
   throw ConfigError(

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,17 @@ struct TensorCut {
   bool whole() const { return dim < 0; }
   bool operator==(const TensorCut&) const = default;
 };
+
+// What one rank of a group has of a tensor.
+struct TensorPart {
+  TensorCut cut = {};
+  int parts = 1, index = 0;
+  bool whole() const { return cut.whole() || parts == 1; }
+  bool operator==(const TensorPart&) const = default;
+};
+
+// How long a part is along the dimension that is cut, `total` long in all; nothing where its blocks don't divide that.
+std::optional<std::int64_t> find_length(std::int64_t total, const TensorPart& part);
 
 // The places along the cut dimension, `total` long, that part `index` holds, in its order.
 std::vector<Share> shares_of(std::int64_t total, int blocks, int parts, int index);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "train/tensor/cut_name.h"
 
 namespace gradwire {
 namespace {
@@ -34,6 +35,31 @@ TEST(TensorCut, BlocksAreCutEachByItself) {
           for (auto at = share.begin; at < share.end(); ++at) ++owners[static_cast<std::size_t>(at)];
       EXPECT_EQ(owners, std::vector<int>(owners.size(), 1));
     }
+}
+
+TEST(CutName, SaysWhichPartAndIsReadBack) {
+  const CutName name{"qkv.weight", {{.dim = 0, .blocks = 3}, 2, 1}};
+  EXPECT_EQ(cut_name(name), "qkv.weight{1-of-2 dim 0 blocks 3}");
+  EXPECT_EQ(find_cut_name(cut_name(name)), name);
+  EXPECT_EQ(cut_name({"norm.bias", {{}, 2, 1}}), "norm.bias");
+}
+
+TEST(CutName, IsNothingWhereItSaysWhatCantBe) {
+  for (const char* name :
+       {"", "w", "{0-of-2 dim 0 blocks 1}", "w{2-of-2 dim 0 blocks 1}", "w{0-of-2 dim -1 blocks 1}",
+        "w{0-of-2 dim 0 blocks 0}", "w{0-of-0 dim 0 blocks 1}", "w{0-of-2 dim 0}",
+        "w{0-of-99999999999 dim 0 blocks 1}", "w{0-of-2 dim 0 blocks 1", "w{0of2 dim 0 blocks 1}", "w{}",
+        "w}"})
+    EXPECT_FALSE(find_cut_name(name)) << name;
+}
+
+TEST(CutName, PartsMustBeAllOfOneTensor) {
+  const auto part = [](int index) { return TensorPart{{.dim = 0, .blocks = 1}, 2, index}; };
+  EXPECT_NO_THROW(check_parts({part(0), part(1)}, {11, 10}));
+  EXPECT_THROW(check_parts({part(0)}, {11}), ConfigError) << "the other is missing";
+  EXPECT_THROW(check_parts({part(0), part(1)}, {10, 11}), ConfigError) << "the first has the word more";
+  EXPECT_THROW(check_parts({part(0), part(0)}, {10, 10}), ConfigError);
+  EXPECT_THROW(check_parts({part(0), {{.dim = 1}, 2, 1}}, {10, 10}), ConfigError);
 }
 
 TEST(TensorCut, WhatDoesNotDivideIsNamed) {

@@ -145,14 +145,6 @@ std::vector<torch::Tensor> join_gradients(TensorGroup& group, const std::vector<
   return JoinedGradients::apply(reinterpret_cast<std::int64_t>(&group), at::TensorList(parameters));
 }
 
-torch::Tensor part_of(const torch::Tensor& whole, const TensorCut& cut, int parts, int index) {
-  if (cut.whole()) return whole.clone();
-  std::vector<torch::Tensor> pieces;
-  for (const Share& share : shares_of(whole.size(cut.dim), cut.blocks, parts, index))
-    pieces.push_back(whole.narrow(cut.dim, share.begin, share.count));
-  return torch::cat(pieces, cut.dim);
-}
-
 // Shares may differ by one: each is sent with room for the largest.
 torch::Tensor whole_of(TensorGroup& group, const torch::Tensor& own, const TensorCut& cut) {
   if (cut.whole() || group.size() == 1) return own.clone();
@@ -167,13 +159,10 @@ torch::Tensor whole_of(TensorGroup& group, const torch::Tensor& own, const Tenso
   auto all = torch::empty(shape, own.options());
   group.run(all_gather(memory_of(mine), memory_of(all), dtype_of(own.scalar_type(), kElement)),
             "tensor all-gather");
-  std::vector<torch::Tensor> pieces;
-  for (int block = 0; block < cut.blocks; ++block)
-    for (int rank = 0; rank < group.size(); ++rank) {
-      const auto count = lengths[rank].item<std::int64_t>() / cut.blocks;
-      pieces.push_back(all[rank].narrow(cut.dim, block * count, count));
-    }
-  return torch::cat(pieces, cut.dim);
+  std::vector<torch::Tensor> parts;
+  for (int rank = 0; rank < group.size(); ++rank)
+    parts.push_back(all[rank].narrow(cut.dim, 0, lengths[rank].item<std::int64_t>()));
+  return joined_parts(parts, cut);
 }
 
 std::map<std::string, TensorCut> cuts_of(torch::nn::Module& model) {

@@ -21,6 +21,7 @@
 
 #include "train/tensor/cut.h"
 #include "train/tensor/group.h"
+#include "train/tensor/parts.h"
 
 namespace gradwire {
 
@@ -32,8 +33,7 @@ torch::Tensor own_rows(TensorGroup& group, const torch::Tensor& input);
 torch::Tensor all_rows(TensorGroup& group, const torch::Tensor& input);
 std::vector<torch::Tensor> join_gradients(TensorGroup& group, const std::vector<torch::Tensor>& parameters);
 
-// A rank's part of a whole tensor, with memory of its own, and back: all ranks call the second.
-torch::Tensor part_of(const torch::Tensor& whole, const TensorCut& cut, int parts, int index);
+// The whole of a tensor of which each rank has a part (parts.h): all ranks call it.
 torch::Tensor whole_of(TensorGroup& group, const torch::Tensor& part, const TensorCut& cut);
 
 // Modules some of whose own parameters are a part of the unsplit layer's.

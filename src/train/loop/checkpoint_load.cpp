@@ -1,0 +1,163 @@
+#include <fmt/ranges.h>
+
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "train/loop/checkpoint.h"
+#include "train/loop/checkpoint_files.h"
+#include "train/loop/optimizer_state.h"
+#include "train/loop/share_text.h"
+#include "train/loop/stored_tensor.h"
+#include "train/sharded/piece_name.h"
+#include "train/tensor/cut_name.h"
+#include "train/tensor/parts.h"
+
+namespace gradwire {
+namespace {
+
+using Path = std::filesystem::path;
+using Tensors = std::map<std::string, torch::Tensor>;
+
+std::int64_t number_in(const Notes& notes, const char* name, Unchecked unchecked) {
+  const auto found = notes.find(name);
+  if (found == notes.end() && unchecked == Unchecked::accept) return 0;
+  const auto number = found == notes.end() ? std::nullopt : find_integer<std::int64_t>(found->second);
+  if (!number || *number < 0)
+    throw ConfigError(fmt::format("no checkpoint of gradwire: the note {} is no number", name));
+  return *number;
+}
+
+struct Loaded {
+  Tensors tensors;
+  std::optional<TrainingPosition> position;
+
+  void add(const TensorFile& file, Unchecked unchecked) {
+    for (const auto& stored : file.tensors()) tensors[stored.name] = tensor_of(stored);
+    const TrainingPosition of_file{number_in(file.notes(), "gradwire.step", unchecked),
+                                   number_in(file.notes(), "gradwire.epoch", unchecked)};
+    if (position && of_file != *position) throw ConfigError("this part is of another step than the others");
+    position = of_file;
+  }
+};
+
+// Pieces of sharded models become the tensors they are of.
+Tensors without_pieces(const Tensors& tensors) {
+  Tensors whole;
+  std::map<std::string, std::vector<PieceName>> pieces;
+  for (const auto& [name, tensor] : tensors) {
+    const auto piece = find_piece_name(name);
+    if (!piece || tensor.numel() != piece->end - piece->begin)
+      whole[name] = tensor;
+    else
+      pieces[piece->tensor].push_back(*piece);
+  }
+  for (const auto& [name, parts] : pieces) {
+    check_pieces(parts);
+    auto flat =
+        torch::empty({*find_elements(parts.front().shape)}, tensors.at(piece_name(parts.front())).options());
+    for (const auto& part : parts)
+      flat.narrow(0, part.begin, part.end - part.begin).copy_(tensors.at(piece_name(part)));
+    whole[name] = flat.view(parts.front().shape);
+  }
+  return whole;
+}
+
+// And so do parts of models that tensor parallelism has cut.
+Tensors joined(const Tensors& tensors) {
+  Tensors whole;
+  std::map<std::string, std::map<int, CutPiece>> cut;
+  for (const auto& [name, tensor] : without_pieces(tensors)) {
+    const auto part = find_cut_name(name);
+    if (!part)
+      whole[name] = tensor;
+    else
+      cut[part->tensor][part->part.index] = {part->part, tensor};
+  }
+  for (const auto& [name, pieces] : cut)
+    whole[name] = speaking_of(name, [&, &parts = pieces] { return joined_cut(parts); });
+  return whole;
+}
+
+// One rank reads a file, all get it.
+std::unique_ptr<TensorFile> fetch(const Path& path, Rank reader, Communicator& communicator,
+                                  Unchecked unchecked) {
+  return std::make_unique<TensorFile>(
+      share_result(communicator, reader, [&] { return read_file(path, kLargestFile); }), path.string(),
+      unchecked);
+}
+
+void load_part(const Path& path, const PartEntry& part, Rank reader, Communicator& communicator,
+               Unchecked unchecked, Loaded& loaded) {
+  const auto file = fetch(path, reader, communicator, unchecked);
+  speaking_of(path, [&] {
+    if (file->checksum() != part.checksum)
+      throw ConfigError("this is not the part that its checkpoint was written with");
+    loaded.add(*file, unchecked);
+  });
+}
+
+// The tensor of a checkpoint for one of the model's; throws when it does not fit.
+const torch::Tensor& fitting(const Tensors& tensors, const NamedTensor& wanted) {
+  const auto found = tensors.find(wanted.name);
+  if (found == tensors.end())
+    throw ConfigError(fmt::format("it has no '{}': it is of another model", wanted.name));
+  const auto& have = found->second;
+  if (have.sizes() != wanted.tensor.sizes() || have.scalar_type() != wanted.tensor.scalar_type())
+    throw ConfigError(fmt::format("'{}' is {} {} in it and {} {} in this model", wanted.name,
+                                  torch::toString(have.scalar_type()), fmt::join(have.sizes().vec(), "x"),
+                                  torch::toString(wanted.tensor.scalar_type()),
+                                  fmt::join(wanted.tensor.sizes().vec(), "x")));
+  return have;
+}
+
+void restore(const Tensors& tensors, const TrainingState& state) {
+  for (const auto* group : {&state.model.parameters, &state.model.buffers})
+    for (const auto& wanted : *group) fitting(tensors, wanted);
+  if (state.optimizer) set_optimizer_tensors(*state.optimizer, state.model.parameters, tensors);
+  const torch::NoGradGuard no_grad;
+  for (const auto* group : {&state.model.parameters, &state.model.buffers})
+    for (const auto& wanted : *group) torch::Tensor(wanted.tensor).copy_(fitting(tensors, wanted));
+}
+
+}  // namespace
+
+std::optional<std::string> find_fault(const Path& path) {
+  try {
+    const TensorFile file(path);
+    for (const auto& part : speaking_of(path, [&] { return parts_in(file.notes()); })) {
+      const Path place = followed(path).parent_path() / part.name;
+      if (TensorFile(place).checksum() != part.checksum)
+        return fmt::format("{}: this is not the part that its checkpoint was written with", place.string());
+    }
+    return std::nullopt;
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+TrainingPosition load_checkpoint(const Path& path, const TrainingState& state, Communicator& communicator,
+                                 Unchecked unchecked) {
+  return load_tensors(path, communicator, unchecked,
+                      [&](const Tensors& tensors) { restore(tensors, state); });
+}
+
+TrainingPosition load_tensors(const Path& path, Communicator& communicator, Unchecked unchecked,
+                              const std::function<void(const Tensors&)>& use) {
+  Loaded loaded;
+  const auto file = fetch(path, 0, communicator, unchecked);
+  const auto parts = speaking_of(path, [&] {
+    loaded.add(*file, unchecked);
+    return parts_in(file->notes());
+  });
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    load_part(followed(path).parent_path() / parts[i].name, parts[i],
+              static_cast<Rank>(i) % communicator.size(), communicator, unchecked, loaded);
+  speaking_of(path, [&] { use(joined(loaded.tensors)); });
+  if (communicator.rank() == 0) remove_leftovers(followed(path), parts);
+  return *loaded.position;
+}
+
+}  // namespace gradwire
