@@ -10,7 +10,7 @@ namespace {
 // that were given the largest batch that fits: they then fill up to 0.93 of their GPU's memory.
 constexpr double kKeptShare = 1.0 / 3;
 
-double gigabytes(Bytes bytes) { return static_cast<double>(bytes) / 1e9; }
+double gigabytes(Bytes bytes) { return static_cast<double>(bytes) / (1 << 30); }  // as memory is sold
 
 }  // namespace
 
