@@ -98,6 +98,7 @@ export class Panel {
       button('Copy command', () => this.copyCommand(), { class: 'small' }), this.now, this.problem);
     this.element.replaceChildren(head,
       modelField(catalog, this.question.model, (model) => {
+        delete this.question.sequence; // which is of a model
         this.change({ model });
         this.training.replaceChildren(this.trainingFields());
       }), list, this.machines,
