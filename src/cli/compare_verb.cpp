@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <memory>
 
@@ -47,14 +49,15 @@ struct CompareFlags {
 
 // What `plan` knows nothing of is refused rather than left out of the answer.
 void check_split(const CLI::App& verb) {
-  for (const auto* flag :
-       {"--sweep", "--html", "--verbose", "--step-ms", "--bucket-mb", "--gradients", "--compress", "--zero1",
-        "--distribution", "--no-overlap", "--optimizer", "--data-ms", "--backend"})
-    if (verb.count(flag) > 0)
-      throw ConfigError(
-          fmt::format("{} does not go with --dp, --tp, --pp, --shard, --recompute or --micro-batch: "
-                      "a model that is split is priced as by `plan`, which takes none",
-                      flag));
+  constexpr std::array<std::string_view, 17> kTaken = {
+      "model", "on", "batch", "accumulate", "sequence", "precision",   "measured",  "json",   "dp",
+      "tp",    "pp", "ep",    "chunks",     "shard",    "micro-batch", "recompute", "offload"};
+  for (const CLI::Option* flag : verb.get_options())
+    if (flag->count() > 0 && std::ranges::find(kTaken, flag->get_single_name()) == kTaken.end())
+      throw ConfigError(fmt::format(
+          "--{} does not go with --dp, --tp, --pp, --shard, --recompute or --micro-batch: a model "
+          "that is split is priced as by `plan`, which has no such flag",
+          flag->get_single_name()));
 }
 
 // A model that is split: priced as `plan` does, with what the flags leave open at its best on each machine.

@@ -44,22 +44,24 @@ class WhatIf {
 // What nobody stated of a machine's slots, as other boxes have it.
 struct OtherSlots {
   NodeSpec node;
-  const char* words;
+  std::string words;
 };
 
 // Two cards behind each PCIe switch instead of none; all lanes for each of two cards instead of half of a desktop's.
 std::optional<OtherSlots> other_slots(const Contender& contender) {
-  OtherSlots other{contender.machine.node, "slots are taken as x8 each, with x16"};
+  OtherSlots other{contender.machine.node, "slots are assumed, with two cards behind each PCIe switch"};
   if (contender.machine.nodes > 1) return std::nullopt;
   if (other.node.lanes_assumed) {
-    other.node.pcie_width = contender.machine.gpu.pcie_width;
+    const int all = contender.machine.gpu.pcie_width;
+    other.words =
+        fmt::format("slots are taken as x{} each, with x{}", other.node.pcie_width.value_or(all), all);
+    other.node.pcie_width = all;
     other.node.lanes_assumed = false;
     return other;
   }
   if (!other.node.pcie_assumed || other.node.pcie->gpus_per_switch > 0 || contender.wires.ranks <= 2)
     return std::nullopt;
   other.node.pcie->gpus_per_switch = other.node.pcie->gpus_per_bridge = 2;
-  other.words = "slots are assumed, with two cards behind each PCIe switch";
   return other;
 }
 
@@ -73,7 +75,7 @@ Contender in_slots(const Contender& contender, const OtherSlots& slots, const St
 
 struct OtherAnswer {
   double speedup;
-  const char* words;
+  std::string words;
 };
 
 // What the answer would be if slots that nobody stated were others; absent where they were stated.

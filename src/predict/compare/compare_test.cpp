@@ -1,5 +1,6 @@
 #include "predict/compare/compare.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -231,6 +232,24 @@ TEST(Compare, BridgesInABoxOfEightTakeTrafficOffWhatAllShare) {
   EXPECT_GT(answer.high, 1.3) << answer.sentence;
   EXPECT_GT(answer.low, 0.95) << answer.sentence;
   EXPECT_THAT(answer.reason, HasSubstr("every byte crosses a GPU's PCIe slot, both ways twice, here once"));
+}
+
+TEST(Compare, SaysWhatSlotsThatNobodyStatedWouldAnswerIfTheyWereOthers) {
+  NodeSpec with;
+  with.gpu = "rtx3090", with.gpus = 2, with.intra = Intra::nvlink_pairs, with.name = "bridged";
+  NodeSpec without = with;
+  without.intra = Intra::pcie, without.name = "bare";
+  const auto ask = [&] {
+    return compare(build_model("gpt2"), {build_machine(with), build_machine(without)}, {}).answer;
+  };
+  const auto assumed = ask();
+  EXPECT_THAT(assumed.reason, HasSubstr("slots are taken as x8 each, with x16"));
+  with.pcie_width = without.pcie_width = 16;
+  const auto stated = ask();
+  EXPECT_THAT(stated.reason, Not(HasSubstr("slots are taken")));
+  // One truth: what the sentence says of x16 is what a machine with such slots is told.
+  EXPECT_THAT(assumed.reason, HasSubstr(fmt::format("with x16 {:.2f}x", stated.link.speedup)));
+  EXPECT_LT(assumed.low, stated.link.speedup);
 }
 
 TEST(Compare, ABridgeIsOfferedToAMachineGivenByAMatrixToo) {
