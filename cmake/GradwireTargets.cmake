@@ -23,7 +23,9 @@ target_compile_options(gradwire_flags INTERFACE
   $<$<AND:$<CXX_COMPILER_ID:Clang>,$<BOOL:${GRADWIRE_UNITY}>>:-Wno-shadow>)
 if(GRADWIRE_SANITIZE)
   target_compile_options(gradwire_flags INTERFACE -fsanitize=${GRADWIRE_SANITIZE} -fno-omit-frame-pointer
-    -fno-sanitize-recover=all)
+    -fno-sanitize-recover=all
+    # What is opened at run time (NVML, NCCL's plugins) has pointers of types that either side calls its own.
+    $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)
   target_link_options(gradwire_flags INTERFACE -fsanitize=${GRADWIRE_SANITIZE})
 endif()
 

@@ -20,6 +20,13 @@ double number_behind(std::string_view line, std::string_view word) {
   return at == std::string_view::npos ? 0 : leading_number(trim(line.substr(at + word.size())));
 }
 
+// Lanes, or which GPU: 0 where it can't be.
+int count_behind(std::string_view line, std::string_view word) {
+  constexpr double kMost = 1 << 16;
+  const double number = number_behind(line, word);
+  return number >= 0 && number <= kMost ? static_cast<int>(number) : 0;
+}
+
 // "65:00.0 VGA compatible controller: NVIDIA ..." or with the domain "0000:65:00.0".
 bool begins_device(std::string_view line) {
   const auto slot = line.substr(0, line.find(' '));
@@ -45,10 +52,10 @@ PciReport::Device device_of(std::string_view line, int number) {
 void read_device_line(std::string_view line, int number, PciReport::Device& device) {
   if (line.starts_with("LnkCap:")) {
     device.speed_most = number_behind(line, "Speed ");
-    device.width_most = static_cast<int>(number_behind(line, "Width x"));
+    device.width_most = count_behind(line, "Width x");
   } else if (line.starts_with("LnkSta:")) {
     device.speed_now = number_behind(line, "Speed ");
-    device.width_now = static_cast<int>(number_behind(line, "Width x"));
+    device.width_now = count_behind(line, "Width x");
     if (device.gpu) device.line = number;
   } else if (line.starts_with("ACSCtl:")) {
     device.acs_line = number;
@@ -93,10 +100,9 @@ PciReport parse_smi_query(std::string_view text, const std::string& name) {
     if (line.starts_with("Link Width") || line.starts_with("PCIe Generation"))
       width = line.starts_with("Link Width");
     if (!width || report.devices.empty()) continue;
-    if (line.starts_with("Max"))
-      report.devices.back().width_most = static_cast<int>(number_behind(line, ":"));
+    if (line.starts_with("Max")) report.devices.back().width_most = count_behind(line, ":");
     if (line.starts_with("Current")) {
-      report.devices.back().width_now = static_cast<int>(number_behind(line, ":"));
+      report.devices.back().width_now = count_behind(line, ":");
       report.devices.back().line = number;
       width = false;
     }
@@ -113,7 +119,7 @@ NvlinkReport parse_nvlink_status(std::string_view text, const std::string& name)
     const auto line = trim(raw);
     if (line.starts_with("GPU ")) {
       NvlinkReport::Gpu gpu;
-      gpu.index = static_cast<int>(number_behind(line, "GPU "));
+      gpu.index = count_behind(line, "GPU ");
       const auto colon = line.find(": ");
       if (colon != std::string_view::npos)
         gpu.name = std::string(trim(line.substr(colon + 2, line.find(" (UUID") - colon - 2)));

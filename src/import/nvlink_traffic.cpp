@@ -14,6 +14,13 @@ std::uint64_t counted_since(std::uint64_t before, std::uint64_t after) {
   return after > before ? after - before : 0;
 }
 
+// A number beyond all counts would be converted to any.
+Bytes count_in(const nlohmann::json& gpu, const char* name) {
+  const auto& value = gpu.at(name);
+  if (!value.is_number_unsigned()) throw ConfigError("no count");
+  return value.get<Bytes>();
+}
+
 }  // namespace
 
 Bytes NvlinkTraffic::most() const {
@@ -49,9 +56,9 @@ NvlinkTraffic parse_nvlink_traffic(std::string_view json, const std::string& nam
     traffic.file = name;
     for (const auto& gpu : document.at("gpus"))
       traffic.gpus.push_back({gpu.at("name").get<std::string>(), gpu.at("address").get<std::string>(),
-                              gpu.at("sent").get<Bytes>(), gpu.at("received").get<Bytes>()});
+                              count_in(gpu, "sent"), count_in(gpu, "received")});
     return traffic;
-  } catch (const nlohmann::json::exception&) {
+  } catch (const std::exception&) {
     throw ConfigError(fmt::format("{}: counters of NVLink that are cut off or changed", name));
   }
 }

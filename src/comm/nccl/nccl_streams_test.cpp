@@ -86,6 +86,7 @@ TEST_F(NcclStreams, lets_calls_overlap_with_work_of_the_callers_stream) {
     work->wait();  // although the caller's stream stands still behind the call
     gate.count_down();
     EXPECT_EQ(data.read(), (std::vector<float>{2, 4}));
+    require(cudaStreamSynchronize(stream));  // which still looks at the gate
     require(cudaStreamDestroy(stream));
   }));
 }
