@@ -56,6 +56,7 @@ Json diagnosis_json(const Diagnosis& diagnosis) {
            {{"present", to_string(diagnosis.nvlink.present)},
             {"used", to_string(diagnosis.nvlink.used)},
             {"why", diagnosis.nvlink.why}}},
+          {"no_gpu", diagnosis.no_gpu.empty() ? Json(nullptr) : Json(diagnosis.no_gpu)},
           {"looked_at", diagnosis.looked_at},
           {"left_out", diagnosis.left_out}};
 }
@@ -63,6 +64,10 @@ Json diagnosis_json(const Diagnosis& diagnosis) {
 Report diagnosis_report(const Diagnosis& diagnosis) {
   Report report;
   report.data = diagnosis_json(diagnosis);
+  if (!diagnosis.no_gpu.empty())
+    report.add(Sentence{
+        "Here " + printable(diagnosis.no_gpu) + ". Give the files of the machine and the run in question.",
+        "", "  "});
   if (diagnosis.findings.empty())
     report.add(Sentence{
         fmt::format("Nothing wrong was found. Looked at: {}.", join(diagnosis.looked_at, ", ")), "", "  "});
