@@ -32,13 +32,12 @@ void check_busbw(const CaseFile& given, std::vector<Finding>& findings) {
 // What TCP carries over Ethernet of 1 Gbit/s: 94.1 % of the line, the rest is headers.
 constexpr double kSlowestNetworkGbps = 0.1177;
 constexpr Seconds kLongCall = 10e-3;  // less may be latency, or a core that is busy
-constexpr double kCoresMatter = 0.15;
 
 // Somebody else runs on the cores of a rank: its calls are slow for that, whatever carries them.
-bool waits_for_cores(const std::vector<WatchNotes>& all) {
-  return std::any_of(all.begin(), all.end(), [](const WatchNotes& notes) {
-    return notes.waited_ms && *notes.waited_ms > kCoresMatter * notes.profiled_ms.value_or(0);
-  });
+Seconds waited_for_cores(const std::vector<WatchNotes>& all) {
+  double most = 0;
+  for (const WatchNotes& notes : all) most = std::max(most, notes.waited_ms.value_or(0));
+  return most * 1e-3;
 }
 
 bool is_slower_than_any_network(const CollectiveRow& row) {
@@ -64,8 +63,8 @@ void check_slow_link(const CaseFile& given, std::vector<Finding>& findings) {
     if (worst == nullptr || of_row > lost_to_the_link(*worst, analysis.ranks[0].steps)) worst = &row;
     lost += of_row;
   }
-  if (worst == nullptr || lost < kWorthSaying * mean_step(analysis) || waits_for_cores(given.files.notes))
-    return;
+  const Seconds least = std::max(kWorthSaying * mean_step(analysis), waited_for_cores(given.files.notes));
+  if (worst == nullptr || lost < least) return;
   Finding finding = trace_finding(
       "R36", Severity::high,
       fmt::format("{}: {} of {} takes {:.1f} ms, waiting left out", short_name(analysis.ranks[0].file),

@@ -51,7 +51,7 @@ TEST(DoctorOnLinks, leaves_calls_alone_that_may_be_slow_for_their_latency) {
 TEST(DoctorOnLinks, does_not_blame_the_link_of_ranks_that_wait_for_a_core) {
   CaseFile given = case_of(64);
   WatchNotes notes;
-  notes.waited_ms = 40;
+  notes.waited_ms = 70;
   notes.profiled_ms = 90;
   given.files.notes = {notes};
   for (const Finding& finding : diagnose(given).findings) EXPECT_NE(finding.rule, "R36");
