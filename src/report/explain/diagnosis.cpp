@@ -47,6 +47,12 @@ Json findings_json(const std::vector<Finding>& findings) {
   return list;
 }
 
+std::string as_sentence(const std::string& words) {
+  std::string text = printable(words) + ".";
+  if (text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
 }  // namespace
 
 Json diagnosis_json(const Diagnosis& diagnosis) {
@@ -66,8 +72,7 @@ Report diagnosis_report(const Diagnosis& diagnosis) {
   report.data = diagnosis_json(diagnosis);
   if (!diagnosis.no_gpu.empty())
     report.add(Sentence{
-        "Here " + printable(diagnosis.no_gpu) + ". Give the files of the machine and the run in question.",
-        "", "  "});
+        as_sentence(diagnosis.no_gpu) + " Give the files of the machine and the run in question.", "", "  "});
   if (diagnosis.findings.empty())
     report.add(Sentence{
         fmt::format("Nothing wrong was found. Looked at: {}.", join(diagnosis.looked_at, ", ")), "", "  "});
