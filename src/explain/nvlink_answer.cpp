@@ -18,9 +18,20 @@ bool has_path(const std::set<std::string>& paths) {
   return std::any_of(paths.begin(), paths.end(), [](const auto& path) { return is_nvlink(path); });
 }
 
+// NCCL cuts a collective into as many parts as the links of a GPU have room for (its graph/search.cc): rates of 12 to 40 GB/s
+// each fill a PCIe slot with four at most, doubled eight; NVLinks of a V100 take twelve. Between nodes cards count too.
+bool has_channels_of_nvlink(const NcclLog& log) {
+  constexpr int kMoreThanPcie = 12;
+  const bool set = find_variable(log.variables, "NCCL_MIN_NCHANNELS") != nullptr ||
+                   find_variable(log.variables, "NCCL_MIN_NRINGS") != nullptr ||
+                   find_variable(log.variables, "NCCL_MIN_CTAS") != nullptr;
+  return log.channels.value_or(0) >= kMoreThanPcie && !set && !log.spans_nodes() &&
+         log.find(Transport::p2p) != nullptr && log.find(Transport::shared_memory) == nullptr;
+}
+
 bool says_nvlink(const NcclLog& log) {
   return has_path(log.path_types) || has_path(log.gpu_paths) || log.p2p_chunk == kNvlinkChunk ||
-         log.nvls == true || log.find(Transport::nvlink_network) != nullptr;
+         log.nvls == true || has_channels_of_nvlink(log) || log.find(Transport::nvlink_network) != nullptr;
 }
 
 // "PHB/PIX": the way inside a node, then that to the network. A graph that NCCL made for GPUs with NVLink says NVL or NVB.
@@ -75,8 +86,10 @@ NvlinkAnswer answer_from_peers(const NcclLog& log, Answered present, const TopoM
   if (matrix != nullptr)
     if (const auto answer = find_pairs(log, *matrix)) return *answer;
   if (says_nvlink(log))
-    return {Answered::yes, Answered::yes,
-            "NCCL's own graph or chunk size is the one it uses over NVLink, and peers are connected by P2P"};
+    return {
+        Answered::yes, Answered::yes,
+        "NCCL's own graph, chunk size or number of channels is the one it uses over NVLink, and peers are "
+        "connected by P2P"};
   if (says_pcie(log))
     return {present, Answered::no,
             "GPUs reach each other directly, and the way that NCCL took is PCIe, not NVLink"};

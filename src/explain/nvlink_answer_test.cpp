@@ -65,6 +65,17 @@ TEST(NvlinkAnswer, knows_that_two_gpus_with_the_chunk_of_pcie_have_no_nvlink) {
             Answered::unknown);  // some pairs may have it
 }
 
+TEST(NvlinkAnswer, knows_that_pcie_has_no_room_for_twelve_channels) {
+  const auto used = [](const std::string& lines) { return diagnosis_of_log(kP2p + lines).nvlink.used; };
+  EXPECT_EQ(used("n:1:2 [0] NCCL INFO 12 coll channels, 16 p2p channels, 16 p2p channels per peer\n"),
+            Answered::yes);
+  EXPECT_EQ(used("n:1:2 [0] NCCL INFO 4 coll channels, 4 p2p channels, 2 p2p channels per peer\n"),
+            Answered::unknown);
+  EXPECT_EQ(used("n:1:2 [0] NCCL INFO NCCL_MIN_NCHANNELS set by environment to 16.\n"
+                 "n:1:2 [0] NCCL INFO 16 coll channels, 16 p2p channels, 16 p2p channels per peer\n"),
+            Answered::unknown);
+}
+
 TEST(NvlinkAnswer, is_no_for_a_gpu_that_talks_to_nobody_near) {
   EXPECT_EQ(
       diagnosis_of_log("n:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 1 cudaDev 0 busId 1000 - Init COMPLETE\n")

@@ -81,6 +81,8 @@ void read_info(std::string_view message, std::string_view host, int line, NcclLo
     ++log.blocked_p2p->times;
   }
   if (const auto chunk = number_after(message, "P2P Chunksize set to ")) log.p2p_chunk = *chunk;
+  if (message.find(" coll channels") != std::string_view::npos)
+    log.channels = std::max(log.channels.value_or(0), find_integer<int>(first_word(message)).value_or(0));
   if (const auto network = find_after(message, "Using network ")) say(log.network, *network, line);
   if (message.starts_with("NVLS multicast support is"))
     log.nvls = message.find("not available") == std::string_view::npos;
@@ -252,6 +254,7 @@ std::optional<NcclLog> find_joined(const std::vector<NcclLog>& logs) {
     run.rccl = run.rccl || log.rccl;
     if (log.p2p_chunk) run.p2p_chunk = log.p2p_chunk;
     if (log.nvls) run.nvls = log.nvls;
+    larger(run.channels, log.channels);
     if (log.blocked_p2p) run.blocked_p2p = log.blocked_p2p;
   }
   for (const auto& [rank, place] : places) run.places.push_back(place);
