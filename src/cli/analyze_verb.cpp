@@ -24,13 +24,17 @@ is behind on which call, and NCCL's own record of its calls (nccl_calls_*.bin,
 see docs/nccl.md) what it ran and how fast. --what-if puts the run on other
 links: nvlink, pcie, or a machine as --on takes it.
 
-Examples:
+Examples, each below what makes its files:
+  gradwire train gpt-tiny -n 2 --steps 20 --trace trace.json
   gradwire analyze trace.json
-  gradwire analyze ./log/*.pt.trace.json.gz topo.txt
+  prof.export_chrome_trace(f"traces/rank{rank}.json")   # in your own program
   gradwire analyze traces/ --on 8x-a100-nvswitch --json
   gradwire analyze traces/ --html run.html
-  gradwire analyze trace.json.gz --what-if nvlink --what-if pcie
-  gradwire analyze flight_rank*.bin
+  gradwire analyze traces/rank0.json --what-if nvlink --what-if pcie
+  nvidia-smi topo -m > topo.txt                         # on its machine
+  gradwire analyze traces/ topo.txt
+  GRADWIRE_FLIGHT_DIR=flight gradwire train mlp -n 2 --steps 20
+  gradwire analyze flight/
 )";
 
 struct AnalyzeFlags {

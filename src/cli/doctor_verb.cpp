@@ -18,16 +18,19 @@ constexpr int kFindingsCode = 3;
 
 constexpr const char* kDoctorExample = R"(
 FILES are any mix of: logs of a run with NCCL_DEBUG=INFO, traces of
-torch.profiler, nvidia-smi topo -m, nvidia-smi nvlink -s, lspci -vv, output of
-nccl-tests, NCCL's topology XML, an environment (env > env.txt), training
-scripts, folders of them. Without files it looks at this machine. Exit code 0:
-nothing found; 3: findings; 2: a file can't be read.
+torch.profiler, nvidia-smi topo -m, topo -p2p r, nvlink -s and -q, lspci -vv,
+output of nccl-tests, NCCL's topology XML, an environment (env > env.txt),
+training scripts, folders of them. Without files it looks at this machine. Exit
+code 0: nothing found; 3: findings; 2: a file can't be read.
 
-Examples:
+Examples, each below what makes its files:
   gradwire doctor
+  NCCL_DEBUG=INFO torchrun --nproc-per-node 2 train.py > run.log 2>&1
+  nvidia-smi topo -m > topo.txt
   gradwire doctor run.log topo.txt
-  gradwire doctor traces/ train.py --json
   gradwire doctor run.log --html findings.html
+  gradwire watch --out seen -- torchrun --nproc-per-node 2 train.py
+  gradwire doctor seen/ train.py --json
 )";
 
 struct DoctorFlags {

@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
 
 #include "base/error.h"
+#include "topo/import/this_machine.h"
 
 namespace gradwire {
 namespace {
@@ -41,6 +43,25 @@ void add_matrix(Gathered& gathered) {
   }
 }
 
+// By any of the tools: lspci shows those of others than NVIDIA too.
+bool has_gpu(const Gathered& gathered) {
+  const auto on_bus = [](const PciReport& report) {
+    return std::any_of(report.devices.begin(), report.devices.end(),
+                       [](const auto& device) { return device.gpu; });
+  };
+  return !gathered.matrices.empty() || !gathered.nvlinks.empty() ||
+         std::any_of(gathered.pci.begin(), gathered.pci.end(), on_bus);
+}
+
+// In the words of the probe that `gradwire topo` shows.
+std::string missing_gpu() {
+  const Host host = probe_host();
+  if (!host.gpus.empty()) return {};
+  for (const std::string& note : host.notes)
+    if (note.find("no NVIDIA GPU") != std::string::npos) return note;
+  return {};
+}
+
 }  // namespace
 
 Gathered this_host() {
@@ -52,6 +73,7 @@ Gathered this_host() {
     gathered.nvlinks.push_back(parse_nvlink_status(text, "nvidia-smi nvlink -s"));
   if (const auto text = output_of("timeout 20 lspci -vv 2>/dev/null"); !text.empty())
     gathered.pci.push_back(parse_lspci(text, "lspci -vv"));
+  if (!has_gpu(gathered)) gathered.no_gpu = missing_gpu();
   return gathered;
 }
 

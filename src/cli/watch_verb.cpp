@@ -28,7 +28,7 @@ error. With --json one object goes to standard output, and what the program
 prints there to standard error. What you set yourself (NCCL_DEBUG, a profiler)
 is left alone, and the report says so.
 
-Examples:
+Examples, where train.py is your program:
   gradwire watch -- torchrun --nproc-per-node 2 train.py
   gradwire watch --out seen --steps 10 -- python3 train.py --epochs 1
   gradwire watch --html run.html -- torchrun --nproc-per-node 2 train.py

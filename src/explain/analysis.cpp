@@ -123,6 +123,12 @@ void note_what_is_missing(RunAnalysis& analysis, const Profiles& profiles) {
         "{} of {} ranks are here: {}", given, *analysis.world,
         given == 1 ? "waiting for other ranks can't be told from transfer, so rates are lower bounds"
                    : "waiting is counted among these alone"));
+  if (std::any_of(analysis.ranks.begin(), analysis.ranks.end(),
+                  [](const AnalyzedRank& rank) { return rank.summary.calls_unseen; }))
+    analysis.notes.emplace_back(
+        "collectives were called and no kernel of theirs is in the trace: where the GPU is idle with work "
+        "queued, the "
+        "verdict takes it for theirs");
   for (const AnalyzedRank& rank : analysis.ranks)
     if (rank.steps_from == StepsFrom::optimizer || rank.steps_from == StepsFrom::whole_trace) {
       analysis.notes.push_back(
@@ -151,6 +157,7 @@ AnalyzedRank analyzed_rank(const Profile& profile, const RankSteps& found, int n
   rank.summary.on_gpu = found.on_gpu;
   rank.summary.names_input = found.names_input;
   rank.summary.gpu_unseen = found.gpu_unseen;
+  rank.summary.calls_unseen = found.calls_unseen;
   return rank;
 }
 
@@ -168,6 +175,18 @@ void finish_analysis(RunAnalysis& analysis, RankSpans& spans, const Machine* mac
   std::vector<RankSummary> summaries;
   for (const AnalyzedRank& rank : analysis.ranks) summaries.push_back(rank.summary);
   analysis.verdict = judge_ranks(summaries, analysis.reach);
+}
+
+Seconds mean_step(const RunAnalysis& analysis) {
+  Seconds sum = 0;
+  for (const AnalyzedRank& rank : analysis.ranks) sum += rank.summary.mean.step();
+  return sum / static_cast<double>(analysis.ranks.size());
+}
+
+Seconds mean_exposed(const RunAnalysis& analysis) {
+  Seconds sum = 0;
+  for (const AnalyzedRank& rank : analysis.ranks) sum += rank.summary.mean.parts.comm_exposed;
+  return sum / static_cast<double>(analysis.ranks.size());
 }
 
 RunAnalysis analyze_profiles(const std::vector<Profile>& given, const Machine* machine) {

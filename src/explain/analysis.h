@@ -32,6 +32,10 @@ struct RunAnalysis {
   std::vector<std::string> notes;  // what is missing or was assumed, for people
 };
 
+// Of a step, over the ranks.
+Seconds mean_step(const RunAnalysis&);
+Seconds mean_exposed(const RunAnalysis&);
+
 // `machine` is what the ranks ran on, if anybody said so: it gives the rates to expect. Throws ConfigError
 // when there is no profile.
 RunAnalysis analyze_profiles(const std::vector<Profile>&, const Machine* machine = nullptr);

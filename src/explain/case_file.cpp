@@ -23,6 +23,7 @@ std::vector<std::string> looked_at(const CaseFile& given) {
   look(list, given.files.matrices.size(), "a topology matrix", "topology matrices");
   look(list, given.files.tables.size(), "a table of nccl-tests", "tables of nccl-tests");
   look(list, given.files.nvlinks.size(), "the state of NVLinks", "states of NVLinks");
+  look(list, given.files.peers.size(), "who may reach whom", "reports of who may reach whom");
   look(list, given.files.pci.size(), "a list of PCI devices", "lists of PCI devices");
   look(list, given.files.environments.size(), "an environment", "environments");
   look(list, given.files.scripts.size(), "a script", "scripts");
@@ -129,6 +130,7 @@ Diagnosis diagnose(const CaseFile& given) {
   diagnosis.looked_at = looked_at(given);
   for (const ReadFile& file : given.files.files)
     if (!file.problem.empty()) diagnosis.left_out.push_back(file.problem);
+  diagnosis.no_gpu = given.files.no_gpu;
   diagnosis.nvlink = answer_nvlink(given);
   add_failure_findings(given, diagnosis);
   add_log_findings(given, diagnosis);

@@ -38,6 +38,7 @@ struct Diagnosis {
   NvlinkAnswer nvlink;
   std::vector<std::string> looked_at;  // "2 logs of NCCL", "the topology matrix"
   std::vector<std::string> left_out;   // files that could not be used, and why
+  std::string no_gpu;                  // see Gathered
 };
 
 Diagnosis diagnose(const CaseFile&);

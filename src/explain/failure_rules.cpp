@@ -3,82 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <map>
 #include <set>
 
 #include "base/text.h"
 #include "explain/case_file.h"
+#include "explain/known_failures.h"
 
 namespace gradwire {
 namespace {
 
-struct KnownFailure {
-  std::string_view sign;  // in small letters; a star stands for anything
-  const char *rule, *what, *fix;
-};
-
-constexpr const char* kSmallShm = "shared memory is too small for NCCL: a container has 64 MB of it";
-constexpr const char* kMoreShm = "docker run --shm-size=1g ...  # or --ipc=host";
-constexpr const char* kBrokenLink = "the InfiniBand or RoCE connection to a peer broke (timeout)";
-constexpr const char* kMendLink = "ibv_devinfo; NCCL_IB_GID_INDEX=3 for RoCE v2; check cables and switches";
-constexpr const char* kNoWay = "ranks can't reach each other over the network interface that NCCL took";
-constexpr const char* kNameInterface =
-    "NCCL_SOCKET_IFNAME=eth0  # the interface that all nodes share; ip route; open the firewall between "
-    "nodes";
-
-constexpr const char* kNoReason = "NCCL failed, and what is here does not say why";
-constexpr const char* kAskAll = "NCCL_DEBUG=INFO on every node, and give all the logs to gradwire doctor";
-
-// What died of it, and why, by what was printed; the first that fits.
-constexpr std::array<KnownFailure, 23> kFailures = {{
-    {"duplicate gpu detected", "R23", "two ranks use the same GPU",
-     "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))  # before anything else"},
-    {"no space left on device", "R18", kSmallShm, kMoreShm},
-    {"failed to extend /dev/shm", "R18", kSmallShm, kMoreShm},
-    {"while creating shared memory segment", "R18", kSmallShm, kMoreShm},
-    {"out of shared memory", "R18",
-     "shared memory is too small for the loader's workers: a container has 64 MB of it", kMoreShm},
-    {"system not yet initialized", "R20",
-     "NVSwitch is not set up: the fabric manager does not run, or was restarted",
-     "systemctl restart nvidia-fabricmanager  # its version must be the driver's"},
-    {"out of memory", "R22",
-     "a GPU's memory was full when NCCL wanted some: every rank may have allocated on GPU 0",
-     "torch.cuda.set_device(local_rank) first; torch.load(..., map_location=device)"},
-    {"nvls.cc*cuda failure", "R20",
-     "NVLink SHARP can't be set up: the fabric manager was restarted while GPUs were in use, or is not well",
-     "stop what uses the GPUs, restart nvidia-fabricmanager, nvidia-smi -r, or reboot; NCCL_NVLS_ENABLE=0 "
-     "until then"},
-    {"p2p is disabled between nvlink connected gpus", "R12",
-     "GPUs with NVLink between them may not reach each other: a link, its bridge or the driver is not well",
-     "nvidia-smi nvlink -s; nvidia-smi topo -p2p n  # reseat the bridge, reset the GPUs, update the driver"},
-    {"peer access is not supported", "R12",
-     "the driver says that GPUs may reach each other and then refuses it",
-     "NCCL_P2P_DISABLE=1 until the driver or NCCL is updated; nvidia-smi topo -p2p r"},
-    {"watchdog caught collective operation timeout", "R35",
-     "a rank did not come to a collective that the others were in",
-     "give gradwire analyze the flight recorder's dumps: TORCH_NCCL_TRACE_BUFFER_SIZE=2000 "
-     "TORCH_NCCL_DUMP_ON_TIMEOUT=1"},
-    {"collective mismatch", "R35", "ranks call different collectives, or not as many",
-     "TORCH_DISTRIBUTED_DEBUG=DETAIL names the first call that differs"},
-    {"got completion with error 12", "R37", kBrokenLink, kMendLink},
-    {"got completion from peer*status=12", "R37", kBrokenLink, kMendLink},
-    {"no route to host", "R36", kNoWay, kNameInterface},
-    {"connect*connection timed out", "R36", kNoWay, kNameInterface},
-    {"connect to*failed", "R36", kNoWay, kNameInterface},
-    {"no socket interface found", "R36", "NCCL_SOCKET_IFNAME names no interface of this machine",
-     kNameInterface},
-    {"cuda failure", "R00",
-     "a call of CUDA failed inside NCCL; NCCL is seldom the cause, the call before it is",
-     "CUDA_LAUNCH_BLOCKING=1 to find the first that fails"},
-    {"unhandled cuda error", "R00",
-     "a call of CUDA failed inside NCCL; NCCL is seldom the cause, the call before it is",
-     "NCCL_DEBUG=INFO says which call; CUDA_LAUNCH_BLOCKING=1 finds the first that fails"},
-    {"ncclsystemerror", "R00", kNoReason, kAskAll},
-    {"ncclinternalerror", "R00", kNoReason, kAskAll},
-    {"ncclremoteerror", "R00", "another rank died first, and what is here does not say of what", kAskAll},
-}};
+constexpr std::string_view kUnexplained = "R00", kHang = "R35";
 
 template <typename Number>
 std::optional<Number> find_after(std::string_view text, std::string_view word) {
@@ -88,35 +23,26 @@ std::optional<Number> find_after(std::string_view text, std::string_view word) {
   return find_integer<Number>(digits.substr(0, digits.find_first_not_of("0123456789")));
 }
 
-bool fits(std::string_view sign, const std::string& text) {
-  std::size_t at = 0;
-  for (const auto part : split(sign, '*')) {
-    at = text.find(part, at);
-    if (at == std::string::npos) return false;
-    at += part.size();
-  }
-  return true;
-}
+struct StuckCall {
+  std::string operation;
+  long sequence = 0;  // PyTorch's count of the calls of a group
+  std::string words() const { return fmt::format("{} {}", operation, sequence); }
+};
 
-std::string in_small_letters(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
-constexpr std::string_view kUnexplained = "R00", kHang = "R35";
-
-// "[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=4123, OpType=ALLREDUCE, ...": the rank by its
-// call; the first that it says.
-std::map<int, std::string> stuck_calls(const NcclLog& log) {
-  std::map<int, std::string> calls;
+// "[rank3]:[E... ProcessGroupNCCL.cpp:616] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=4123,
+// OpType=ALLREDUCE, ...", "[PG ID 0 PG GUID 0(default_pg) Rank 3] ...": the rank by its call; the first that it says.
+std::map<int, StuckCall> stuck_calls(const NcclLog& log) {
+  std::map<int, StuckCall> calls;
   for (const SaidInLog& said : log.failures) {
-    const auto rank = find_after<int>(said.text, "[Rank ");
+    const auto words = std::string_view(said.text).substr(0, said.text.find("] Watchdog caught"));
+    const auto at = words.rfind("Rank ");
+    const auto rank =
+        at == std::string_view::npos ? std::nullopt : find_after<int>(words.substr(at), "Rank ");
     const auto sequence = find_after<long>(said.text, "SeqNum=");
     const auto operation = said.text.find("OpType=");
     if (!rank || !sequence || operation == std::string::npos) continue;
     const auto word = std::string_view(said.text).substr(operation + 7);
-    calls.emplace(*rank, fmt::format("{} {}", word.substr(0, word.find_first_of(",) ")), *sequence));
+    calls.emplace(*rank, StuckCall{std::string(word.substr(0, word.find_first_of(",) "))), *sequence});
   }
   return calls;
 }
@@ -133,8 +59,12 @@ std::string rank_list(const std::vector<int>& ranks) {
 std::optional<std::string> who_is_stuck(const NcclLog& log) {
   std::map<std::string, std::vector<int>> ranks;
   const auto calls = stuck_calls(log);
-  for (const auto& [rank, call] : calls) ranks[call].push_back(rank);
+  for (const auto& [rank, call] : calls) ranks[call.words()].push_back(rank);
   if (calls.size() < 2) return std::nullopt;
+  if (ranks.size() == 1 && log.ranks == static_cast<int>(calls.size()))
+    return fmt::format(
+        "all {} ranks waited in {}, and it did not end: what carries it failed, or one came much too late",
+        calls.size(), ranks.begin()->first);
   if (ranks.size() == 1)
     return fmt::format("a rank did not come to {}, in which {} waited", ranks.begin()->first,
                        rank_list(ranks.begin()->second));
@@ -143,28 +73,102 @@ std::optional<std::string> who_is_stuck(const NcclLog& log) {
   return "ranks waited for each other in different collectives: " + join(parts, "; ");
 }
 
-std::vector<Finding> failures_in(const NcclLog& log) {
-  std::set<std::string_view> told;
-  std::vector<Finding> findings;
+// Nobody is missing: all ranks are in the same call, of the first that they make, and it does not end. Between GPUs of one
+// node that is peer access which the driver grants and the machine does not carry.
+bool hangs_in_transfer(const NcclLog& log) {
+  constexpr long kFirstCalls = 10;
+  const auto calls = stuck_calls(log);
+  std::set<std::string> different;
+  for (const auto& [rank, call] : calls) different.insert(call.words());
+  return different.size() == 1 && log.ranks == static_cast<int>(calls.size()) && !log.spans_nodes() &&
+         calls.begin()->second.sequence <= kFirstCalls && log.find(Transport::p2p) != nullptr;
+}
+
+void blame_peer_access(const NcclLog& log, Finding& finding) {
+  finding.rule = "R13";
+  finding.sure = Certainty::likely;
+  finding.what = fmt::format(
+      "all {} ranks came to {}, and it does not end: peer access between GPUs is granted and carries nothing "
+      "(ACS or IOMMU of the board, or the driver)",
+      *log.ranks, stuck_calls(log).begin()->second.words());
+  finding.fix =
+      "NCCL_P2P_DISABLE=1 tells: if it runs then, turn ACS and IOMMU off in the BIOS (lspci -vv: ACSCtl; "
+      "iommu=off), "
+      "update the driver";
+}
+
+struct ToldFailure {
+  const KnownFailure* known;
+  const SaidInLog* said;
+};
+
+// Causes first; of what may be a symptom the first that was said, and so on.
+std::vector<ToldFailure> told_failures(const NcclLog& log) {
+  std::vector<ToldFailure> told;
   for (const auto* list : {&log.warnings, &log.failures})
-    for (const SaidInLog& said : *list) {
-      const std::string text = in_small_letters(said.text);
-      const auto known = std::find_if(kFailures.begin(), kFailures.end(),
-                                      [&](const auto& failure) { return fits(failure.sign, text); });
-      if (known == kFailures.end() || !told.insert(known->rule).second) continue;
-      Finding finding;
-      finding.rule = known->rule;
-      finding.severity = known->rule == kUnexplained ? Severity::medium : Severity::high;
-      finding.sure = finding.severity == Severity::high ? Certainty::certain : Certainty::likely;
-      finding.what = known->what;
-      if (finding.rule == kHang) finding.what = who_is_stuck(log).value_or(finding.what);
-      finding.evidence = line_of_file(log.file, said.line, said.text);
-      finding.fix = known->fix;
-      findings.push_back(std::move(finding));
-    }
-  if (told.size() > 1)  // what is explained needs no word that it is not
-    std::erase_if(findings, [](const Finding& finding) { return finding.rule == kUnexplained; });
-  return findings;
+    for (const SaidInLog& said : *list)
+      if (const KnownFailure* known = find_known_failure(said.text)) told.push_back({known, &said});
+  std::stable_sort(told.begin(), told.end(), [](const ToldFailure& a, const ToldFailure& b) {
+    return std::pair(a.known->told, a.said->line) < std::pair(b.known->told, b.said->line);
+  });
+  return told;
+}
+
+Finding finding_of(const NcclLog& log, const NcclLog& run, const ToldFailure& told) {
+  const bool explains = told.known->told < Told::unexplained;
+  const bool sure = told.known->told != Told::unexplained && told.known->told != Told::usual_cause;
+  Finding finding;
+  finding.rule = told.known->rule;
+  finding.severity = explains ? Severity::high : Severity::medium;
+  finding.sure = sure ? Certainty::certain : Certainty::likely;
+  finding.what = told.known->what;
+  finding.evidence = line_of_file(log.file, told.said->line, told.said->text);
+  finding.fix = told.known->fix;
+  if (told.known->told == Told::symptom && finding.rule == kHang) {
+    finding.what = who_is_stuck(run).value_or(finding.what);
+    if (hangs_in_transfer(run)) blame_peer_access(run, finding);
+  }
+  return finding;
+}
+
+// It failed, nothing says why, and a peer was tried again and again.
+void blame_silent_peer(const NcclLog& log, Finding& finding) {
+  if (finding.rule != kUnexplained || !log.refused) return;
+  finding.rule = "R36";
+  finding.what =
+      "a peer did not answer: it had died, or can't be reached over the network interface that NCCL took";
+  finding.evidence = line_of_file(log.file, log.refused->line,
+                                  fmt::format("{} ({} times)", log.refused->text, log.refused->times));
+  finding.fix =
+      "look at the log of the rank that did not answer; NCCL_SOCKET_IFNAME names the interface all nodes "
+      "share";
+}
+
+struct DeathFinding {
+  Told told;
+  Finding finding;
+};
+
+void add_failures_of(const NcclLog& log, const NcclLog& run, std::vector<DeathFinding>& all) {
+  std::set<std::string_view> rules;
+  for (const ToldFailure& told : told_failures(log)) {
+    if (!rules.insert(told.known->rule).second) continue;
+    all.push_back({told.known->told, finding_of(log, run, told)});
+    blame_silent_peer(log, all.back().finding);
+  }
+}
+
+// Over all logs: what one rank saw of another's death comes after what that one died of, and what is explained needs no
+// word that it is not.
+std::vector<DeathFinding> deaths_in(const std::vector<NcclLog>& logs) {
+  std::vector<DeathFinding> all;
+  const auto run = find_joined(logs);
+  for (const NcclLog& log : logs) add_failures_of(log, run ? *run : log, all);
+  std::stable_sort(all.begin(), all.end(),
+                   [](const DeathFinding& a, const DeathFinding& b) { return a.told < b.told; });
+  const bool explained = !all.empty() && all.front().told < Told::unexplained;
+  if (explained) std::erase_if(all, [](const DeathFinding& one) { return one.told == Told::unexplained; });
+  return all;
 }
 
 // What RCCL warns of at every start; it need not be what holds this run up.
@@ -192,12 +196,27 @@ void hint_at_system(const NcclLog& log, std::vector<Finding>& hints) {
     }
 }
 
+// A virtual machine shows its GPUs without the bridges above them.
+void hint_at_hidden_pci(const NcclLog& log, std::vector<Finding>& hints) {
+  if (!log.hidden_pci) return;
+  Finding hint;
+  hint.rule = "R19";
+  hint.severity = Severity::low;
+  hint.sure = Certainty::likely;
+  hint.what = "NCCL can't read how fast the PCIe links are, as in a virtual machine, and may choose badly";
+  hint.evidence = line_of_file(log.file, log.hidden_pci->line, log.hidden_pci->text);
+  hint.fix = "NCCL_TOPO_FILE=...  # the provider's XML for this kind of machine";
+  hints.push_back(std::move(hint));
+}
+
 }  // namespace
 
 void add_failure_findings(const CaseFile& given, Diagnosis& diagnosis) {
+  for (DeathFinding& death : deaths_in(given.files.logs))
+    diagnosis.findings.push_back(std::move(death.finding));
   for (const NcclLog& log : given.files.logs) {
-    for (Finding& finding : failures_in(log)) diagnosis.findings.push_back(std::move(finding));
     hint_at_system(log, diagnosis.hints);
+    hint_at_hidden_pci(log, diagnosis.hints);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "explain/case_file.h"
+#include "import/communication_names.h"
 
 namespace gradwire {
 namespace {
@@ -51,6 +52,15 @@ Finding hang_finding(const std::string& what, const std::string& evidence) {
   return finding;
 }
 
+// A call for which every rank needs every other's part has all of them in it when it has ended: dumps of a run that goes on
+// are not of one moment.
+bool had_all_ranks(const RecordedCall* call) {
+  if (call == nullptr || call->state != "completed") return false;
+  const auto kind = collective_of(call->name);
+  return kind == Collective::all_reduce || kind == Collective::all_gather ||
+         kind == Collective::reduce_scatter || kind == Collective::all_to_all || kind == Collective::barrier;
+}
+
 // Some made fewer calls than others: the others wait for the first that is missing.
 void check_behind(const std::string& group, const std::vector<RankProgress>& ranks,
                   const std::vector<FlightDump>& dumps, std::vector<Finding>& findings) {
@@ -59,7 +69,9 @@ void check_behind(const std::string& group, const std::vector<RankProgress>& ran
   if (behind->last == ahead->last) return;
   const RecordedCall* missing = nullptr;
   for (const FlightDump& dump : dumps)
-    if (missing == nullptr) missing = find_call(dump, group, behind->last + 1);
+    if (missing == nullptr || had_all_ranks(missing))
+      if (const RecordedCall* call = find_call(dump, group, behind->last + 1)) missing = call;
+  if (had_all_ranks(missing)) return;
   findings.push_back(hang_finding(
       fmt::format("rank {} is behind: it never came to call {} of group {}{}, where others wait",
                   behind->rank, behind->last + 1, group,

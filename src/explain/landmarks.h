@@ -39,6 +39,7 @@ struct PlacedWork {
   Intervals communication, copies, synchronising;
   Intervals copies_in;                 // of copies: from the host to the GPU
   Intervals quiet;                     // no thread ran an operator for kLongPause or more
+  Intervals queued;                    // something was launched and had not begun
   std::vector<Nanoseconds> step_ends;  // of each step, when the GPU was done with it; 0: it had nothing
 };
 

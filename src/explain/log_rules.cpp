@@ -8,42 +8,21 @@
 
 #include "base/text.h"
 #include "explain/case_file.h"
+#include "explain/log_words.h"
 
 namespace gradwire {
 namespace {
-
-std::string place(const std::string& file, const SaidInLog& said, const std::string& text) {
-  return line_of_file(file, said.line, text);
-}
-
-std::string place(const NcclLog& log, const LoggedTransport& transport) {
-  return line_of_file(log.file, transport.line,
-                      fmt::format("via {} ({} connections)", transport.via, transport.times));
-}
-
-const SaidInLog* find_variable(const std::map<std::string, SaidInLog>& variables, const std::string& name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? nullptr : &found->second;
-}
-
-bool is_on(const SaidInLog* said) { return said != nullptr && !said->text.empty() && said->text != "0"; }
 
 // Levels up to which peers are let through; PIX and beyond stop PCIe peers that are farther, never NVLink.
 bool forbids_all_peers(const SaidInLog* level) {
   return level != nullptr && (level->text == "LOC" || level->text == "0");
 }
 
-struct Variables {
-  const std::string& file;
-  const std::map<std::string, SaidInLog>& of;
-  bool several_nodes;
-};
-
-void check_p2p_variables(const Variables& given, std::vector<Finding>& findings) {
+void check_p2p_variables(const SetVariables& given, std::vector<Finding>& findings) {
   const SaidInLog* disable = find_variable(given.of, "NCCL_P2P_DISABLE");
   const SaidInLog* level = find_variable(given.of, "NCCL_P2P_LEVEL");
   const bool disabled = is_on(disable);
-  if (!disabled && !forbids_all_peers(level)) return;
+  if (!turns_peers_off(given.of) || given.alone) return;
   const std::string name = disabled ? "NCCL_P2P_DISABLE" : "NCCL_P2P_LEVEL";
   const SaidInLog& said = disabled ? *disable : *level;
   Finding finding;
@@ -60,20 +39,8 @@ void check_p2p_variables(const Variables& given, std::vector<Finding>& findings)
   findings.push_back(std::move(finding));
 }
 
-void check_network_variables(const Variables& given, std::vector<Finding>& findings) {
-  const SaidInLog* disable = find_variable(given.of, "NCCL_IB_DISABLE");
-  if (!is_on(disable) || !given.several_nodes) return;
-  Finding finding;
-  finding.rule = "R37";
-  finding.severity = Severity::high;
-  finding.what = "NCCL_IB_DISABLE=1: nodes talk over TCP sockets even where there is InfiniBand or RoCE";
-  finding.evidence = place(given.file, *disable, "NCCL_IB_DISABLE set to " + disable->text);
-  finding.fix = "unset NCCL_IB_DISABLE  # keep it only where InfiniBand is unusable";
-  findings.push_back(std::move(finding));
-}
-
 // What narrows NCCL without turning anything off.
-void check_narrowing_variables(const Variables& given, Diagnosis& diagnosis) {
+void check_narrowing_variables(const SetVariables& given, Diagnosis& diagnosis) {
   const SaidInLog* channels = find_variable(given.of, "NCCL_MAX_NCHANNELS");
   if (channels != nullptr && find_integer<int>(channels->text).value_or(99) <= 2) {
     Finding finding;
@@ -97,7 +64,7 @@ void check_narrowing_variables(const Variables& given, Diagnosis& diagnosis) {
     }
 }
 
-void check_variables(const Variables& given, Diagnosis& diagnosis) {
+void check_variables(const SetVariables& given, Diagnosis& diagnosis) {
   check_p2p_variables(given, diagnosis.findings);
   check_network_variables(given, diagnosis.findings);
   check_narrowing_variables(given, diagnosis);
@@ -115,14 +82,16 @@ void check_blocked_peers(const NcclLog& log, std::vector<Finding>& findings) {
   finding.evidence = place(log.file, *log.blocked_p2p,
                            fmt::format("{} ({} such lines)", log.blocked_p2p->text, log.blocked_p2p->times));
   finding.fix =
-      "nvidia-smi topo -p2p r  # shows who may; update the driver, give containers --ipc=host and all GPUs";
+      "nvidia-smi topo -p2p r  # shows who may; GeForce cards without NVLink may not at all; else update the "
+      "driver, "
+      "give containers --ipc=host and all GPUs";
   findings.push_back(std::move(finding));
 }
 
 // All ranks of a host think theirs is device 0, of different cards: each process was given one GPU.
-bool sees_one_gpu_each(const NcclLog& log) {
+bool sees_one_gpu_each(const std::vector<LoggedRank>& places) {
   std::map<std::string, std::set<std::string>> cards;
-  for (const LoggedRank& place : log.places) {
+  for (const LoggedRank& place : places) {
     if (place.device.value_or(0) != 0) return false;
     cards[place.host].insert(place.bus);
   }
@@ -130,12 +99,15 @@ bool sees_one_gpu_each(const NcclLog& log) {
 }
 
 Finding shared_memory_finding(const NcclLog& log, const LoggedTransport& shm) {
+  const bool some = log.find(Transport::p2p) != nullptr;
   Finding finding;
   finding.rule = "R05";
-  finding.severity = Severity::high;
+  finding.severity = some ? Severity::medium : Severity::high;
   finding.what =
-      "GPUs of one node talk through host memory (SHM), not directly: NVLink is not used, nor PCIe peer "
-      "access";
+      some ? "some pairs of GPUs of one node talk through host memory (SHM): these have neither NVLink nor "
+             "PCIe peer access, and a ring runs at their rate"
+           : "GPUs of one node talk through host memory (SHM), not directly: NVLink is not used, nor PCIe "
+             "peer access";
   finding.evidence = place(log, shm);
   finding.fix =
       "nvidia-smi topo -m; nvidia-smi topo -p2p r  # which pairs have NVLink or peer access: take those GPUs "
@@ -143,11 +115,13 @@ Finding shared_memory_finding(const NcclLog& log, const LoggedTransport& shm) {
   return finding;
 }
 
-void check_shared_memory(const NcclLog& log, bool explained, Diagnosis& diagnosis) {
+void check_shared_memory(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis) {
   const LoggedTransport* shm = log.find(Transport::shared_memory);
-  if (shm == nullptr || explained) return;
+  if (shm == nullptr) return;
   Finding finding = shared_memory_finding(log, *shm);
-  if (sees_one_gpu_each(log)) {
+  if (const SaidInLog* level = find_variable(log.variables, "NCCL_P2P_LEVEL"))
+    finding.fix += fmt::format("; NCCL_P2P_LEVEL={} is set, which keeps farther pairs apart", level->text);
+  if (sees_one_gpu_each(run.places)) {
     finding.rule = "R17";
     finding.sure = Certainty::likely;
     finding.what =
@@ -160,106 +134,35 @@ void check_shared_memory(const NcclLog& log, bool explained, Diagnosis& diagnosi
   diagnosis.findings.push_back(std::move(finding));
 }
 
-// Ranks and the names of their hosts, but of names that several machines bear: two ranks have the same card there.
-std::map<int, std::string> hosts_of_ranks(const NcclLog& log) {
-  std::map<std::string, std::set<std::string>> cards;
-  std::set<std::string> shared;
-  for (const LoggedRank& place : log.places)
-    if (!cards[place.host].insert(place.bus).second) shared.insert(place.host);
-  std::map<int, std::string> hosts;
-  for (const LoggedRank& place : log.places)
-    if (!shared.contains(place.host)) hosts.emplace(place.rank, place.host);
-  return hosts;
-}
-
-void check_network_inside_node(const NcclLog& log, std::vector<Finding>& findings) {
-  const LoggedTransport* network = log.find(Transport::network);
-  if (network == nullptr) return;
-  const auto hosts = hosts_of_ranks(log);
-  const auto same_host = [&](const auto& pair) {
-    const auto from = hosts.find(pair.first), to = hosts.find(pair.second);
-    return from != hosts.end() && to != hosts.end() && !from->second.empty() && from->second == to->second;
-  };
-  // NCCL's own count of nodes goes before the names of hosts.
-  const auto inside = std::find_if(log.network_pairs.begin(), log.network_pairs.end(), [&](const auto& pair) {
-    return log.nodes ? *log.nodes == 1 : same_host(pair);
-  });
-  if (inside == log.network_pairs.end()) return;
-  Finding finding;
-  finding.rule = "R17";
-  finding.severity = Severity::high;
-  finding.what =
-      fmt::format("ranks {} and {} are on one node and talk over the network", inside->first, inside->second);
-  finding.evidence = place(log, *network);
-  finding.fix =
-      "let the processes share memory and see each other's GPUs: docker --ipc=host --gpus all; unset "
-      "NCCL_SHM_DISABLE";
-  findings.push_back(std::move(finding));
-}
-
-bool has_mellanox(const NcclLog& log) {
-  return std::any_of(log.cards.begin(), log.cards.end(),
-                     [](const auto& card) { return card.starts_with("mlx"); });
-}
-
-// Cards that can read a GPU's memory, and do not. Omni-Path and EFA of old can't.
-void check_gpudirect(const NcclLog& log, std::vector<Finding>& findings) {
-  bool direct = false;
-  const LoggedTransport* staged = nullptr;
-  for (const LoggedTransport& transport : log.transports) {
-    direct = direct || transport.gpudirect;
-    if (transport.transport == Transport::network && !transport.gpudirect &&
-        transport.via.starts_with("NET/IB") && staged == nullptr)
-      staged = &transport;
-  }
-  if (staged == nullptr || direct || !has_mellanox(log)) return;
-  Finding finding;
-  finding.rule = "R38";
-  finding.severity = Severity::high;
-  finding.what =
-      "the network cards do not read the GPUs' memory (no GPUDirect RDMA): every byte between nodes is "
-      "copied through host memory";
-  finding.evidence = place(log, *staged) + ", none with GDRDMA";
-  finding.fix =
-      "modprobe nvidia-peermem  # on every node; then NCCL_NET_GDR_LEVEL=SYS if card and GPU are on "
-      "different sockets";
-  findings.push_back(std::move(finding));
-}
-
-void check_sockets(const NcclLog& log, bool explained, Diagnosis& diagnosis) {
-  const auto socket = std::find_if(log.transports.begin(), log.transports.end(),
-                                   [](const auto& one) { return one.via.starts_with("NET/Socket"); });
-  if (socket == log.transports.end() || explained || log.nodes == 1) return;
-  Finding hint;
-  hint.rule = "R36";
-  hint.sure = Certainty::likely;
-  hint.what = "nodes talk over TCP sockets, one connection a channel";
-  hint.evidence = place(log, *socket);
-  hint.fix =
-      "NCCL_SOCKET_NTHREADS=4 NCCL_NSOCKS_PERTHREAD=4; NCCL_SOCKET_IFNAME names the fast interface; check "
-      "its route";
-  (log.cards.empty() ? diagnosis.hints : diagnosis.findings).push_back(std::move(hint));
-}
-
-void check_log(const NcclLog& log, Diagnosis& diagnosis) {
-  const bool several = log.nodes.value_or(1) > 1 || log.find(Transport::network) != nullptr;
+void check_log(const NcclLog& log, const NcclLog& run, bool explained, Diagnosis& diagnosis) {
   check_blocked_peers(log, diagnosis.findings);
-  check_variables({log.file, log.variables, several}, diagnosis);
-  const bool no_peers = is_on(find_variable(log.variables, "NCCL_P2P_DISABLE")) ||
-                        forbids_all_peers(find_variable(log.variables, "NCCL_P2P_LEVEL"));
-  check_shared_memory(log, no_peers || log.blocked_p2p.has_value(), diagnosis);
-  check_network_inside_node(log, diagnosis.findings);
-  check_gpudirect(log, diagnosis.findings);
-  check_sockets(log, is_on(find_variable(log.variables, "NCCL_IB_DISABLE")), diagnosis);
+  check_variables({log.file, log.variables, run.spans_nodes(), run.gpus_per_node == 1 || run.ranks == 1},
+                  diagnosis);
+  if (!explained && !turns_peers_off(log.variables) && !log.blocked_p2p)
+    check_shared_memory(log, run, diagnosis);
+  check_network(log, run, diagnosis);
 }
 
 }  // namespace
 
+bool turns_peers_off(const std::map<std::string, SaidInLog>& variables) {
+  return is_on(find_variable(variables, "NCCL_P2P_DISABLE")) ||
+         forbids_all_peers(find_variable(variables, "NCCL_P2P_LEVEL"));
+}
+
 void add_log_findings(const CaseFile& given, Diagnosis& diagnosis) {
-  for (const NcclLog& log : given.files.logs) check_log(log, diagnosis);
-  if (!given.files.logs.empty()) return;  // the log shows what the variables were when it ran
-  for (const EnvironmentFile& file : given.files.environments)
-    check_variables({file.file, file.variables, true}, diagnosis);
+  const auto& logs = given.files.logs;
+  // A log shows what the variables were when it ran, if it shows any.
+  const bool silent =
+      std::all_of(logs.begin(), logs.end(), [](const NcclLog& log) { return log.variables.empty(); });
+  bool explained = false;
+  for (const EnvironmentFile& file : given.files.environments) {
+    if (!silent) continue;
+    check_variables({file.file, file.variables, true, false}, diagnosis);
+    explained = explained || turns_peers_off(file.variables);
+  }
+  const auto run = find_joined(logs);
+  for (const NcclLog& log : logs) check_log(log, run ? *run : log, explained, diagnosis);
 }
 
 }  // namespace gradwire

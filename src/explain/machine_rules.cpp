@@ -97,21 +97,74 @@ void hint_at_placement(const MatrixReport& report, std::vector<Finding>& hints) 
   hints.push_back(std::move(hint));
 }
 
+// Soldered to a board with NVLink; others have it where somebody fitted a bridge.
+bool has_nvlink_by_make(const std::string& name) {
+  return name.find("SXM") != std::string::npos || name.find("HBM3") != std::string::npos;
+}
+
 void check_nvlink_states(const NvlinkReport& report, std::vector<Finding>& findings) {
-  const bool any =
-      std::any_of(report.gpus.begin(), report.gpus.end(), [](const auto& gpu) { return gpu.active > 0; });
   for (const auto& gpu : report.gpus) {
-    if (gpu.inactive == 0 || (!any && gpu.active == 0)) continue;
+    const bool dark = gpu.active == 0;
+    if (dark ? !has_nvlink_by_make(gpu.name) : gpu.inactive == 0) continue;
     Finding finding;
     finding.rule = "R10";
     finding.severity = Severity::high;
     finding.what =
-        fmt::format("GPU {} has {} of {} NVLinks active", gpu.index, gpu.active, gpu.active + gpu.inactive);
+        dark ? fmt::format("no NVLink of GPU {} is active, and a {} is made with them", gpu.index, gpu.name)
+             : fmt::format("GPU {} has {} of {} NVLinks active", gpu.index, gpu.active,
+                           gpu.active + gpu.inactive);
     finding.evidence = fmt::format("{}:{}", short_name(report.file), gpu.line);
     finding.fix =
-        "reseat the bridge, all of its connectors; on NVSwitch: systemctl status nvidia-fabricmanager";
+        dark ? "systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A4 Fabric; MIG mode turns "
+               "NVLink off too"
+             : "reseat the bridge, all of its connectors; on NVSwitch: systemctl status nvidia-fabricmanager";
     findings.push_back(std::move(finding));
   }
+}
+
+void check_fabric(const PciReport& report, std::vector<Finding>& findings) {
+  const auto waits = [](const auto& device) {
+    return device.fabric == "In Progress" || device.fabric == "Not Started";
+  };
+  const auto first = std::find_if(report.devices.begin(), report.devices.end(), waits);
+  if (first == report.devices.end()) return;
+  Finding finding;
+  finding.rule = "R20";
+  finding.severity = Severity::high;
+  finding.what =
+      fmt::format("NVSwitch is not set up for {} of {} GPUs: the fabric manager does not run",
+                  std::count_if(report.devices.begin(), report.devices.end(), waits), report.devices.size());
+  finding.evidence =
+      fmt::format("{}:{}: Fabric state {}", short_name(report.file), first->fabric_line, first->fabric);
+  finding.fix = "systemctl restart nvidia-fabricmanager  # its version must be the driver's";
+  findings.push_back(std::move(finding));
+}
+
+// nvidia-smi's own words for why two GPUs may not reach each other.
+const char* reason_of(const std::string& status) {
+  if (status == "CNS") return "the chipset does not support it";
+  if (status == "GNS") return "the GPU does not support it";
+  if (status == "TNS") return "the topology does not support it";
+  if (status == "DR") return "it is disabled by a setting of the driver";
+  return "it is not supported";
+}
+
+void check_peers(const PeerReport& report, std::vector<Finding>& findings) {
+  if (report.refusals.empty()) return;
+  const auto& first = report.refusals.front();
+  Finding finding;
+  finding.rule = "R12";
+  finding.severity = Severity::high;
+  finding.what =
+      fmt::format("{} of {} pairs of GPUs may not reach each other: {}", report.refusals.size() / 2,
+                  report.gpus * (report.gpus - 1) / 2, reason_of(first.status));
+  finding.evidence =
+      line_of_file(report.file, first.line, fmt::format("{}-{} is {}", first.from, first.to, first.status));
+  finding.fix =
+      "take GPUs that may (CUDA_VISIBLE_DEVICES); GeForce cards without NVLink may not at all; else update "
+      "the driver and "
+      "turn ACS and IOMMU off";
+  findings.push_back(std::move(finding));
 }
 
 // Speed falls when a GPU idles; width does not.
@@ -129,22 +182,33 @@ void check_slots(const PciReport& report, std::vector<Finding>& findings) {
   }
 }
 
+// Bridges that redirect what GPUs send each other: those above one, where the report says which these are.
+std::vector<const PciReport::Device*> redirecting_bridges(const PciReport& report) {
+  const auto above_a_gpu = [&](const PciReport::Device& bridge) {
+    return bridge.first_bus < 0 ||
+           std::any_of(report.devices.begin(), report.devices.end(),
+                       [&](const auto& device) { return device.gpu && bridge.is_above(device); });
+  };
+  std::vector<const PciReport::Device*> bridges;
+  for (const auto& device : report.devices)
+    if (device.bridge && device.redirects && above_a_gpu(device)) bridges.push_back(&device);
+  return bridges;
+}
+
 void check_acs(const PciReport& report, std::vector<Finding>& findings) {
-  const auto first = std::find_if(report.devices.begin(), report.devices.end(),
-                                  [](const auto& device) { return device.bridge && device.redirects; });
-  const bool gpus = std::any_of(report.devices.begin(), report.devices.end(),
-                                [](const auto& device) { return device.gpu; });
-  if (first == report.devices.end() || !gpus) return;
-  const auto count = std::count_if(report.devices.begin(), report.devices.end(),
-                                   [](const auto& device) { return device.bridge && device.redirects; });
+  const auto bridges = redirecting_bridges(report);
+  const auto gpus = std::count_if(report.devices.begin(), report.devices.end(),
+                                  [](const auto& device) { return device.gpu; });
+  if (bridges.empty() || gpus < 2) return;
+  const PciReport::Device& first = *bridges.front();
   Finding finding;
   finding.rule = "R13";
   finding.severity = Severity::high;
   finding.what = "PCIe bridges redirect peer traffic through the root (ACS): peer access hangs or is slow";
-  finding.evidence = fmt::format("{}:{}: ACSCtl of {} and {} more", short_name(report.file), first->acs_line,
-                                 first->slot, count - 1);
+  finding.evidence = fmt::format("{}:{}: ACSCtl of {} and {} more", short_name(report.file), first.acs_line,
+                                 first.slot, bridges.size() - 1);
   finding.fix = fmt::format(
-      "setpci -s {} ECAP_ACS+6.w=0000  # for each; or pci=noacs, or ACS off in the BIOS", first->slot);
+      "setpci -s {} ECAP_ACS+6.w=0000  # for each; or pci=noacs, or ACS off in the BIOS", first.slot);
   findings.push_back(std::move(finding));
 }
 
@@ -193,8 +257,10 @@ void add_machine_findings(const CaseFile& given, Diagnosis& diagnosis) {
     hint_at_placement(report, diagnosis.hints);
   }
   for (const NvlinkReport& report : given.files.nvlinks) check_nvlink_states(report, diagnosis.findings);
+  for (const PeerReport& report : given.files.peers) check_peers(report, diagnosis.findings);
   for (const PciReport& report : given.files.pci) {
     check_slots(report, diagnosis.findings);
+    check_fabric(report, diagnosis.findings);
     check_acs(report, diagnosis.findings);
   }
   for (const NcclTestTable& table : given.files.tables) check_rates(given, table, diagnosis.findings);

@@ -4,51 +4,112 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "explain/case_file.h"
+#include "explain/log_words.h"
 
 namespace gradwire {
 namespace {
 
-constexpr int kNvlinkChunk = 524288;  // what NCCL sets where every pair of a node has NVLink
+constexpr int kNvlinkChunk = 524288,
+              kPcieChunk = 131072;  // where every pair of a node has NVLink, and where not
 
-bool through_host_memory_alone(const NcclLog& log) {
-  return log.find(Transport::shared_memory) != nullptr && log.find(Transport::p2p) == nullptr;
+bool is_nvlink(std::string_view path) { return path.starts_with("NVL") || path.starts_with("NVB"); }
+
+bool has_path(const std::set<std::string>& paths) {
+  return std::any_of(paths.begin(), paths.end(), [](const auto& path) { return is_nvlink(path); });
+}
+
+// NCCL cuts a collective into as many parts as the links of a GPU have room for (its graph/search.cc): rates of 12 to 40 GB/s
+// each fill a PCIe slot with four at most, doubled eight; NVLinks of a V100 take twelve. Between nodes cards count too.
+bool has_channels_of_nvlink(const NcclLog& log) {
+  constexpr int kMoreThanPcie = 12;
+  const bool set = find_variable(log.variables, "NCCL_MIN_NCHANNELS") != nullptr ||
+                   find_variable(log.variables, "NCCL_MIN_NRINGS") != nullptr ||
+                   find_variable(log.variables, "NCCL_MIN_CTAS") != nullptr;
+  return log.channels.value_or(0) >= kMoreThanPcie && !set && !log.spans_nodes() &&
+         log.find(Transport::p2p) != nullptr && log.find(Transport::shared_memory) == nullptr;
 }
 
 bool says_nvlink(const NcclLog& log) {
-  const bool graph = std::any_of(log.path_types.begin(), log.path_types.end(),
-                                 [](const auto& type) { return type.starts_with("NVL"); });
-  return graph || log.p2p_chunk == kNvlinkChunk || log.nvls == true ||
-         log.find(Transport::nvlink_network) != nullptr;
+  return has_path(log.path_types) || has_path(log.gpu_paths) || log.p2p_chunk == kNvlinkChunk ||
+         log.nvls == true || has_channels_of_nvlink(log) || log.find(Transport::nvlink_network) != nullptr;
 }
 
 // "PHB/PIX": the way inside a node, then that to the network. A graph that NCCL made for GPUs with NVLink says NVL or NVB.
 bool says_pcie(const NcclLog& log) {
   const auto over_pcie = [](const std::string& type) {
     return type.starts_with("PIX") || type.starts_with("PXB") || type.starts_with("PHB") ||
-           type.starts_with("SYS");
+           type.starts_with("SYS") || type.starts_with("NODE");
   };
-  return !log.path_types.empty() && std::all_of(log.path_types.begin(), log.path_types.end(), over_pcie);
+  const bool graph =
+      !log.path_types.empty() && std::all_of(log.path_types.begin(), log.path_types.end(), over_pcie);
+  // Two GPUs are every pair that there is.
+  const bool chunk = log.p2p_chunk == kPcieChunk && log.ranks == 2 && !log.spans_nodes();
+  return graph || chunk || (!log.gpu_paths.empty() && !has_path(log.gpu_paths));
 }
 
-NvlinkAnswer answer_from_log(const NcclLog& log, Answered present) {
-  if (log.rccl) return {Answered::no, Answered::no, "this is RCCL: AMD's GPUs have xGMI, not NVLink"};
-  if (through_host_memory_alone(log))
-    return {present, Answered::no, "NCCL connects the GPUs of a node through host memory (SHM)"};
-  if (says_nvlink(log) && log.find(Transport::p2p) != nullptr)
-    return {Answered::yes, Answered::yes,
-            "NCCL's own graph or chunk size is the one it uses over NVLink, and peers are connected by P2P"};
-  if (log.find(Transport::nvlink_network) != nullptr)
-    return {Answered::yes, Answered::yes, "NCCL connects GPUs of different nodes by NVLink (MNNVL)"};
-  if (says_pcie(log) && log.find(Transport::p2p) != nullptr)
+// What NCCL sees of the machine, where it may look: without peer access it sees no way but through the host.
+Answered present_in(const NcclLog& log, Answered known) {
+  if (says_nvlink(log)) return Answered::yes;
+  const bool sees_all = !log.gpu_paths.empty() || (log.ranks == 2 && says_pcie(log));
+  const bool peers_off = turns_peers_off(log.variables) || log.blocked_p2p.has_value();
+  if (known == Answered::unknown && sees_all && !peers_off) return Answered::no;
+  return known;
+}
+
+bool is_alone(const NcclLog& log) {
+  const bool peers = log.find(Transport::p2p) != nullptr || log.find(Transport::shared_memory) != nullptr;
+  return log.ranks == 1 ||
+         (!peers && log.find(Transport::network) != nullptr && (log.gpus_per_node == 1 || log.nodes == 1));
+}
+
+// Which of the pairs that reach each other directly have NVLink in the matrix.
+std::optional<NvlinkAnswer> find_pairs(const NcclLog& log, const TopoMatrix& matrix) {
+  int over_nvlink = 0, others = 0;
+  for (const LoggedPeers& peers : log.peers) {
+    if (peers.from >= matrix.gpus || peers.to >= matrix.gpus) return std::nullopt;
+    ++(matrix.cells[peers.from][peers.to].starts_with("NV") ? over_nvlink : others);
+  }
+  if (over_nvlink + others == 0) return std::nullopt;
+  if (over_nvlink == 0)
+    return NvlinkAnswer{
+        has_nvlink(matrix) ? Answered::yes : Answered::no, Answered::no,
+        "none of the pairs of GPUs that NCCL connects has NVLink in the matrix: they talk over PCIe"};
+  return NvlinkAnswer{
+      Answered::yes, Answered::yes,
+      fmt::format("NCCL connects GPUs by P2P, and {} of those pairs have NVLink in the matrix",
+                  others == 0 ? "all" : fmt::format("{} of {}", over_nvlink, over_nvlink + others))};
+}
+
+NvlinkAnswer answer_from_peers(const NcclLog& log, Answered present, const TopoMatrix* matrix) {
+  if (matrix != nullptr && all_nvlinked(*matrix))
+    return {Answered::yes, Answered::yes, "every two GPUs have NVLink, and NCCL connects them by P2P"};
+  if (matrix != nullptr)
+    if (const auto answer = find_pairs(log, *matrix)) return *answer;
+  if (says_nvlink(log))
+    return {
+        Answered::yes, Answered::yes,
+        "NCCL's own graph, chunk size or number of channels is the one it uses over NVLink, and peers are "
+        "connected by P2P"};
+  if (says_pcie(log))
     return {present, Answered::no,
-            "GPUs reach each other directly, and the way that NCCL's graph took is PCIe, not NVLink"};
-  if (log.find(Transport::p2p) == nullptr)
-    return {says_nvlink(log) ? Answered::yes : present, Answered::unknown,
-            "no connection between GPUs of one node is in the log"};
+            "GPUs reach each other directly, and the way that NCCL took is PCIe, not NVLink"};
   return {present, Answered::unknown,
           "the log says P2P, which is NVLink or PCIe: set NCCL_DEBUG_SUBSYS=INIT,GRAPH to see which, or give "
           "nvidia-smi topo -m"};
+}
+
+NvlinkAnswer answer_from_log(const NcclLog& log, Answered known, const TopoMatrix* matrix) {
+  if (log.rccl) return {Answered::no, Answered::no, "this is RCCL: AMD's GPUs have xGMI, not NVLink"};
+  const Answered present = present_in(log, known);
+  if (log.find(Transport::nvlink_network) != nullptr)
+    return {Answered::yes, Answered::yes, "NCCL connects GPUs of different nodes by NVLink (MNNVL)"};
+  if (log.find(Transport::p2p) != nullptr) return answer_from_peers(log, present, matrix);
+  if (log.find(Transport::shared_memory) != nullptr)
+    return {present, Answered::no, "NCCL connects the GPUs of a node through host memory (SHM)"};
+  if (is_alone(log))
+    return {present, Answered::no,
+            log.ranks == 1 ? "one rank has nobody to talk to" : "these GPUs talk over the network alone"};
+  return {present, Answered::unknown, "no connection between GPUs of one node is in the log"};
 }
 
 // What DistributedDataParallel of a watched run has to move at least: each gradient once a step.
@@ -78,35 +139,68 @@ std::optional<NvlinkAnswer> find_counted(const CaseFile& given) {
   return std::nullopt;
 }
 
+struct SeenOnMachine {
+  NvlinkAnswer answer;
+  const TopoMatrix* matrix = nullptr;  // of several GPUs
+};
+
+SeenOnMachine seen_on_machine(const Gathered& files) {
+  SeenOnMachine seen;
+  seen.answer.why = "nothing that was given tells; save nvidia-smi topo -m and a log with NCCL_DEBUG=INFO";
+  for (const MatrixReport& report : files.matrices) {
+    if (report.matrix.gpus < 2) continue;
+    seen.matrix = &report.matrix;
+    seen.answer.present = has_nvlink(report.matrix) ? Answered::yes : Answered::no;
+    seen.answer.why = seen.answer.present == Answered::yes
+                          ? "the matrix shows NVLink; whether NCCL uses it, a log with NCCL_DEBUG=INFO tells"
+                          : "the matrix shows no NVLink between any two GPUs";
+  }
+  int active = 0, gpus = 0;
+  for (const NvlinkReport& report : files.nvlinks)
+    for (const auto& gpu : report.gpus) {
+      active += gpu.active;
+      ++gpus;
+    }
+  if (active > 0 && seen.matrix == nullptr)
+    seen.answer = {Answered::yes, Answered::unknown,
+                   "NVLinks are active; whether NCCL uses them, a log with NCCL_DEBUG=INFO tells"};
+  if (active == 0 && gpus > 0 && seen.answer.present == Answered::unknown)
+    seen.answer = {Answered::no, Answered::no, "no NVLink of these GPUs is active"};
+  return seen;
+}
+
+// Where no log is there: what a trace alone tells.
+NvlinkAnswer answer_from_traces(const std::vector<Profile>& profiles, NvlinkAnswer known) {
+  const auto amd = [](const Profile& profile) {
+    return std::any_of(profile.gpus.begin(), profile.gpus.end(),
+                       [](const auto& name) { return name.starts_with("AMD"); });
+  };
+  if (std::any_of(profiles.begin(), profiles.end(), amd))
+    return {Answered::no, Answered::no, "the trace is of AMD's GPUs, which have xGMI, not NVLink"};
+  const auto alone = [](const Profile& profile) { return profile.world == 1; };
+  if (!profiles.empty() && std::all_of(profiles.begin(), profiles.end(), alone))
+    return {known.present, Answered::no, "one rank has nobody to talk to"};
+  return known;
+}
+
 }  // namespace
 
 NvlinkAnswer answer_nvlink(const CaseFile& given) {
   if (const auto counted = find_counted(given)) return *counted;
-  NvlinkAnswer answer{Answered::unknown, Answered::unknown,
-                      "nothing that was given tells; save nvidia-smi topo -m and a log with NCCL_DEBUG=INFO"};
-  bool everywhere = false;
-  for (const MatrixReport& report : given.files.matrices) {
-    if (report.matrix.gpus < 2) continue;
-    answer.present = has_nvlink(report.matrix) ? Answered::yes : Answered::no;
-    everywhere = all_nvlinked(report.matrix);
-    answer.why = answer.present == Answered::yes
-                     ? "the matrix shows NVLink; whether NCCL uses it, a log with NCCL_DEBUG=INFO tells"
-                     : "the matrix shows no NVLink between any two GPUs";
-  }
-  for (const NvlinkReport& report : given.files.nvlinks)
-    for (const auto& gpu : report.gpus)
-      if (gpu.active > 0) answer.present = Answered::yes;
-  if (answer.present == Answered::no) {
-    answer.used = Answered::no;
-    return answer;
-  }
+  if (!given.files.no_gpu.empty()) return {Answered::no, Answered::no, given.files.no_gpu};
+  const SeenOnMachine seen = seen_on_machine(given.files);
+  if (seen.answer.present == Answered::no) return {Answered::no, Answered::no, seen.answer.why};
+  const auto run = find_joined(given.files.logs);
+  const auto tells = [](const NcclLog& log) {
+    return !log.transports.empty() || says_nvlink(log) || !log.gpu_paths.empty() || log.rccl ||
+           log.ranks == 1;
+  };
+  if (run && tells(*run)) return answer_from_log(*run, seen.answer.present, seen.matrix);
+  NvlinkAnswer answer = answer_from_traces(given.files.profiles, seen.answer);
   for (const NcclLog& log : given.files.logs) {
-    if (log.transports.empty() && !says_nvlink(log) && !log.rccl) continue;
-    NvlinkAnswer said = answer_from_log(log, answer.present);
-    if (said.used == Answered::unknown && everywhere && log.find(Transport::p2p) != nullptr)
-      return {Answered::yes, Answered::yes, "every two GPUs have NVLink, and NCCL connects them by P2P"};
-    if (said.used != Answered::unknown) return said;
-    answer = std::move(said);
+    if (!tells(log)) continue;
+    answer = answer_from_log(log, seen.answer.present, seen.matrix);
+    if (answer.used != Answered::unknown) return answer;
   }
   return answer;
 }

@@ -88,7 +88,7 @@ Intervals long_pauses(Intervals busy, const std::vector<HostStep>& steps) {
 
 void unite_all(PlacedWork& work) {
   for (Intervals* set : {&work.forward, &work.backward, &work.optimizer, &work.other, &work.communication,
-                         &work.copies, &work.copies_in, &work.synchronising})
+                         &work.copies, &work.copies_in, &work.synchronising, &work.queued})
     *set = united(std::move(*set));
 }
 
@@ -108,6 +108,7 @@ PlacedWork place_gpu_work(const Profile& profile, const Landmarks& marks) {
     if (is_host_backend_span(profile.name_of(activity))) work.communication.push_back(span);
     if (!on_gpu(activity.kind)) continue;
     const Activity* launch = launches.find(activity);
+    if (launch != nullptr) work.queued.push_back({launch->end, activity.begin});
     const int step = placer.step_of(launch == nullptr ? activity.begin : launch->begin);
     if (step >= 0 && !(launch != nullptr && placer.is_after_all(launch->begin)))
       work.step_ends[step] = std::max(work.step_ends[step], activity.end);

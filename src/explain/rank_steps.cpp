@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "explain/landmarks.h"
+#include "import/communication_names.h"
 
 namespace gradwire {
 namespace {
@@ -44,7 +45,9 @@ StepShares share_gpu_step(const PlacedWork& work, const Intervals& computing, co
   const auto idle = without(nothing, waiting);
   shares.idle = in_seconds(length(idle));
   shares.idle_sync = in_seconds(length(common(idle, within(work.synchronising, window))));
-  shares.idle_quiet = in_seconds(length(common(idle, within(work.quiet, window))));
+  const auto quiet = common(idle, within(work.quiet, window));
+  shares.idle_quiet = in_seconds(length(quiet));
+  shares.idle_queued = in_seconds(length(common(without(idle, quiet), within(work.queued, window))));
   return shares;
 }
 
@@ -97,6 +100,22 @@ bool lacks_its_gpu(const Profile& profile) {
   });
 }
 
+// Collectives of a GPU's backend were called, and nothing on the GPU is known to be theirs. One rank alone has nothing to
+// send.
+bool lacks_its_calls(const Profile& profile) {
+  const auto talks = [&](const Activity& one) {
+    return one.kind == ActivityKind::communication || is_host_backend_span(profile.name_of(one));
+  };
+  const auto calls = [&](const Activity& one) {
+    const auto name = profile.name_of(one);
+    return !on_gpu(one.kind) &&
+           (name == "record_param_comms" || name.starts_with("nccl:") || name.starts_with("c10d::all"));
+  };
+  const auto& all = profile.activities;
+  return profile.world.value_or(2) > 1 && std::any_of(all.begin(), all.end(), calls) &&
+         std::none_of(all.begin(), all.end(), talks);
+}
+
 void add_shares(StepShares& sum, const StepShares& one) {
   Breakdown& parts = sum.parts;
   parts.data += one.parts.data;
@@ -111,12 +130,13 @@ void add_shares(StepShares& sum, const StepShares& one) {
   sum.idle += one.idle;
   sum.idle_sync += one.idle_sync;
   sum.idle_quiet += one.idle_quiet;
+  sum.idle_queued += one.idle_queued;
 }
 
 void divide_shares(StepShares& sum, double by) {
   for (Seconds* part : {&sum.parts.data, &sum.parts.forward, &sum.parts.backward, &sum.parts.comm_overlapped,
                         &sum.parts.comm_exposed, &sum.parts.optimizer, &sum.parts.other, &sum.copies,
-                        &sum.copies_in, &sum.idle, &sum.idle_sync, &sum.idle_quiet})
+                        &sum.copies_in, &sum.idle, &sum.idle_sync, &sum.idle_quiet, &sum.idle_queued})
     *part /= by;
 }
 
@@ -160,6 +180,7 @@ RankSteps rank_steps(const Profile& profile) {
   result.steps_from = marks.steps_from;
   result.on_gpu = has_gpu(profile);
   result.gpu_unseen = !result.on_gpu && lacks_its_gpu(profile);
+  result.calls_unseen = result.on_gpu && lacks_its_calls(profile);
   result.names_input = !marks.input.empty();
   result.gpu = gpu_totals(profile);
   PlacedWork work = result.on_gpu ? place_gpu_work(profile, marks) : place_host_work(profile, marks);

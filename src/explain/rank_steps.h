@@ -24,6 +24,8 @@ struct StepShares {
   Seconds copies_in = 0;  // of copies: from the host to the GPU
   // Of idle: the processor waited for the GPU, which had nothing to do; it ran no operator for a long while.
   Seconds idle_sync = 0, idle_quiet = 0;
+  Seconds idle_queued =
+      0;  // of idle, but for what is quiet: work was launched and waited for something on the GPU
   Seconds step() const { return parts.step() + copies + idle; }
   Seconds computing() const { return parts.forward + parts.backward + parts.optimizer + parts.other; }
 };
@@ -46,10 +48,11 @@ struct RankSteps {
   StepsFrom steps_from = StepsFrom::whole_trace;
   GpuTotals gpu;
   bool on_gpu = false;
-  bool names_input = false;  // the trace says where the loop waits for its batches
-  bool gpu_unseen = false;   // it ran on a GPU whose side was not recorded
-  StepShares mean;           // of a step
-  Intervals communication;   // over the trace; with computing, tells what of a collective was exposed
+  bool names_input = false;   // the trace says where the loop waits for its batches
+  bool gpu_unseen = false;    // it ran on a GPU whose side was not recorded
+  bool calls_unseen = false;  // it called collectives, and no kernel of theirs was recorded
+  StepShares mean;            // of a step
+  Intervals communication;    // over the trace; with computing, tells what of a collective was exposed
   Intervals computing;
 };
 

@@ -5,23 +5,10 @@
 
 #include "explain/case_file.h"
 #include "explain/landmarks.h"
+#include "explain/trace_words.h"
 
 namespace gradwire {
 namespace {
-
-constexpr double kWorthSaying = 0.02;  // of a step
-
-Seconds mean_step(const RunAnalysis& analysis) {
-  Seconds sum = 0;
-  for (const AnalyzedRank& rank : analysis.ranks) sum += rank.summary.mean.step();
-  return sum / static_cast<double>(analysis.ranks.size());
-}
-
-Seconds mean_exposed(const RunAnalysis& analysis) {
-  Seconds sum = 0;
-  for (const AnalyzedRank& rank : analysis.ranks) sum += rank.summary.mean.parts.comm_exposed;
-  return sum / static_cast<double>(analysis.ranks.size());
-}
 
 // What communication costs a step: what nothing hides, and all of it where computing has no core to itself.
 Seconds communication_cost(const CaseFile& given) {
@@ -38,16 +25,6 @@ const DdpSettings* find_settings(const CaseFile& given) {
   for (const WatchNotes& notes : given.files.notes)
     if (notes.ddp) return &*notes.ddp;
   return nullptr;
-}
-
-Finding trace_finding(const char* rule, Severity severity, std::string evidence, Seconds cost) {
-  Finding finding;
-  finding.rule = rule;
-  finding.severity = severity;
-  finding.evidence = std::move(evidence);
-  finding.cost_ms = cost * 1e3;
-  finding.cost_note = "measured in the trace";
-  return finding;
 }
 
 // What holds the run up, as a finding with its cost.
@@ -227,27 +204,6 @@ void check_gloo_under_gpus(const RunAnalysis& analysis, const Profile& profile,
   findings.push_back(std::move(finding));
 }
 
-// Rates far below what the machine should give, for calls whose transfer is known.
-void check_busbw(const CaseFile& given, const RunAnalysis& analysis, std::vector<Finding>& findings) {
-  if (!given.machine) return;
-  for (const CollectiveRow& row : analysis.collectives) {
-    if (!row.matched || !row.expected_busbw_gbps || row.bytes < (4 << 20) ||
-        row.busbw_gbps > 0.5 * *row.expected_busbw_gbps)
-      continue;
-    const double lost = 1 - row.busbw_gbps / *row.expected_busbw_gbps;
-    Finding finding = trace_finding(
-        "R11", Severity::high,
-        fmt::format("{} of {} over {} ranks", row.collective.word, format_bytes(row.bytes), row.ranks),
-        row.exposed * lost);
-    finding.what = fmt::format("{} reaches {:.1f} GB/s of busbw; {} should give {:.0f}", row.collective.word,
-                               row.busbw_gbps, given.machine->name, *row.expected_busbw_gbps);
-    finding.cost_note = "by the model of NCCL on this machine";
-    finding.fix = "run with NCCL_DEBUG=INFO and give the log to gradwire doctor";
-    findings.push_back(std::move(finding));
-    return;  // the worst by time is enough
-  }
-}
-
 }  // namespace
 
 void add_trace_findings(const CaseFile& given, Diagnosis& diagnosis) {
@@ -262,7 +218,7 @@ void add_trace_findings(const CaseFile& given, Diagnosis& diagnosis) {
   }
   check_buckets(given, habits, diagnosis.findings);
   check_broadcasts(given, diagnosis.findings);
-  check_busbw(given, analysis, diagnosis.findings);
+  add_link_findings(given, diagnosis.findings);
   add_bottleneck(analysis, diagnosis.findings);
 }
 

@@ -17,15 +17,20 @@ struct Losses {
 // Pauses of the processor are the input's where the trace has no other word for it.
 Seconds nameless_input(const RankSummary& rank) { return rank.names_input ? 0 : rank.mean.idle_quiet; }
 
+// What the GPU waited for with work launched is the collectives' where the trace has them and not their kernels.
+Seconds nameless_communication(const RankSummary& rank) {
+  return rank.calls_unseen ? rank.mean.idle_queued : 0;
+}
+
 Losses mean_losses(const std::vector<RankSummary>& ranks) {
   Losses sum;
   for (const RankSummary& rank : ranks) {
     sum.step += rank.mean.step();
     sum.computing += rank.mean.computing();
     sum.input += rank.mean.parts.data;
-    sum.idle += rank.mean.idle - nameless_input(rank);
+    sum.idle += rank.mean.idle - nameless_input(rank) - nameless_communication(rank);
     sum.quiet += nameless_input(rank);
-    sum.communication += rank.mean.parts.comm_exposed - rank.wait;
+    sum.communication += rank.mean.parts.comm_exposed - rank.wait + nameless_communication(rank);
     sum.waiting += rank.wait;
     sum.copies += rank.mean.copies;
     sum.copies_in += rank.mean.copies_in;

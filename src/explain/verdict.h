@@ -36,7 +36,7 @@ struct RankSummary {
   Seconds varies = 0;     // between the quarters of its steps' lengths
   double last_share = 0;  // of the matched collectives, weighted by what others waited: it came last
   bool on_gpu = false;
-  bool names_input = false, gpu_unseen = false;  // see RankSteps
+  bool names_input = false, gpu_unseen = false, calls_unseen = false;  // see RankSteps
 };
 
 enum class Reach { unknown, one_node, several_nodes };

@@ -93,20 +93,22 @@ bool keeps_gpus_apart(const Finding& finding) {
 }  // namespace
 
 std::string gpu_named(const Gathered& files) {
+  std::vector<std::string> names;
   for (const Profile& profile : files.profiles)
-    for (const std::string& name : profile.gpus)
-      if (const auto gpu = find_gpu_by_name(name)) return gpu->id;
+    names.insert(names.end(), profile.gpus.begin(), profile.gpus.end());
+  for (const NcclTestTable& table : files.tables) names.push_back(table.gpu);
+  for (const NvlinkReport& report : files.nvlinks)
+    for (const auto& gpu : report.gpus) names.push_back(gpu.name);
+  for (const std::string& name : names)
+    if (const auto gpu = find_gpu_by_name(name)) return gpu->id;
   return {};
 }
 
 WhatIfs what_if(const CaseFile& given, const std::vector<std::string>& links) {
   WhatIfs result;
   if (!given.analysis || given.analysis->ranks.empty()) return result;
-  for (const AnalyzedRank& rank : given.analysis->ranks) {
-    const auto count = static_cast<double>(given.analysis->ranks.size());
-    result.step += rank.summary.mean.step() / count;
-    result.exposed += rank.summary.mean.parts.comm_exposed / count;
-  }
+  result.step = mean_step(*given.analysis);
+  result.exposed = mean_exposed(*given.analysis);
   if (given.files.profiles.empty() && !links.empty())
     result.missing.emplace_back("a trace of gradwire goes to gradwire compare TRACE --on A --on B");
   else

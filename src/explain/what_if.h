@@ -37,6 +37,7 @@ std::optional<Seconds> find_gain(const CaseFile&, const Machine&);
 // Gives findings of a log that keep GPUs of a node apart their price, where a trace and the machine are known.
 void price_findings(const CaseFile&, std::vector<Finding>&);
 
-std::string gpu_named(const Gathered&);  // the preset's name of the GPU in a trace; empty: none is named
+// The preset's name of the GPU that a trace, a test or a report of its links names; empty: none does.
+std::string gpu_named(const Gathered&);
 
 }  // namespace gradwire

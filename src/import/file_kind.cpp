@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "base/text.h"
+#include "import/machine_reports.h"
 #include "import/nccl_records.h"
 #include "topo/import/matrix.h"
 
@@ -72,10 +73,18 @@ bool is_log(std::string_view head) {
   return has_any(head, {"NCCL INFO", "NCCL WARN", "NCCL version", "RCCL version", "NCCL TRACE"});
 }
 
+// Of all GPUs or of one; the driver has a sentence where no link of a GPU is up.
+bool is_nvlink_status(std::string_view head) {
+  return has_text(head, "(UUID: ") && has_any(head, {"Link 0: ", "Unable to retrieve NVLink information"});
+}
+
 // What PyTorch prints of a run that died, where nobody asked NCCL to log.
 bool tells_of_a_death(std::string_view head) {
-  return has_any(head, {"WorkNCCL", "ProcessGroupNCCL", "ncclSystemError", "ncclInternalError",
-                        "ncclUnhandledCudaError"});
+  return has_any(
+      head, {"WorkNCCL", "ProcessGroupNCCL", "ncclSystemError", "ncclInternalError", "ncclUnhandledCudaError",
+             "Expected to have finished reduction in the prior iteration",
+             "Expected to mark a variable ready only once",
+             "did not find any unused parameters in the forward pass"});
 }
 
 FileKind kind_of_text(std::string_view head) {
@@ -84,8 +93,9 @@ FileKind kind_of_text(std::string_view head) {
   if (has_text(head, "# nThread") || (has_text(head, "out-of-place") && has_text(head, "busbw")))
     return FileKind::nccl_tests;
   if (has_text(head, "==============NVSMI LOG==============")) return FileKind::smi_query;
-  if (has_text(head, "Link 0: ") && has_text(head, "GPU 0: ")) return FileKind::nvlink_status;
+  if (is_nvlink_status(head)) return FileKind::nvlink_status;
   if (has_any(head, {"LnkSta:", "LnkCap:", "ACSCtl:"})) return FileKind::lspci;
+  if (looks_like_peer_status(head)) return FileKind::peer_status;
   if (looks_like_matrix(head)) return FileKind::topo_matrix;
   if (is_script(head)) return FileKind::script;
   if (tells_of_a_death(head)) return FileKind::nccl_log;
@@ -104,7 +114,9 @@ FileKind kind_of(std::string_view head) {
   if (head.starts_with("GWFLIGHT")) return FileKind::flight_recorder;  // Gradwire's own
   if (is_nccl_records(head)) return FileKind::nccl_records;
   if (head[0] == '\x0a' && is_binary(head)) return FileKind::perfetto;  // field 1 of a Trace, a packet
-  if (text[0] == '{' || text[0] == '[')
+  // Lines of a log may be JSON, each for itself.
+  const bool wrapped = has_any(text, {"NCCL INFO", "NCCL WARN"}) && !has_text(text, "\"traceEvents\"");
+  if (!wrapped && (text[0] == '{' || text[0] == '['))
     if (const FileKind kind = kind_of_json(text);
         kind != FileKind::unknown || !(is_log(text) || tells_of_a_death(text)))
       return kind;
@@ -113,6 +125,8 @@ FileKind kind_of(std::string_view head) {
   if (text.starts_with("<system") || (text[0] == '<' && has_text(text, "<system"))) return FileKind::nccl_xml;
   return kind_of_text(text);
 }
+
+bool is_log_of_nccl(std::string_view text) { return is_log(text) || tells_of_a_death(text); }
 
 std::string_view words_for(FileKind kind) {
   constexpr std::string_view kWords[] = {"a trace of torch.profiler",
@@ -123,6 +137,7 @@ std::string_view words_for(FileKind kind) {
                                          "records of NCCL's inspector",
                                          "nvidia-smi topo -m",
                                          "NCCL's topology XML",
+                                         "nvidia-smi topo -p2p",
                                          "nvidia-smi nvlink -s",
                                          "nvidia-smi -q",
                                          "lspci -vv",

@@ -16,6 +16,7 @@ enum class FileKind : std::uint8_t {
   nccl_inspector,   // JSON lines of NCCL's inspector plugin
   topo_matrix,      // nvidia-smi topo -m, or a report that looks like it
   nccl_xml,         // NCCL_TOPO_DUMP_FILE
+  peer_status,      // nvidia-smi topo -p2p r
   nvlink_status,    // nvidia-smi nvlink -s
   smi_query,        // nvidia-smi -q
   lspci,            // lspci -vv
@@ -31,6 +32,8 @@ enum class FileKind : std::uint8_t {
 };
 
 FileKind kind_of(std::string_view head);
+bool is_log_of_nccl(
+    std::string_view text);  // anywhere in it: NCCL's lines, or what PyTorch prints when it dies of NCCL
 std::string_view words_for(FileKind);  // "a trace of torch.profiler"
 
 }  // namespace gradwire

@@ -63,7 +63,8 @@ void adopt_nameless_kernels(Profile& profile) {
   std::vector<const Activity*> calls;
   for (const Activity& activity : profile.activities)
     if (!on_gpu(activity.kind) &&
-        (profile.name_of(activity) == "record_param_comms" || is_backend_span(profile.name_of(activity))))
+        (profile.name_of(activity) == "record_param_comms" || is_backend_span(profile.name_of(activity)) ||
+         profile.name_of(activity).starts_with("c10d::all")))
       calls.push_back(&activity);
   if (calls.empty()) return;
   std::unordered_set<std::int64_t> ids;

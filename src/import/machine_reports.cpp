@@ -27,6 +27,15 @@ int count_behind(std::string_view line, std::string_view word) {
   return number >= 0 && number <= kMost ? static_cast<int>(number) : 0;
 }
 
+int hex_behind(std::string_view line, std::string_view word) {
+  const auto at = line.find(word);
+  if (at == std::string_view::npos) return -1;
+  const auto digits = line.substr(at + word.size(), 2);
+  int value = -1;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+  return value;
+}
+
 // "65:00.0 VGA compatible controller: NVIDIA ..." or with the domain "0000:65:00.0".
 bool begins_device(std::string_view line) {
   const auto slot = line.substr(0, line.find(' '));
@@ -57,6 +66,9 @@ void read_device_line(std::string_view line, int number, PciReport::Device& devi
     device.speed_now = number_behind(line, "Speed ");
     device.width_now = count_behind(line, "Width x");
     if (device.gpu) device.line = number;
+  } else if (line.starts_with("Bus: primary=")) {
+    device.first_bus = hex_behind(line, "secondary=");
+    device.last_bus = hex_behind(line, "subordinate=");
   } else if (line.starts_with("ACSCtl:")) {
     device.acs_line = number;
     device.redirects = line.find("ReqRedir+") != std::string_view::npos ||
@@ -65,7 +77,65 @@ void read_device_line(std::string_view line, int number, PciReport::Device& devi
   }
 }
 
+// "Max : 16x" below "Link Width", "State : In Progress" below "Fabric".
+void read_query_line(std::string_view section, std::string_view line, int number, PciReport::Device& device) {
+  if (section == "Link Width" && line.starts_with("Max"))
+    device.width_most = count_behind(line, ":");
+  if (section == "Link Width" && line.starts_with("Current")) {
+    device.width_now = count_behind(line, ":");
+    device.line = number;
+  }
+  if (section == "Fabric" && line.starts_with("State")) {
+    device.fabric = std::string(trim(line.substr(line.find(':') + 1)).substr(0, 40));
+    device.fabric_line = number;
+  }
+}
+
+// "GPU0 X OK CNS": a row of cells that say who may reach whom.
+std::vector<std::string_view> peer_cells(std::string_view line) {
+  constexpr std::string_view kStatuses[] = {"X", "OK", "CNS", "GNS", "TNS", "NS", "DR", "U"};
+  std::vector<std::string_view> words;
+  for (const auto part : split(line, ' '))
+    for (const auto word : split(part, '\t'))
+      if (const auto cell = trim(word); !cell.empty() && cell != "|") words.push_back(cell);
+  if (words.size() < 3 || !words[0].starts_with("GPU")) return {};
+  const auto known = [&](auto word) {
+    return std::find(std::begin(kStatuses), std::end(kStatuses), word) != std::end(kStatuses);
+  };
+  return std::all_of(words.begin() + 1, words.end(), known) ? words : std::vector<std::string_view>{};
+}
+
 }  // namespace
+
+bool looks_like_peer_status(std::string_view text) {
+  const auto lines = split(text, '\n');
+  return std::any_of(lines.begin(), lines.end(), [](auto line) { return !peer_cells(line).empty(); });
+}
+
+PeerReport parse_peer_status(std::string_view text, const std::string& name) {
+  PeerReport report;
+  report.file = name;
+  int number = 0;
+  for (const auto line : split(text, '\n')) {
+    ++number;
+    const auto cells = peer_cells(line);
+    if (cells.empty()) continue;
+    ++report.gpus;
+    for (std::size_t i = 1; i < cells.size(); ++i)
+      if (cells[i] != "X" && cells[i] != "OK" && cells[i] != "U")
+        report.refusals.push_back(
+            {std::string(cells[0]), "GPU" + std::to_string(i - 1), std::string(cells[i]), number});
+  }
+  return report;
+}
+
+bool PciReport::Device::is_above(const Device& device) const {
+  const auto end = device.slot.size();  // "0000:65:00.0"
+  if (end < 7 || slot.size() != end || slot.substr(0, end - 7) != device.slot.substr(0, end - 7))
+    return false;
+  const int bus = hex_behind(":" + device.slot.substr(end - 7), ":");
+  return first_bus >= 0 && bus >= first_bus && bus <= last_bus;
+}
 
 PciReport parse_lspci(std::string_view text, const std::string& name) {
   PciReport report;
@@ -85,7 +155,7 @@ PciReport parse_smi_query(std::string_view text, const std::string& name) {
   PciReport report;
   report.file = name;
   int number = 0;
-  bool width = false;  // the lines after "Link Width"
+  std::string_view section;  // the heading above, of those that are looked into
   for (const auto raw : split(text, '\n')) {
     ++number;
     const auto line = trim(raw);
@@ -97,15 +167,8 @@ PciReport parse_smi_query(std::string_view text, const std::string& name) {
       device.line = number;
       report.devices.push_back(std::move(device));
     }
-    if (line.starts_with("Link Width") || line.starts_with("PCIe Generation"))
-      width = line.starts_with("Link Width");
-    if (!width || report.devices.empty()) continue;
-    if (line.starts_with("Max")) report.devices.back().width_most = count_behind(line, ":");
-    if (line.starts_with("Current")) {
-      report.devices.back().width_now = count_behind(line, ":");
-      report.devices.back().line = number;
-      width = false;
-    }
+    if (!line.empty() && line.find(':') == std::string_view::npos) section = line;
+    if (!report.devices.empty()) read_query_line(section, line, number, report.devices.back());
   }
   return report;
 }

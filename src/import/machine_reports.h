@@ -1,4 +1,4 @@
-// What tools say of a machine's links: `nvidia-smi nvlink -s`, `nvidia-smi -q` and `lspci -vv`. Pure functions; only what a
+// What tools say of a machine's links: `nvidia-smi nvlink -s`, `-q` and `topo -p2p`, and `lspci -vv`. Pure functions; only what a
 // check needs is kept.
 #pragma once
 
@@ -27,14 +27,32 @@ struct PciReport {
     double speed_now = 0, speed_most = 0;  // GT/s; 0: not said
     int width_now = 0, width_most = 0;     // lanes
     bool gpu = false, bridge = false;
-    bool redirects = false;  // ACSCtl: ReqRedir+ or CmpltRedir+ or UpstreamFwd+
+    std::string
+        fabric;  // of a GPU behind NVSwitch, what nvidia-smi -q says of its state: "Completed", "In Progress"
+    int fabric_line = 0;
+    bool redirects = false;              // ACSCtl: ReqRedir+ or CmpltRedir+ or UpstreamFwd+
+    int first_bus = -1, last_bus = -1;   // of a bridge, those below it; -1: not said
+    bool is_above(const Device&) const;  // false where it is not said
     int line = 0, acs_line = 0;
   };
   std::vector<Device> devices;
 };
 PciReport parse_lspci(std::string_view text, const std::string& name);
 
-// The same of `nvidia-smi -q`: lanes of each GPU.
+// The same of `nvidia-smi -q`: lanes of each GPU, and whether NVSwitch knows it.
 PciReport parse_smi_query(std::string_view text, const std::string& name);
+
+// `nvidia-smi topo -p2p r`: which GPUs may reach each other's memory.
+struct PeerReport {
+  std::string file;
+  struct Refusal {
+    std::string from, to, status;  // "GPU0", "GPU1", "CNS"
+    int line = 0;
+  };
+  int gpus = 0;
+  std::vector<Refusal> refusals;
+};
+bool looks_like_peer_status(std::string_view text);
+PeerReport parse_peer_status(std::string_view text, const std::string& name);
 
 }  // namespace gradwire

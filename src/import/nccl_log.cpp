@@ -1,101 +1,24 @@
 #include "import/nccl_log.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "import/log_lines.h"
+#include "import/nccl_lines.h"
 
 namespace gradwire {
 namespace {
-
-constexpr std::size_t kMostKept = 1000, kMostPairs = 1 << 16, kLongestText = 300;
-
-// What follows `word`, without blanks; nothing if it is not there.
-std::optional<std::string_view> find_after(std::string_view text, std::string_view word) {
-  const auto at = text.find(word);
-  if (at == std::string_view::npos) return std::nullopt;
-  return trim(text.substr(at + word.size()));
-}
-
-std::string_view first_word(std::string_view text) { return text.substr(0, text.find_first_of(" \t,;")); }
-
-std::optional<int> number_after(std::string_view text, std::string_view word) {
-  const auto rest = find_after(text, word);
-  if (!rest) return std::nullopt;
-  const auto digits = rest->substr(0, rest->find_first_not_of("0123456789"));
-  return find_integer<int>(digits);
-}
-
-std::string shortened(std::string_view text) { return std::string(text.substr(0, kLongestText)); }
-
-void say(SaidInLog& said, std::string_view text, int line) {
-  if (said.times++ > 0) return;
-  said.text = shortened(text);
-  said.line = line;
-}
 
 void say_in(std::vector<SaidInLog>& list, std::string_view text, int line) {
   const auto same = std::find_if(list.begin(), list.end(),
                                  [&](const SaidInLog& said) { return said.text == shortened(text); });
   if (same != list.end()) {
     ++same->times;
-  } else if (list.size() < kMostKept) {
+  } else if (list.size() < kMostKeptOfLog) {
     list.push_back({shortened(text), line, 1});
   }
-}
-
-// "NET/IB/0(1)/GDRDMA" and "NET/IB/3/GDRDMA/Shared" are one means: numbers of cards are left out.
-std::string without_numbers(std::string_view via) {
-  std::string means;
-  for (const auto part : split(via, '/')) {
-    const auto digits = part.find_first_not_of("0123456789");
-    const bool card = !part.empty() && (digits == std::string_view::npos ||
-                                        (digits > 0 && (part[digits] == '(' || part[digits] == '[')));
-    if (!card) means += (means.empty() ? "" : "/") + std::string(part);
-  }
-  return means;
-}
-
-Transport transport_of(std::string_view via) {
-  if (via.starts_with("P2P/MNNVL") || via.starts_with("MNNVL")) return Transport::nvlink_network;
-  if (via.starts_with("P2P")) return Transport::p2p;
-  if (via.starts_with("SHM") || via.starts_with("direct shared memory")) return Transport::shared_memory;
-  if (via.starts_with("NET") || via.starts_with("COLLNET")) return Transport::network;
-  return Transport::unknown;
-}
-
-// "0[6000] -> 1[b000]", before 2.5 "0 -> 1": the ranks on both sides.
-std::optional<std::pair<int, int>> find_pair(std::string_view text) {
-  const auto arrow = text.find(" -> ");
-  if (arrow == std::string_view::npos) return std::nullopt;
-  auto left = text.substr(0, arrow);
-  if (left.ends_with(']')) left = left.substr(0, left.rfind('['));
-  const auto from = find_integer<int>(left.substr(left.find_last_not_of("0123456789") + 1));
-  const auto right = text.substr(arrow + 4);
-  const auto to = find_integer<int>(right.substr(0, right.find_first_not_of("0123456789")));
-  if (!from || !to) return std::nullopt;
-  return std::pair(*from, *to);
-}
-
-void read_connection(std::string_view message, int line, NcclLog& log) {
-  auto via = find_after(message, " via ");
-  if (!via || message.find("->") == std::string_view::npos) return;
-  via = trim(via->substr(0, via->find(" comm 0x")));  // RCCL says which communicator
-  const std::string means = without_numbers(shortened(*via));
-  const auto same = std::find_if(log.transports.begin(), log.transports.end(),
-                                 [&](const auto& one) { return one.via == means; });
-  if (same != log.transports.end()) {
-    ++same->times;
-  } else if (log.transports.size() < kMostKept) {
-    log.transports.push_back(
-        {transport_of(*via), means, via->find("GDRDMA") != std::string_view::npos, line, 1});
-  }
-  const auto pair = find_pair(message);
-  if (pair && transport_of(*via) == Transport::network && log.network_pairs.size() < kMostPairs)
-    log.network_pairs.push_back(*pair);
 }
 
 // "NCCL_P2P_LEVEL set by environment to LOC", "NCCL_IB_HCA set to mlx5_5", "NCCL_P2P_DISABLE set by environment to 1."
@@ -106,17 +29,21 @@ void read_variable(std::string_view message, int line, NcclLog& log) {
   if (!value) return;
   auto word = first_word(*value);
   while (word.ends_with('.')) word.remove_suffix(1);
-  if (log.variables.size() < kMostKept) say(log.variables[std::string(name)], word, line);
+  log.rccl = log.rccl || word == "XGMI";  // a level that AMD's alone knows
+  if (log.variables.size() < kMostKeptOfLog) say(log.variables[std::string(name)], word, line);
 }
 
 void read_place(std::string_view message, std::string_view host, NcclLog& log) {
   const auto rank = number_after(message, " rank "), ranks = number_after(message, " nranks ");
-  if (rank && ranks && (!log.ranks || *ranks > *log.ranks)) log.ranks = *ranks;
+  if (rank && ranks && *ranks > log.ranks.value_or(0)) {
+    log.ranks = *ranks;
+    log.places.clear();  // ranks of a part of it are numbered anew
+  }
   const auto bus = find_after(message, " busId ");
-  if (!rank || !bus) return;
+  if (!rank || !bus || (ranks && *ranks < *log.ranks)) return;
   const bool known = std::any_of(log.places.begin(), log.places.end(),
                                  [&](const auto& place) { return place.rank == *rank; });
-  if (known || log.places.size() >= kMostPairs) return;
+  if (known || log.places.size() >= kMostPairsOfLog) return;
   log.places.push_back(
       {*rank, std::string(host), number_after(message, " cudaDev "), std::string(first_word(*bus))});
 }
@@ -154,15 +81,19 @@ void read_info(std::string_view message, std::string_view host, int line, NcclLo
     ++log.blocked_p2p->times;
   }
   if (const auto chunk = number_after(message, "P2P Chunksize set to ")) log.p2p_chunk = *chunk;
+  if (message.find(" coll channels") != std::string_view::npos)
+    log.channels = std::max(log.channels.value_or(0), find_integer<int>(first_word(message)).value_or(0));
   if (const auto network = find_after(message, "Using network ")) say(log.network, *network, line);
-  if (const auto type = find_after(message, " type ");
-      type && message.find("Pattern") != std::string_view::npos)
-    log.path_types.insert(std::string(first_word(*type)));
   if (message.starts_with("NVLS multicast support is"))
     log.nvls = message.find("not available") == std::string_view::npos;
   read_place(message, host, log);
   read_shape(message, log);
   read_cards(message, log);
+  read_machine_line(message, log);
+  read_network_line(message, line, log);
+  if (message.find("exceeds device/fn maxSharedMem") !=
+      std::string_view::npos)  // its kernels can't be launched
+    say_in(log.warnings, message, line);
 }
 
 // "host:pid:tid [0] " before the message; anything may stand before that, as "[1,0]<stdout>:" of mpirun.
@@ -177,13 +108,21 @@ std::string_view host_before(std::string_view prefix) {
   return parts.size() < 2 ? std::string_view{} : parts[parts.size() < 3 ? 0 : parts.size() - 3];
 }
 
-// "init.cc:902 " of what stands before a warning.
+// "init.cc:902 " of what stands before a warning, from 2.29 on with the function: "init.cc:902 (ncclCommInit) ".
 std::string_view source_before(std::string_view prefix) {
   prefix = trim(prefix);
+  if (prefix.ends_with(')') && prefix.rfind('(') != std::string_view::npos)
+    prefix = trim(prefix.substr(0, prefix.rfind('(')));
   const auto blank = prefix.find_last_of(" \t/");
   const auto word = blank == std::string_view::npos ? prefix : prefix.substr(blank + 1);
   const bool source = word.find(".c") != std::string_view::npos || word.find(".h:") != std::string_view::npos;
   return source ? word : std::string_view{};
+}
+
+// Of a line that a container's runtime wrapped in JSON, {"log":"... NCCL INFO ...\n","stream":"stdout"}, what was wrapped.
+std::string_view unwrapped(std::string_view prefix, std::string_view message) {
+  if (!trim(prefix).starts_with('{')) return message;
+  return message.substr(0, std::min(message.find("\\n"), message.find('"')));
 }
 
 // "NCCL version 2.26.2+cuda12.2", "RCCL version 2.20.5+hip6.2", "RCCL version : 2.22.3-HEAD:271856d".
@@ -197,38 +136,71 @@ void read_version(std::string_view line, NcclLog& log) {
 }
 
 // What programs around NCCL print when they die of it.
-void read_failure(std::string_view line, int number, NcclLog& log) {
-  constexpr std::array<std::string_view, 10> kSigns = {
-      "Duplicate GPU detected", "system not yet initialized", "Watchdog caught collective operation timeout",
-      "ncclSystemError",        "ncclInternalError",          "ncclUnhandledCudaError",
-      "unhandled cuda error",   "unhandled system error",     "out of shared memory",
-      "ncclRemoteError"};
+constexpr std::string_view kDeaths[] = {"Duplicate GPU detected",
+                                        "system not yet initialized",
+                                        "Watchdog caught collective operation timeout",
+                                        "watchdog got stuck",
+                                        "ncclSystemError",
+                                        "ncclInternalError",
+                                        "ncclUnhandledCudaError",
+                                        "unhandled cuda error",
+                                        "unhandled system error",
+                                        "out of shared memory",
+                                        "ncclRemoteError",
+                                        "Expected to have finished reduction in the prior iteration",
+                                        "Expected to mark a variable ready only once",
+                                        "did not find any unused parameters in the forward pass"};
+
+bool tells_why(std::string_view line) {
   // A full disk says the same; what a loader's worker or NCCL shares has these names.
   const bool full =
       line.find("No space left on device") != std::string_view::npos &&
       (line.find("shm") != std::string_view::npos || line.find("/torch_") != std::string_view::npos);
-  if (full || std::any_of(kSigns.begin(), kSigns.end(),
-                          [&](auto sign) { return line.find(sign) != std::string_view::npos; }))
-    say_in(log.failures, trim(line), number);
+  return full || std::any_of(std::begin(kDeaths), std::end(kDeaths),
+                             [&](auto sign) { return line.find(sign) != std::string_view::npos; });
 }
 
-void read_log_line(std::string_view line, int number, NcclLog& log) {
-  constexpr std::string_view kInfo = "NCCL INFO ", kWarn = "NCCL WARN ";
-  read_version(line, log);
-  const auto info = line.find(kInfo), warn = line.find(kWarn);
-  if (info == std::string_view::npos && warn == std::string_view::npos)
-    return read_failure(line, number, log);
-  ++log.nccl_lines;
-  const auto host = host_before(line.substr(0, std::min(info, warn)));
-  if (!host.empty() && log.hosts.size() < kMostKept) log.hosts.insert(std::string(host));
-  if (info != std::string_view::npos)
-    read_info(trim(line.substr(info + kInfo.size())), host, number, log);
-  else
-    say_in(log.warnings,
-           trim(fmt::format("{} {}", source_before(line.substr(0, warn)),
-                            trim(line.substr(warn + kWarn.size())))),
-           number);
-}
+// PyTorch repeats what NCCL warned of, on the line below "Last error:" or behind it.
+class LogReader {
+ public:
+  explicit LogReader(NcclLog& log) : log_(log) {}
+
+  void read(std::string_view line, int number) {
+    read_version(line, log_);
+    auto at = find_mark(line, 0);
+    if (at == std::string_view::npos) return read_other(line, number);
+    auto prefix = line.substr(0, at);
+    for (; at != std::string_view::npos; prefix = {}) {  // two processes may have written into one line
+      const auto next = find_mark(line, at + kInfo.size());
+      read_message(prefix, line.substr(at, next - at), number);
+      at = next;
+    }
+  }
+
+ private:
+  void read_other(std::string_view line, int number) {
+    const auto error = find_after(line, "Last error:");
+    if (error || repeated_ || tells_why(line)) say_in(log_.failures, trim(line), number);
+    repeated_ = error && error->empty();
+  }
+
+  static std::size_t find_mark(std::string_view line, std::size_t from) {
+    return std::min(line.find(kInfo, from), line.find(kWarn, from));
+  }
+
+  void read_message(std::string_view prefix, std::string_view marked, int number) {
+    ++log_.nccl_lines;
+    const auto host = host_before(prefix);
+    if (!host.empty() && log_.hosts.size() < kMostKeptOfLog) log_.hosts.insert(std::string(host));
+    const auto message = trim(unwrapped(prefix, marked.substr(kInfo.size())));
+    if (marked.starts_with(kInfo)) return read_info(message, host, number, log_);
+    say_in(log_.warnings, trim(fmt::format("{} {}", source_before(prefix), message)), number);
+  }
+
+  static constexpr std::string_view kInfo = "NCCL INFO ", kWarn = "NCCL WARN ";
+  NcclLog& log_;
+  bool repeated_ = false;
+};
 
 }  // namespace
 
@@ -238,16 +210,55 @@ const LoggedTransport* NcclLog::find(Transport transport) const {
   return found == transports.end() ? nullptr : &*found;
 }
 
+bool NcclLog::spans_nodes() const {
+  if (nodes) return *nodes > 1;
+  return find(Transport::network) != nullptr || hosts.size() > 1 || addresses.size() > 1;
+}
+
 NcclLog read_nccl_log(ByteSource& source, const std::string& name) {
   NcclLog log;
   log.file = name;
   LogLines lines(source);
-  while (const auto line = lines.next()) read_log_line(*line, lines.number(), log);
+  LogReader reader(log);
+  while (const auto line = lines.next()) reader.read(*line, lines.number());
   log.lines = lines.number();
   log.cut_lines = lines.cut();
   if (log.nccl_lines == 0 && log.version.empty() && log.failures.empty())
     throw ConfigError(fmt::format("{}: no line of it is NCCL's; run with NCCL_DEBUG=INFO", name));
   return log;
+}
+
+std::optional<NcclLog> find_joined(const std::vector<NcclLog>& logs) {
+  NcclLog run;
+  const auto larger = [](std::optional<int>& most, const std::optional<int>& one) {
+    if (one && (!most || *one > *most)) most = one;
+  };
+  std::map<int, LoggedRank> places;
+  for (const NcclLog& log : logs) {
+    for (const LoggedRank& place : log.places) {
+      const auto& known = places.emplace(place.rank, place).first->second;
+      if (known.host != place.host || known.bus != place.bus) return std::nullopt;
+    }
+    larger(run.ranks, log.ranks);
+    larger(run.nodes, log.nodes);
+    larger(run.gpus_per_node, log.gpus_per_node);
+    run.hosts.insert(log.hosts.begin(), log.hosts.end());
+    run.addresses.insert(log.addresses.begin(), log.addresses.end());
+    run.cards.insert(log.cards.begin(), log.cards.end());
+    run.transports.insert(run.transports.end(), log.transports.begin(), log.transports.end());
+    run.failures.insert(run.failures.end(), log.failures.begin(), log.failures.end());
+    run.peers.insert(run.peers.end(), log.peers.begin(), log.peers.end());
+    run.path_types.insert(log.path_types.begin(), log.path_types.end());
+    run.gpu_paths.insert(log.gpu_paths.begin(), log.gpu_paths.end());
+    run.variables.insert(log.variables.begin(), log.variables.end());
+    run.rccl = run.rccl || log.rccl;
+    if (log.p2p_chunk) run.p2p_chunk = log.p2p_chunk;
+    if (log.nvls) run.nvls = log.nvls;
+    larger(run.channels, log.channels);
+    if (log.blocked_p2p) run.blocked_p2p = log.blocked_p2p;
+  }
+  for (const auto& [rank, place] : places) run.places.push_back(place);
+  return run;
 }
 
 NcclLog read_nccl_log(const std::filesystem::path& path) {

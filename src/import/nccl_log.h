@@ -46,6 +46,12 @@ struct LoggedRank {
   std::string bus;
 };
 
+// Two GPUs of one node that reach each other directly, by the driver's numbers for them.
+struct LoggedPeers {
+  int from = 0, to = 0;
+  bool operator==(const LoggedPeers&) const = default;
+};
+
 struct NcclLog {
   std::string file;
   std::string version;  // "2.26.2"; empty: not said
@@ -57,20 +63,33 @@ struct NcclLog {
   std::vector<SaidInLog> warnings;       // NCCL WARN, after the source that warns: "init.cc:902 Duplicate.."
   std::vector<SaidInLog> failures;       // lines of others that say why a run died
   std::optional<SaidInLog> blocked_p2p;  // "P2P is disabled between connected GPUs ..."
-  std::optional<int> p2p_chunk;          // "P2P Chunksize set to ..."
-  std::set<std::string> path_types;      // of NCCL's graphs: "NVL/PIX"
-  std::optional<bool> nvls;              // multicast: NVLink SHARP
-  SaidInLog network;                     // "Socket", "IB", "AWS Libfabric"
-  std::set<std::string> cards;           // "mlx5_0", "hfi1_2"
-  std::vector<LoggedRank> places;        // ranks whose place is known, first said first
+  std::optional<SaidInLog> staged_network;   // "GPU Direct RDMA Disabled for HCA ..."
+  std::optional<SaidInLog> no_network_card;  // "NET/IB : No device found."
+  std::optional<SaidInLog> hidden_pci;       // "Topology detection : could not read ... max_link_speed"
+  std::optional<SaidInLog> refused;          // a peer that did not answer, tried again
+  std::optional<int> p2p_chunk;              // "P2P Chunksize set to ..."
+  std::set<std::string> path_types;          // of NCCL's graphs: "NVL/PIX"
+  std::set<std::string> gpu_paths;           // between GPUs, of the topology NCCL sees: "NVL", "PHB"
+  std::optional<int> channels;     // "12 coll channels": parts that a collective is cut into; the most
+  std::optional<bool> nvls;        // multicast: NVLink SHARP
+  SaidInLog network;               // "Socket", "IB", "AWS Libfabric"
+  std::set<std::string> cards;     // "mlx5_0", "hfi1_2"
+  std::vector<LoggedRank> places;  // ranks whose place is known, first said first
   std::vector<std::pair<int, int>> network_pairs;  // ranks connected by the network
-  std::set<std::string> hosts;
-  bool cut_lines = false;  // some line was too long and was read in part
+  std::vector<LoggedPeers> peers;                  // from 2.18 on
+  std::set<std::string> hosts, addresses;          // addresses: what each process said it is reached at
+  bool cut_lines = false;                          // some line was too long and was read in part
 
   const LoggedTransport* find(Transport) const;  // the first of that kind
+  // By NCCL's own count, by what connects ranks, or by the names and addresses of those that wrote.
+  bool spans_nodes() const;
 };
 
 NcclLog read_nccl_log(const std::filesystem::path&);  // throws ConfigError
 NcclLog read_nccl_log(ByteSource&, const std::string& name);
+
+// Logs that ranks of one run wrote, a file each, as one: who is where and who is connected to whom. Nothing where they are
+// of different runs, which say different things of the same rank.
+std::optional<NcclLog> find_joined(const std::vector<NcclLog>&);
 
 }  // namespace gradwire

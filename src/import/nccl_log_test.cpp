@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "import/environment.h"
+#include "import/file_kind.h"
 #include "import/machine_reports.h"
 #include "import/nccl_tests.h"
 #include "import/script.h"
@@ -96,6 +97,44 @@ TEST(NcclLog, keeps_the_source_that_warns_and_leaves_full_disks_alone) {
   EXPECT_EQ(log.failures[0].line, 3);
 }
 
+TEST(NcclLog, unwraps_lines_that_a_container_wrote_as_json_and_parts_those_that_ran_together) {
+  const NcclLog wrapped = log_of(
+      R"({"log":"n:1:2 [0] NCCL INFO NCCL_P2P_LEVEL set by environment to LOC\n","stream":"stderr","time":"2024"})"
+      "\n"
+      R"({"ts":"2024","msg":"n:1:2 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct/direct"})"
+      "\n");
+  EXPECT_EQ(wrapped.variables.at("NCCL_P2P_LEVEL").text, "LOC");
+  EXPECT_EQ(wrapped.transports.at(0).via, "SHM/direct/direct");
+  const NcclLog glued = log_of(
+      "n:1:2 [0] NCCL INFO Connected all ringsn:3:4 [1] NCCL INFO NCCL_P2P_DISABLE set by environment to "
+      "1.\n");
+  EXPECT_EQ(glued.variables.at("NCCL_P2P_DISABLE").text, "1");
+  EXPECT_EQ(glued.nccl_lines, 2);
+}
+
+TEST(NcclLog, keeps_peers_by_the_drivers_numbers_and_no_places_of_parts_of_the_run) {
+  const NcclLog log = log_of(
+      "n:1:2 [1] NCCL INFO ncclCommInitRank comm 0x1 rank 5 nranks 8 cudaDev 1 busId 6000 - Init START\n"
+      "n:1:2 [1] NCCL INFO ncclCommSplit comm 0x2 rank 1 nranks 2 cudaDev 1 busId 6000 - Init START\n"
+      "n:1:2 [1] NCCL INFO Channel 00/0 : 5[1] -> 6[2] via P2P/CUMEM\n"
+      "n:1:2 [1] NCCL INFO Channel 00 : 5[6000] -> 6[b000] via P2P/IPC\n");
+  ASSERT_EQ(log.places.size(), 1u);
+  EXPECT_EQ(log.places[0].rank, 5);
+  EXPECT_EQ(log.peers, (std::vector<LoggedPeers>{{1, 2}}));
+}
+
+TEST(NcclLog, joins_what_ranks_of_one_run_wrote_and_not_two_runs) {
+  const auto rank = [](int number, const char* host) {
+    return log_of(std::string(host) + ":1:2 [0] NCCL INFO comm 0x1 rank " + std::to_string(number) +
+                  " nranks 2 cudaDev 0 busId 1000 - Init COMPLETE\n");
+  };
+  const auto run = find_joined({rank(0, "a"), rank(1, "b")});
+  ASSERT_TRUE(run.has_value());
+  EXPECT_EQ(run->places.size(), 2u);
+  EXPECT_TRUE(run->spans_nodes());
+  EXPECT_FALSE(find_joined({rank(0, "a"), rank(0, "b")}).has_value());
+}
+
 TEST(NcclLog, survives_garbage_and_refuses_another_programs_log) {
   EXPECT_THROW(log_of("hello\nworld\n"), ConfigError);
   EXPECT_THROW(log_of(""), ConfigError);
@@ -179,6 +218,23 @@ TEST(MachineReports, read_lanes_from_nvidia_smi_q) {
   ASSERT_EQ(report.devices.size(), 1u);
   EXPECT_EQ(report.devices[0].width_most, 16);
   EXPECT_EQ(report.devices[0].width_now, 8);
+}
+
+TEST(MachineReports, read_who_may_reach_whom_and_are_told_from_a_matrix) {
+  const char* const text =
+      "\tGPU0\tGPU1\n GPU0\tX\tGNS\n GPU1\tGNS\tX\n\nLegend:\n\n  X    = Self\n  OK   = Status Ok\n";
+  EXPECT_EQ(kind_of(text), FileKind::peer_status);
+  const auto report = parse_peer_status(text, "p");
+  EXPECT_EQ(report.gpus, 2);
+  ASSERT_EQ(report.refusals.size(), 2u);
+  EXPECT_EQ(report.refusals[0].to, "GPU1");
+  EXPECT_EQ(report.refusals[0].status, "GNS");
+  EXPECT_EQ(kind_of("\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n"), FileKind::topo_matrix);
+  EXPECT_EQ(
+      kind_of(
+          "GPU 1: NVIDIA H100 (UUID: GPU-1)\nNVML: Unable to retrieve NVLink information as all links are "
+          "inActive\n"),
+      FileKind::nvlink_status);
 }
 
 TEST(Script, leaves_out_comments_and_keeps_indents) {

@@ -42,12 +42,30 @@ ReadFile look_at(const std::string& path) {
   return file;
 }
 
+// A run's output may be long before anything in it is NCCL's, and what it died of stands at its end.
+FileKind kind_of_all(const std::string& path) {
+  constexpr std::size_t kMostLooked = 256 << 20, kOverlap = 256;
+  ByteSource source{fs::path(path)};
+  std::string block(kHeadBytes + kOverlap, ' ');
+  for (std::size_t looked = 0; looked < kMostLooked;) {
+    const std::size_t got = source.read(std::span(block).subspan(kOverlap));
+    if (got == 0) break;
+    looked += got;
+    const auto text = std::string_view(block).substr(0, kOverlap + got);
+    if (is_log_of_nccl(text)) return FileKind::nccl_log;
+    std::copy(block.begin() + static_cast<std::ptrdiff_t>(got),
+              block.begin() + static_cast<std::ptrdiff_t>(got + kOverlap), block.begin());
+  }
+  return FileKind::unknown;
+}
+
 std::vector<ReadFile> look_at_all(const std::vector<std::string>& paths) {
   std::vector<ReadFile> files;
   for (const std::string& path : paths) {
     std::error_code ignored;
     if (!fs::is_directory(path, ignored)) {
       files.push_back(look_at(path));
+      if (files.back().kind == FileKind::unknown) files.back().kind = kind_of_all(path);
       continue;
     }
     for (const std::string& inside : files_in(path))
@@ -91,6 +109,7 @@ void read_text(const ReadFile& file, Gathered& gathered) {
     if (auto table = parse_nccl_tests(text, file.file); !table.rows.empty())
       gathered.tables.push_back(std::move(table));
   if (file.kind == FileKind::environment) gathered.environments.push_back(parse_environment(text, file.file));
+  if (file.kind == FileKind::peer_status) gathered.peers.push_back(parse_peer_status(text, file.file));
   if (file.kind == FileKind::nvlink_status) gathered.nvlinks.push_back(parse_nvlink_status(text, file.file));
   if (file.kind == FileKind::nccl_inspector) gathered.tables.push_back(parse_inspector(text, file.file));
   if (file.kind == FileKind::smi_query) gathered.pci.push_back(parse_smi_query(text, file.file));
@@ -104,6 +123,7 @@ bool is_small_text(const ReadFile& file) {
     case FileKind::nccl_tests:
     case FileKind::environment:
     case FileKind::nvlink_status:
+    case FileKind::peer_status:
     case FileKind::lspci:
     case FileKind::smi_query:
     case FileKind::nccl_inspector:

@@ -47,6 +47,7 @@ struct Gathered {
   std::vector<EnvironmentFile> environments;
   std::vector<NcclTestTable> tables;
   std::vector<NvlinkReport> nvlinks;
+  std::vector<PeerReport> peers;
   std::vector<PciReport> pci;
   std::vector<ScriptFile> scripts;
   std::vector<FlightDump> dumps;
@@ -54,6 +55,7 @@ struct Gathered {
   std::vector<NcclCalls> nccl_calls;
   std::vector<NvlinkTraffic> nvlink_traffic;
   std::vector<std::string> machines;  // files that describe one: nvidia-smi topo -m, NCCL's XML
+  std::string no_gpu;  // of this machine, where it was looked at: that it has none, and how that is known
 };
 
 // A file that can't be used has its reason in `files`; one that does not exist throws ConfigError. In a folder,

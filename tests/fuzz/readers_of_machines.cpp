@@ -115,6 +115,9 @@ std::vector<Reader> readers_of_machines() {
           {"nvlink_status",
            [](std::string_view text) { parse_nvlink_status(text, "n"); },
            {"GPU 0: NVIDIA (UUID: x)\n\t Link 0: 14 GB/s\n\t Link 1: <inactive>\n"}},
+          {"peer_status",
+           [](std::string_view text) { parse_peer_status(text, "p"); },
+           {"\tGPU0\tGPU1\n GPU0\tX\tCNS\n GPU1\tOK\tX\n\nLegend:\n\n  X    = Self\n"}},
           {"smi_query", [](std::string_view text) { parse_smi_query(text, "q"); }, {kSmiQuery}},
           {"lspci", [](std::string_view text) { parse_lspci(text, "p"); }, {kPci}}};
 }

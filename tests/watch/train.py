@@ -12,7 +12,8 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset
 
-FAULTS = ["none", "slow-rank", "slow-input", "accumulation", "tiny-buckets", "unused", "buffers", "busy-core"]
+FAULTS = ["none", "slow-rank", "slow-input", "accumulation", "tiny-buckets", "unused", "buffers", "busy-core",
+          "throttled-link"]
 
 
 class Batches(Dataset):

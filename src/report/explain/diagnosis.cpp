@@ -47,6 +47,12 @@ Json findings_json(const std::vector<Finding>& findings) {
   return list;
 }
 
+std::string as_sentence(const std::string& words) {
+  std::string text = printable(words) + ".";
+  if (text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
 }  // namespace
 
 Json diagnosis_json(const Diagnosis& diagnosis) {
@@ -56,6 +62,7 @@ Json diagnosis_json(const Diagnosis& diagnosis) {
            {{"present", to_string(diagnosis.nvlink.present)},
             {"used", to_string(diagnosis.nvlink.used)},
             {"why", diagnosis.nvlink.why}}},
+          {"no_gpu", diagnosis.no_gpu.empty() ? Json(nullptr) : Json(diagnosis.no_gpu)},
           {"looked_at", diagnosis.looked_at},
           {"left_out", diagnosis.left_out}};
 }
@@ -63,6 +70,9 @@ Json diagnosis_json(const Diagnosis& diagnosis) {
 Report diagnosis_report(const Diagnosis& diagnosis) {
   Report report;
   report.data = diagnosis_json(diagnosis);
+  if (!diagnosis.no_gpu.empty())
+    report.add(Sentence{
+        as_sentence(diagnosis.no_gpu) + " Give the files of the machine and the run in question.", "", "  "});
   if (diagnosis.findings.empty())
     report.add(Sentence{
         fmt::format("Nothing wrong was found. Looked at: {}.", join(diagnosis.looked_at, ", ")), "", "  "});

@@ -75,5 +75,14 @@ TEST(DiagnosisReport, shows_what_was_seen_what_it_costs_and_how_to_mend_it) {
   EXPECT_NE(to_text(diagnosis_report({})).find("Nothing wrong was found"), std::string::npos);
 }
 
+TEST(DiagnosisReport, says_first_that_a_machine_has_no_gpu) {
+  Diagnosis diagnosis;
+  diagnosis.no_gpu = "there is no NVIDIA GPU on this machine (NVML is not installed)";
+  const Report report = diagnosis_report(diagnosis);
+  EXPECT_TRUE(to_text(report).starts_with("There is no NVIDIA GPU on this machine"));
+  EXPECT_EQ(report.data["no_gpu"], diagnosis.no_gpu);
+  EXPECT_TRUE(diagnosis_report({}).data["no_gpu"].is_null());
+}
+
 }  // namespace
 }  // namespace gradwire

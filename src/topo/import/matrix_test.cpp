@@ -83,6 +83,15 @@ TEST(Matrix, columns_that_lost_their_blank_are_read) {
   EXPECT_THAT(matrix.cells[0], ElementsAre("X", "NV12", "PXB", "NODE"));
 }
 
+TEST(Matrix, quoted_lines_and_those_that_a_launcher_labels_are_read) {
+  for (const char* label : {"> ", "0: "}) {
+    const std::string before = label;
+    const auto matrix = parse_matrix(
+        before + "     GPU0 GPU1\n" + before + "GPU0  X   NV4\n" + before + "GPU1  NV4  X\n", "x");
+    EXPECT_THAT(matrix.cells[0], ElementsAre("X", "NV4"));
+  }
+}
+
 TEST(Matrix, a_missing_row_is_named) {
   EXPECT_THAT(matrix_error("      GPU0 GPU1 GPU2\nGPU0   X   PIX  SYS\nGPU2  SYS  SYS   X\n"),
               AllOf(HasSubstr("box.txt"), HasSubstr("no row for GPU1")));

@@ -49,6 +49,12 @@ void add_unglued(std::string_view word, Words& words) {
   words.insert(words.end(), parts.begin(), parts.end());
 }
 
+// What stands before every line of a quoted text, or of a task's output: "> ", "0: ".
+bool is_label(std::string_view word) {
+  return word == ">" ||
+         (word.ends_with(':') && find_integer<int>(word.substr(0, word.size() - 1)).has_value());
+}
+
 }  // namespace
 
 Words matrix_words(std::string_view line) {
@@ -60,6 +66,7 @@ Words matrix_words(std::string_view line) {
     if (i > begin) add_unglued(line.substr(begin, i - begin), words);
     while (i < line.size() && is_space(line[i])) ++i;
   }
+  if (!words.empty() && is_label(words[0])) words.erase(words.begin());
   return words;
 }
 

@@ -1,0 +1,165 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "explain/log_fixture.h"
+
+namespace gradwire {
+namespace {
+
+TEST(DoctorOnDeaths, finds_why_a_run_died) {
+  EXPECT_EQ(first_rule(diagnosis_of_log(kP2p + "n:1:2 [0] misc/shmutils.cc:87 NCCL WARN Error: failed to "
+                                               "extend /dev/shm/nccl-AB to 9637892 bytes\n")),
+            "R18");
+  EXPECT_EQ(first_rule(diagnosis_of_log(kP2p + "n:1:2 [1] init.cc:902 NCCL WARN Duplicate GPU detected : "
+                                               "rank 1 and rank 0 both on CUDA device 6000\n")),
+            "R23");
+}
+
+TEST(DoctorOnDeaths, finds_why_a_run_died_in_the_words_of_any_version) {
+  const auto rule_of = [](const std::string& line) { return first_rule(diagnosis_of_log(kP2p + line)); };
+  EXPECT_EQ(rule_of("n:1:2 [4] ib_plugin.c:1615 NCCL WARN NET/IB : Got completion from peer 10.0.0.7<5> with "
+                    "status=12 opcode=0 len=0 vendor err 129 (Recv)\n"),
+            "R37");
+  EXPECT_EQ(
+      rule_of("n:1:2 [4] NCCL WARN NET/IB : Got completion with error 12, opcode 1, len 0, vendor err 129\n"),
+      "R37");
+  EXPECT_EQ(rule_of("n:1:2 [2] transport/nvls.cc:254 NCCL WARN Cuda failure 1 'invalid argument'\n"), "R20");
+  EXPECT_EQ(rule_of("n:1:2 [3] misc/shmutils.cc:112 NCCL WARN Error while creating shared memory segment "
+                    "/dev/shm/nccl-AB (size 5967872)\n"),
+            "R18");
+  EXPECT_EQ(
+      rule_of("n:1:2 [0] misc/socket.cc:483 NCCL WARN socketStartConnect: Connect to 10.0.0.2<4> failed : No "
+              "route to host\n"),
+      "R36");
+  EXPECT_EQ(
+      rule_of("RuntimeError: NCCL error in: a.cpp:1, unhandled system error\nncclSystemError: System call\n"),
+      "R00");
+  EXPECT_EQ(
+      rule_of("n:1:2 [0] graph/paths.cc:330 NCCL WARN P2P is disabled between NVLINK connected GPUs 1 and 0. "
+              "This should not be the case\n"),
+      "R12");
+  EXPECT_EQ(rule_of("n:1:2 [0] init.cc:36 NCCL WARN Cuda failure 802 'system not yet initialized'\n"
+                    "DistBackendError: unhandled cuda error, NCCL version 2.18.3\n"),
+            "R20");
+  EXPECT_EQ(rule_of("n:1:2 [0] NCCL WARN Could not find real path of /sys/class/x\n"), "");
+}
+
+TEST(DoctorOnDeaths, says_in_which_calls_ranks_waited_when_the_watchdog_ended_them) {
+  const std::string line =
+      "[rank{0}]:[E1011 12:00:00.1 ProcessGroupNCCL.cpp:616] [Rank {0}] Watchdog caught collective operation "
+      "timeout: WorkNCCL(SeqNum={1}, OpType={2}, NumelIn=10, Timeout(ms)=600000) ran for 600021 "
+      "milliseconds\n";
+  const auto said = [&](int rank, int sequence, const char* operation) {
+    return fmt::format(fmt::runtime(line), rank, sequence, operation);
+  };
+  const auto same = diagnosis_of_log(said(0, 41, "ALLREDUCE") + said(2, 41, "ALLREDUCE"));
+  EXPECT_EQ(first_rule(same), "R35");
+  EXPECT_EQ(same.findings[0].what, "a rank did not come to ALLREDUCE 41, in which ranks 0, 2 waited");
+  const auto apart =
+      diagnosis_of_log(said(0, 41, "ALLREDUCE") + said(2, 41, "ALLREDUCE") + said(1, 40, "BROADCAST"));
+  EXPECT_EQ(apart.findings[0].what,
+            "ranks waited for each other in different collectives: ranks 0, 2 in ALLREDUCE 41; rank 1 in "
+            "BROADCAST 40");
+  EXPECT_EQ(diagnosis_of_log(said(0, 41, "ALLREDUCE")).findings[0].what,
+            "a rank did not come to a collective that the others were in");
+}
+
+TEST(DoctorOnDeaths, finds_that_ranks_could_not_connect) {
+  EXPECT_EQ(
+      first_rule(diagnosis_of_log("w:9:9 [0] misc/socket.cc:484 NCCL WARN socketStartConnect: Connect to "
+                                  "172.17.0.2<53821> failed : Software caused connection abort\n")),
+      "R36");
+}
+
+TEST(DoctorOnDeaths, reads_what_pytorch_repeats_of_nccl) {
+  const std::string died =
+      "[rank3]: DistBackendError: unhandled system error\n[rank3]: ncclSystemError: System call failed\n";
+  EXPECT_EQ(first_rule(diagnosis_of_log(died)), "R00");
+  EXPECT_EQ(
+      first_rule(diagnosis_of_log(
+          died +
+          "[rank3]: Last error:\n[rank3]: socketStartConnect: Connect to 127.0.0.1<4> failed : No route\n")),
+      "R36");
+  EXPECT_EQ(
+      first_rule(diagnosis_of_log(
+          died +
+          "Last error: Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2 : CUDA error 401\n")),
+      "R20");
+}
+
+TEST(DoctorOnDeaths, puts_what_one_rank_died_of_before_what_others_saw_of_it) {
+  const std::string saw =
+      "a:1:2 [0] misc/socket.cc:483 NCCL WARN socketStartConnect: Connect to 10.0.0.2<4> failed : abort\n";
+  const std::string died =
+      "b:1:2 [3] misc/shmutils.cc:112 NCCL WARN Error while creating shared memory segment /dev/shm/nccl-A\n";
+  EXPECT_EQ(first_rule(diagnosis_of_log(saw + died)), "R18");
+  EXPECT_EQ(first_rule(diagnosis_of_logs({saw, died})), "R18");
+  EXPECT_EQ(diagnosis_of_logs({saw, died}).findings.size(), 2u);
+}
+
+TEST(DoctorOnDeaths, tells_the_cards_of_a_broken_network_from_what_a_process_may_not) {
+  const auto said = [](const std::string& words) {
+    return diagnosis_of_log("n:1:2 [4] misc/ibvwrap.cc:262 NCCL WARN Call to " + words + "\n");
+  };
+  EXPECT_EQ(first_rule(said("ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_0:1")), "R37");
+  EXPECT_NE(said("ibv_create_cq failed with error Cannot allocate memory").findings.at(0).what.find("lock"),
+            std::string::npos);
+  EXPECT_EQ(first_rule(said("ibv_reg_mr failed with error Bad address")), "R38");
+}
+
+TEST(DoctorOnDeaths, knows_the_function_that_newer_versions_name) {
+  EXPECT_EQ(first_rule(diagnosis_of_log(
+                "[2026-08-24 17:57:25] n:1:2 [1] transport/nvls.cc:254 (ncclNvlsSetup) NCCL WARN "
+                "Cuda failure 401 'the operation cannot be performed'\n")),
+            "R20");
+}
+
+TEST(DoctorOnDeaths, takes_a_peer_that_does_not_answer_for_the_reason_only_where_there_is_no_other) {
+  const std::string retry =
+      "n:1:2 [4] NCCL INFO socketPollConnect: connect to 10.0.0.2<5> returned Connection refused, retrying "
+      "(1/34)\n";
+  EXPECT_EQ(first_rule(diagnosis_of_log(retry + kP2p)), "");  // it answered in the end
+  EXPECT_EQ(first_rule(diagnosis_of_log(retry + "ncclSystemError: System call failed\n")), "R36");
+}
+
+const char* const kTimeout =
+    "[rank{0}]:[E1 ProcessGroupNCCL.cpp:616] [{1}Rank {0}] Watchdog caught collective operation timeout: "
+    "WorkNCCL(SeqNum={2}, OpType=ALLREDUCE, NumelIn=10, Timeout(ms)=600000) ran for 600021 milliseconds\n";
+
+TEST(DoctorOnDeaths, blames_peer_access_where_all_ranks_are_in_the_call_that_does_not_end) {
+  const std::string two =
+      kP2p + "n:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1000 - Init COMPLETE\n";
+  const auto stuck = [](int rank, int call = 1) {
+    return fmt::format(fmt::runtime(kTimeout), rank, "", call);
+  };
+  EXPECT_EQ(first_rule(diagnosis_of_log(two + stuck(0) + stuck(1))), "R13");
+  EXPECT_EQ(first_rule(diagnosis_of_logs({two + stuck(0), stuck(1)})), "R13");  // a file a rank
+  EXPECT_EQ(first_rule(diagnosis_of_log(two + stuck(0))), "R35");
+  const auto late = diagnosis_of_log(two + stuck(0, 1580) + stuck(1, 1580));  // it carried all before
+  EXPECT_EQ(first_rule(late), "R35");
+  EXPECT_TRUE(late.findings[0].what.starts_with("all 2 ranks waited in ALLREDUCE 1580"));
+}
+
+TEST(DoctorOnDeaths, reads_the_rank_behind_any_prefix_of_its_group) {
+  const auto stuck = [](int rank) {
+    return fmt::format(fmt::runtime(kTimeout), rank, "PG ID 0 PG GUID 0(default_pg) ", 1);
+  };
+  EXPECT_EQ(diagnosis_of_log(stuck(0) + stuck(2)).findings.at(0).what,
+            "a rank did not come to ALLREDUCE 1, in which ranks 0, 2 waited");
+}
+
+TEST(DoctorOnDeaths, reads_what_distributed_data_parallel_says_of_unused_parameters) {
+  EXPECT_EQ(
+      first_rule(diagnosis_of_log("RuntimeError: Expected to have finished reduction in the prior iteration "
+                                  "before starting a new one.\n")),
+      "R25");
+  const auto needless = diagnosis_of_log(
+      "[W reducer.cpp:1251] Warning: find_unused_parameters=True was specified in DDP constructor, but did "
+      "not find any "
+      "unused parameters in the forward pass.\n");
+  EXPECT_EQ(first_rule(needless), "R25");
+  EXPECT_EQ(needless.findings[0].severity, Severity::medium);
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,207 @@
+// What a log of NCCL says is wrong between nodes, or of the network inside of one.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "explain/log_words.h"
+
+namespace gradwire {
+namespace {
+
+// Ranks and the names of their hosts, but of names that several machines bear: two ranks have the same card there.
+std::map<int, std::string> hosts_of_ranks(const NcclLog& log) {
+  std::map<std::string, std::set<std::string>> cards;
+  std::set<std::string> shared;
+  for (const LoggedRank& place : log.places)
+    if (!cards[place.host].insert(place.bus).second) shared.insert(place.host);
+  std::map<int, std::string> hosts;
+  for (const LoggedRank& place : log.places)
+    if (!shared.contains(place.host)) hosts.emplace(place.rank, place.host);
+  return hosts;
+}
+
+void check_network_inside_node(const NcclLog& log, const NcclLog& run, std::vector<Finding>& findings) {
+  const LoggedTransport* network = log.find(Transport::network);
+  if (network == nullptr) return;
+  const auto hosts = hosts_of_ranks(run);
+  const auto same_host = [&](const auto& pair) {
+    const auto from = hosts.find(pair.first), to = hosts.find(pair.second);
+    return from != hosts.end() && to != hosts.end() && !from->second.empty() && from->second == to->second;
+  };
+  // NCCL's own count of nodes goes before the names of hosts.
+  const auto inside = std::find_if(log.network_pairs.begin(), log.network_pairs.end(), [&](const auto& pair) {
+    return run.nodes ? *run.nodes == 1 : same_host(pair);
+  });
+  if (inside == log.network_pairs.end()) return;
+  const SaidInLog* off = find_variable(log.variables, "NCCL_SHM_DISABLE");
+  Finding finding;
+  finding.rule = is_on(off) ? "R06" : "R17";
+  finding.severity = Severity::high;
+  finding.what = fmt::format("{}ranks {} and {} are on one node and talk over the network",
+                             is_on(off) ? "NCCL_SHM_DISABLE=1: " : "", inside->first, inside->second);
+  finding.evidence = place(log, *network);
+  finding.fix =
+      is_on(off) ? "unset NCCL_SHM_DISABLE"
+                 : "let the processes share memory and see each other's GPUs: docker --ipc=host --gpus all";
+  findings.push_back(std::move(finding));
+}
+
+bool has_mellanox(const NcclLog& log) {
+  return std::any_of(log.cards.begin(), log.cards.end(),
+                     [](const auto& card) { return card.starts_with("mlx"); });
+}
+
+std::string way_to_gpudirect(const NcclLog& log) {
+  for (const char* name : {"NCCL_NET_GDR_LEVEL", "NCCL_IB_CUDA_SUPPORT", "NCCL_NET_GDR_READ"})
+    if (const SaidInLog* said = find_variable(log.variables, name);
+        said != nullptr && (said->text == "0" || said->text == "LOC"))
+      return fmt::format("unset {}  # it is {}, which turns it off", name, said->text);
+  if (log.rccl) return "the peer memory of amdgpu (dkms) on every node; NCCL_NET_GDR_LEVEL=SYS";
+  return "modprobe nvidia-peermem  # on every node; then NCCL_NET_GDR_LEVEL=SYS if card and GPU are on "
+         "different sockets";
+}
+
+// "via NET/IB/0", or what NCCL says of its cards before it connects any, where nodes have to.
+std::string staged_evidence(const NcclLog& log, const NcclLog& run) {
+  for (const LoggedTransport& transport : log.transports)
+    if (transport.transport == Transport::network && !transport.gpudirect &&
+        transport.via.starts_with("NET/IB"))
+      return place(log, transport) + ", none with GDRDMA";
+  if (!log.staged_network || !run.spans_nodes() || log.find(Transport::network) != nullptr) return {};
+  return place(log.file, *log.staged_network, log.staged_network->text);
+}
+
+// Cards that can read a GPU's memory, and do not. Omni-Path and EFA of old can't.
+void check_gpudirect(const NcclLog& log, const NcclLog& run, std::vector<Finding>& findings) {
+  const bool direct = std::any_of(log.transports.begin(), log.transports.end(),
+                                  [](const auto& transport) { return transport.gpudirect; });
+  const std::string evidence = staged_evidence(log, run);
+  if (evidence.empty() || direct || !has_mellanox(run) || run.nodes == 1) return;
+  Finding finding;
+  finding.rule = "R38";
+  finding.severity = Severity::high;
+  finding.what =
+      "the network cards do not read the GPUs' memory (no GPUDirect RDMA): every byte between nodes is "
+      "copied through host memory";
+  finding.evidence = evidence;
+  finding.fix = way_to_gpudirect(log);
+  findings.push_back(std::move(finding));
+}
+
+bool uses_sockets(const NcclLog& log) {
+  return log.network.text.starts_with("Socket") ||
+         std::any_of(log.transports.begin(), log.transports.end(),
+                     [](const auto& one) { return one.via.starts_with("NET/Socket"); });
+}
+
+const SaidInLog* find_closed_card(const NcclLog& log) {
+  const auto closed = std::find_if(log.warnings.begin(), log.warnings.end(), [](const SaidInLog& said) {
+    return said.text.find("Unable to open device") != std::string::npos;
+  });
+  return closed == log.warnings.end() ? nullptr : &*closed;
+}
+
+// There should be cards and NCCL has none: the process may not open them, or a variable names others.
+void check_lost_cards(const NcclLog& log, const NcclLog& run, std::vector<Finding>& findings) {
+  const SaidInLog* const named = find_variable(log.variables, "NCCL_IB_HCA");
+  const SaidInLog* const closed = find_closed_card(log);
+  const bool sockets = log.no_network_card && uses_sockets(log);
+  if (!sockets || run.nodes == 1 || (closed == nullptr && (named == nullptr || !run.spans_nodes()))) return;
+  const SaidInLog& said = closed != nullptr ? *closed : *log.no_network_card;
+  Finding finding;
+  finding.rule = "R37";
+  finding.severity = Severity::high;
+  finding.sure = Certainty::likely;
+  finding.what = closed != nullptr
+                     ? "the process may not open the InfiniBand or RoCE card: nodes talk over TCP sockets"
+                     : fmt::format(
+                           "NCCL_IB_HCA={} names no card that this machine has or shows: nodes talk over "
+                           "TCP sockets",
+                           named->text);
+  finding.evidence = place(log.file, said, said.text);
+  finding.fix = closed != nullptr
+                    ? "docker run --device /dev/infiniband --cap-add IPC_LOCK --ulimit memlock=-1"
+                    : "ibv_devices  # the names, on the host and in the container; or unset NCCL_IB_HCA";
+  findings.push_back(std::move(finding));
+}
+
+void check_sockets(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis) {
+  const auto socket = std::find_if(log.transports.begin(), log.transports.end(),
+                                   [](const auto& one) { return one.via.starts_with("NET/Socket"); });
+  if (socket == log.transports.end() || run.nodes == 1) return;
+  Finding hint;
+  hint.rule = "R36";
+  hint.sure = Certainty::likely;
+  hint.what = "nodes talk over TCP sockets, one connection a channel";
+  hint.evidence = place(log, *socket);
+  hint.fix =
+      "NCCL_SOCKET_NTHREADS=4 NCCL_NSOCKS_PERTHREAD=4; NCCL_SOCKET_IFNAME names the fast interface; check "
+      "its route";
+  (log.cards.empty() ? diagnosis.hints : diagnosis.findings).push_back(std::move(hint));
+}
+
+// Nodes with one GPU each, and no two at the same place on their boards: perhaps one machine, cut into containers.
+void hint_at_containers(const NcclLog& log, const NcclLog& run, std::vector<Finding>& hints) {
+  std::set<std::string> buses, hosts;
+  for (const LoggedRank& place : run.places) {
+    buses.insert(place.bus);
+    hosts.insert(place.host);
+  }
+  const LoggedTransport* network = log.find(Transport::network);
+  const bool apart = network != nullptr && run.places.size() > 1 && buses.size() == run.places.size() &&
+                     hosts.size() == run.places.size() && run.gpus_per_node.value_or(1) == 1;
+  if (!apart) return;
+  Finding hint;
+  hint.rule = "R17";
+  hint.severity = Severity::low;
+  hint.sure = Certainty::likely;
+  hint.what =
+      "every node has one GPU, and no two sit in the same slot: if these are containers of one machine, "
+      "NVLink and peer "
+      "access between them are lost";
+  hint.evidence = place(log, *network);
+  hint.fix = "one container or pod with all GPUs of the machine, a process for each";
+  hints.push_back(std::move(hint));
+}
+
+}  // namespace
+
+std::string place(const std::string& file, const SaidInLog& said, const std::string& text) {
+  return line_of_file(file, said.line, text);
+}
+
+std::string place(const NcclLog& log, const LoggedTransport& transport) {
+  return line_of_file(log.file, transport.line,
+                      fmt::format("via {} ({} connections)", transport.via, transport.times));
+}
+
+const SaidInLog* find_variable(const std::map<std::string, SaidInLog>& variables, const std::string& name) {
+  const auto found = variables.find(name);
+  return found == variables.end() ? nullptr : &found->second;
+}
+
+bool is_on(const SaidInLog* said) { return said != nullptr && !said->text.empty() && said->text != "0"; }
+
+void check_network_variables(const SetVariables& given, std::vector<Finding>& findings) {
+  const SaidInLog* disable = find_variable(given.of, "NCCL_IB_DISABLE");
+  if (!is_on(disable) || !given.several_nodes) return;
+  Finding finding;
+  finding.rule = "R37";
+  finding.severity = Severity::high;
+  finding.what = "NCCL_IB_DISABLE=1: nodes talk over TCP sockets even where there is InfiniBand or RoCE";
+  finding.evidence = place(given.file, *disable, "NCCL_IB_DISABLE set to " + disable->text);
+  finding.fix = "unset NCCL_IB_DISABLE  # keep it only where InfiniBand is unusable";
+  findings.push_back(std::move(finding));
+}
+
+void check_network(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis) {
+  check_network_inside_node(log, run, diagnosis.findings);
+  check_gpudirect(log, run, diagnosis.findings);
+  check_lost_cards(log, run, diagnosis.findings);
+  if (!is_on(find_variable(log.variables, "NCCL_IB_DISABLE"))) check_sockets(log, run, diagnosis);
+  hint_at_containers(log, run, diagnosis.hints);
+}
+
+}  // namespace gradwire

@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "explain/log_fixture.h"
+
+namespace gradwire {
+namespace {
+
+TEST(NvlinkAnswer, knows_from_the_graph_of_nccl_that_peers_talk_over_pcie_and_that_nvlink_may_cross_nodes) {
+  const auto pcie = diagnosis_of_log(
+      "h:1:1 [0] NCCL INFO Pattern 4, crossNic 0, nChannels 2, bw 12.0/12.0, type PHB/PIX, sameChannels 1\n"
+      "h:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n");
+  EXPECT_EQ(pcie.nvlink.used, Answered::no);
+  const auto rack = diagnosis_of_log("gb:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 4[0] via P2P/MNNVL\n");
+  EXPECT_EQ(rack.nvlink.used, Answered::yes);
+}
+
+TEST(NvlinkAnswer, knows_that_nvlink_is_used_from_matrix_and_log_together) {
+  EXPECT_EQ(diagnosis_of_log(kP2p, kPair).nvlink.used, Answered::yes);
+  EXPECT_EQ(diagnosis_of_log(kShm, kPair).nvlink.used, Answered::no);
+  EXPECT_EQ(diagnosis_of_log(kShm, kPair).nvlink.present, Answered::yes);
+  EXPECT_EQ(diagnosis_of_log(kP2p + "n:1:2 [0] NCCL INFO P2P Chunksize set to 524288\n").nvlink.used,
+            Answered::yes);
+}
+
+TEST(NvlinkAnswer, looks_up_the_pairs_of_a_log_in_the_matrix) {
+  const std::string matrix =
+      "\tGPU0\tGPU1\tGPU2\nGPU0\t X \tNV4\tSYS\nGPU1\tNV4\t X \tSYS\nGPU2\tSYS\tSYS\t X \n";
+  EXPECT_EQ(diagnosis_of_log(kP2p, matrix).nvlink.used, Answered::yes);
+  const auto other =
+      diagnosis_of_log("n:1:2 [0] NCCL INFO Channel 00/0 : 0[1] -> 1[2] via P2P/CUMEM\n", matrix).nvlink;
+  EXPECT_EQ(other.present, Answered::yes);
+  EXPECT_EQ(other.used, Answered::no);
+}
+
+TEST(NvlinkAnswer, reads_the_topology_that_nccl_prints) {
+  const auto switched = diagnosis_of_log(kP2p + "n:1:2 [0] NCCL INFO      + NVL[370.8] - NVS/0\n").nvlink;
+  EXPECT_EQ(switched.present, Answered::yes);
+  EXPECT_EQ(switched.used, Answered::yes);
+  const auto pcie =
+      diagnosis_of_log(kP2p +
+                       "n:1:2 [0] NCCL INFO GPU/2A000 :GPU/2A000 (0/5000.0/LOC) GPU/AB000 (3/10.0/SYS) "
+                       "CPU/0 (1/24.0/PHB)\n")
+          .nvlink;
+  EXPECT_EQ(pcie.present, Answered::no);
+  EXPECT_EQ(pcie.used, Answered::no);
+}
+
+TEST(NvlinkAnswer, does_not_believe_a_graph_that_nccl_did_not_find) {
+  const auto answer =
+      diagnosis_of_log(
+          kP2p +
+          "n:1:2 [0] NCCL INFO Pattern 4, nChannels 2, bw 12.0/12.0, type PHB/PIX, sameChannels 1\n"
+          "n:1:2 [0] NCCL INFO Pattern 5, nChannels 0, bw 0.0/0.0, type NVL/PIX, sameChannels 1\n")
+          .nvlink;
+  EXPECT_EQ(answer.used, Answered::no);
+}
+
+TEST(NvlinkAnswer, knows_that_two_gpus_with_the_chunk_of_pcie_have_no_nvlink) {
+  const std::string chunk = "n:1:2 [0] NCCL INFO P2P Chunksize set to 131072\n";
+  const std::string ranks =
+      "n:1:2 [0] NCCL INFO comm 0x1 rank 0 nRanks {} nNodes 1 localRanks 2 localRank 0 MNNVL 0\n";
+  EXPECT_EQ(diagnosis_of_log(kP2p + chunk + fmt::format(fmt::runtime(ranks), 2)).nvlink.used, Answered::no);
+  EXPECT_EQ(diagnosis_of_log(kP2p + chunk + fmt::format(fmt::runtime(ranks), 4)).nvlink.used,
+            Answered::unknown);  // some pairs may have it
+}
+
+TEST(NvlinkAnswer, knows_that_pcie_has_no_room_for_twelve_channels) {
+  const auto used = [](const std::string& lines) { return diagnosis_of_log(kP2p + lines).nvlink.used; };
+  EXPECT_EQ(used("n:1:2 [0] NCCL INFO 12 coll channels, 16 p2p channels, 16 p2p channels per peer\n"),
+            Answered::yes);
+  EXPECT_EQ(used("n:1:2 [0] NCCL INFO 4 coll channels, 4 p2p channels, 2 p2p channels per peer\n"),
+            Answered::unknown);
+  EXPECT_EQ(used("n:1:2 [0] NCCL INFO NCCL_MIN_NCHANNELS set by environment to 16.\n"
+                 "n:1:2 [0] NCCL INFO 16 coll channels, 16 p2p channels, 16 p2p channels per peer\n"),
+            Answered::unknown);
+}
+
+TEST(NvlinkAnswer, is_no_for_a_gpu_that_talks_to_nobody_near) {
+  EXPECT_EQ(
+      diagnosis_of_log("n:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 1 cudaDev 0 busId 1000 - Init COMPLETE\n")
+          .nvlink.used,
+      Answered::no);
+  EXPECT_EQ(diagnosis_of_log(
+                "n:1:2 [0] NCCL INFO comm 0x1 rank 0 nRanks 2 nNodes 2 localRanks 1 localRank 0 MNNVL 0\n"
+                "n:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA\n")
+                .nvlink.used,
+            Answered::no);
+}
+
+TEST(NvlinkAnswer, knows_rccl_by_more_than_its_version) {
+  EXPECT_EQ(diagnosis_of_log("g:1:2 [0] NCCL INFO NCCL_P2P_LEVEL set by environment to XGMI\n"
+                             "g:1:2 [0] NCCL INFO initialized internal alternative rsmi functionality\n" +
+                             kP2p)
+                .nvlink.used,
+            Answered::no);
+}
+
+TEST(NvlinkAnswer, is_no_on_a_machine_without_a_gpu_and_says_so) {
+  CaseFile given;
+  given.files.no_gpu = "there is no NVIDIA GPU on this machine (NVML is not installed)";
+  const auto diagnosis = diagnose(given);
+  EXPECT_EQ(diagnosis.nvlink.present, Answered::no);
+  EXPECT_EQ(diagnosis.no_gpu, given.files.no_gpu);
+}
+
+}  // namespace
+}  // namespace gradwire

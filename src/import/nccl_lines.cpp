@@ -1,0 +1,170 @@
+#include "import/nccl_lines.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace gradwire {
+namespace {
+
+// "NET/IB/0(1)/GDRDMA" and "NET/IB/3/GDRDMA/Shared" are one means: numbers of cards are left out.
+std::string without_numbers(std::string_view via) {
+  std::string means;
+  for (const auto part : split(via, '/')) {
+    const auto digits = part.find_first_not_of("0123456789");
+    const bool card = !part.empty() && (digits == std::string_view::npos ||
+                                        (digits > 0 && (part[digits] == '(' || part[digits] == '[')));
+    if (!card) means += (means.empty() ? "" : "/") + std::string(part);
+  }
+  return means;
+}
+
+Transport transport_of(std::string_view via) {
+  if (via.starts_with("P2P/MNNVL") || via.starts_with("MNNVL")) return Transport::nvlink_network;
+  if (via.starts_with("P2P")) return Transport::p2p;
+  if (via.starts_with("SHM") || via.starts_with("direct shared memory")) return Transport::shared_memory;
+  if (via.starts_with("NET") || via.starts_with("COLLNET")) return Transport::network;
+  return Transport::unknown;
+}
+
+std::string_view leading_digits(std::string_view text) {
+  return text.substr(0, text.find_first_not_of("0123456789"));
+}
+
+// "[6]" of "1[6]", before 2.18 the bus instead: "[b000]", "[1e0]".
+std::optional<int> find_device(std::string_view bracketed) {
+  constexpr int kMostDevices = 16;
+  if (!bracketed.starts_with('[')) return std::nullopt;
+  const auto digits = leading_digits(bracketed.substr(1));
+  if (bracketed.substr(1 + digits.size(), 1) != "]") return std::nullopt;
+  const auto device = find_integer<int>(digits);
+  return device && *device < kMostDevices ? device : std::nullopt;
+}
+
+struct RankPair {
+  int from = 0, to = 0;
+  std::optional<int> from_device, to_device;
+};
+
+// "0[6000] -> 1[b000]", before 2.5 "0 -> 1": the ranks on both sides.
+std::optional<RankPair> find_pair(std::string_view text) {
+  const auto arrow = text.find(" -> ");
+  if (arrow == std::string_view::npos) return std::nullopt;
+  auto left = text.substr(0, arrow);
+  RankPair pair;
+  if (left.ends_with(']') && left.rfind('[') != std::string_view::npos) {
+    pair.from_device = find_device(left.substr(left.rfind('[')));
+    left = left.substr(0, left.rfind('['));
+  }
+  const auto from = find_integer<int>(left.substr(left.find_last_not_of("0123456789") + 1));
+  const auto right = text.substr(arrow + 4), rank = leading_digits(right);
+  const auto to = find_integer<int>(rank);
+  if (!from || !to) return std::nullopt;
+  pair.from = *from;
+  pair.to = *to;
+  pair.to_device = find_device(right.substr(rank.size()));
+  return pair;
+}
+
+void add_pair(const RankPair& pair, Transport transport, NcclLog& log) {
+  if (transport == Transport::network && log.network_pairs.size() < kMostPairsOfLog)
+    log.network_pairs.emplace_back(pair.from, pair.to);
+  if (transport != Transport::p2p || !pair.from_device || !pair.to_device) return;
+  const LoggedPeers peers{*pair.from_device, *pair.to_device};
+  const bool known = std::find(log.peers.begin(), log.peers.end(), peers) != log.peers.end();
+  if (!known && log.peers.size() < kMostKeptOfLog) log.peers.push_back(peers);
+}
+
+// "GPU/8F000 :GPU/16000 (2/264.000000/NVL) CPU/0 (4/9.000000/SYS) ...": hops, GB/s and the kind of the way.
+void read_paths(std::string_view message, NcclLog& log) {
+  if (!message.starts_with("GPU/") || message.find(" :GPU/") == std::string_view::npos) return;
+  for (auto rest = message.substr(message.find(" :GPU/") + 2);;) {
+    const auto open = rest.find('('), close = rest.find(')');
+    if (open == std::string_view::npos || close == std::string_view::npos || close < open) return;
+    const auto way = rest.substr(open + 1, close - open - 1);
+    const auto kind = way.substr(way.rfind('/') + 1);
+    if (rest.starts_with("GPU/") && kind != "LOC" && kind.size() == 3) log.gpu_paths.emplace(kind);
+    rest = trim(rest.substr(close + 1));
+  }
+}
+
+// "Bootstrap : Using eth0:10.0.0.5<0>", from 2.25 "Bootstrap: Using", before 2.8 "Using [0]ib0:10.148.0.205<0> [1]ib1:...".
+void read_address(std::string_view message, NcclLog& log) {
+  const auto rest = find_after(message, ": Using ");
+  if (!rest || !message.starts_with("Bootstrap") || log.addresses.size() >= kMostKeptOfLog) return;
+  const auto colon = rest->find(':'), end = rest->find('<');
+  if (colon != std::string_view::npos && end != std::string_view::npos && end > colon + 1)
+    log.addresses.emplace(rest->substr(colon + 1, end - colon - 1));
+}
+
+bool is_of_rccl(std::string_view message) {
+  return message.find("rsmi") != std::string_view::npos || message.starts_with("ROCr version") ||
+         message.starts_with("hipDriverVersion") || message.find("librccl") != std::string_view::npos;
+}
+
+void say_once(std::optional<SaidInLog>& said, std::string_view text, int line) {
+  if (!said) said = SaidInLog{};
+  say(*said, text, line);
+}
+
+}  // namespace
+
+std::optional<std::string_view> find_after(std::string_view text, std::string_view word) {
+  const auto at = text.find(word);
+  if (at == std::string_view::npos) return std::nullopt;
+  return trim(text.substr(at + word.size()));
+}
+
+std::optional<int> number_after(std::string_view text, std::string_view word) {
+  const auto rest = find_after(text, word);
+  return rest ? find_integer<int>(leading_digits(*rest)) : std::nullopt;
+}
+
+std::string_view first_word(std::string_view text) { return text.substr(0, text.find_first_of(" \t,;")); }
+
+std::string shortened(std::string_view text) { return std::string(text.substr(0, kLongestLogText)); }
+
+void say(SaidInLog& said, std::string_view text, int line) {
+  if (said.times++ > 0) return;
+  said.text = shortened(text);
+  said.line = line;
+}
+
+void read_connection(std::string_view message, int line, NcclLog& log) {
+  auto via = find_after(message, " via ");
+  if (!via || message.find("->") == std::string_view::npos) return;
+  via = trim(via->substr(0, via->find(" comm 0x")));  // RCCL says which communicator
+  const std::string means = without_numbers(shortened(*via));
+  const auto same = std::find_if(log.transports.begin(), log.transports.end(),
+                                 [&](const auto& one) { return one.via == means; });
+  if (same != log.transports.end()) {
+    ++same->times;
+  } else if (log.transports.size() < kMostKeptOfLog) {
+    log.transports.push_back(
+        {transport_of(*via), means, via->find("GDRDMA") != std::string_view::npos, line, 1});
+  }
+  if (via->find("indirect") != std::string_view::npos) log.gpu_paths.emplace("NVB");  // another GPU's NVLinks
+  if (const auto pair = find_pair(message)) add_pair(*pair, transport_of(*via), log);
+}
+
+void read_machine_line(std::string_view message, NcclLog& log) {
+  // A graph that NCCL did not find says where it began to look.
+  if (const auto type = find_after(message, " type ");
+      type && message.find("Pattern") != std::string_view::npos && number_after(message, "nChannels ") != 0)
+    log.path_types.insert(std::string(first_word(*type)));
+  if (message.starts_with("+ NVL[") || number_after(message, " MNNVL ") == 1) log.gpu_paths.emplace("NVL");
+  read_paths(message, log);
+  log.rccl = log.rccl || is_of_rccl(message);
+}
+
+void read_network_line(std::string_view message, int line, NcclLog& log) {
+  read_address(message, log);
+  if (message.find("GPU Direct RDMA Disabled for HCA") != std::string_view::npos)
+    say_once(log.staged_network, message, line);
+  if (message.starts_with("Topology detection : could not read")) say_once(log.hidden_pci, message, line);
+  if (message.starts_with("NET/IB : No device found")) say_once(log.no_network_card, message, line);
+  if (message.find("onnect") != std::string_view::npos && message.find("retrying") != std::string_view::npos)
+    say_once(log.refused, message, line);
+}
+
+}  // namespace gradwire

@@ -1,0 +1,36 @@
+#include "import/read_all.h"
+
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+
+namespace gradwire {
+namespace {
+
+std::string lines_of_training(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += "epoch 1 step " + std::to_string(i) + " loss 0.3\n";
+  return text;
+}
+
+TEST(ReadAll, finds_what_a_run_died_of_at_the_end_of_a_long_output) {
+  const TempDir folder;
+  const auto file = folder.path() / "train.out";
+  write_file(
+      file,
+      lines_of_training(40000) +
+          "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=49, OpType=ALLREDUCE)\n");
+  const Gathered gathered = read_all({file.string()});
+  EXPECT_EQ(gathered.files.at(0).kind, FileKind::nccl_log);
+  EXPECT_EQ(gathered.logs.at(0).failures.at(0).line, 40001);
+}
+
+TEST(ReadAll, says_that_a_long_text_is_of_no_kind_it_knows) {
+  const TempDir folder;
+  const auto file = folder.path() / "train.out";
+  write_file(file, lines_of_training(40000));
+  EXPECT_NE(read_all({file.string()}).files.at(0).problem.find("text of no kind"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace gradwire
