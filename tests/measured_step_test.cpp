@@ -95,6 +95,71 @@ TEST_F(MeasuredStep, is_refused_for_files_that_are_something_else) {
   EXPECT_THAT(run_gradwire({"train", trace(), "--on", trace()}, 2), HasSubstr("apart.json: bench results"));
 }
 
+// Wires on which everything takes a millisecond, whatever it is.
+std::string slow_wires() {
+  json rows = json::array();
+  for (const char* call : {"all_reduce", "all_gather", "reduce_scatter", "send"})
+    for (const int bytes : {64, 1 << 24})
+      rows.push_back({{"backend", "tcp"},
+                      {"collective", call},
+                      {"ranks", 2},
+                      {"bytes", bytes},
+                      {"time_us", 1000},
+                      {"processor_us", 0}});
+  return json{{"rows", rows}}.dump();
+}
+
+// What two ranks of gpt-tiny rehearse with these flags, then over slow wires.
+json rehearse_and_predict(const TempDir& folder, std::vector<std::string> flags,
+                          const std::vector<std::string>& more = {}) {
+  const auto trace = (folder.path() / "parts.json").string(), wires = (folder.path() / "wires.json").string();
+  flags.insert(flags.begin(), {"train", "gpt-tiny", "-n", "2", "--backend", "none", "--steps", "3", "--batch",
+                               "1", "--sequence", "16", "--trace", trace, "--json"});
+  const auto alone = parse(run_gradwire(flags));
+  EXPECT_EQ(alone.at("backend"), "none");
+  write_file(wires, slow_wires());
+  std::vector<std::string> ask = {"train", trace, "--on", wires, "--json"};
+  ask.insert(ask.end(), more.begin(), more.end());
+  auto predicted = parse(run_gradwire(ask));
+  EXPECT_GT(predicted.at("step_ms").get<double>(), alone.at("step_ms").get<double>()) << predicted.dump();
+  return predicted;
+}
+
+TEST(Rehearsal, of_every_way_to_share_a_model_becomes_a_step_over_measured_wires) {
+  for (const std::vector<std::string>& flags : {std::vector<std::string>{"--tp", "2"},
+                                                {"--tp", "2", "--sequence-parallel", "--clip", "1"},
+                                                {"--pp", "2", "--schedule", "gpipe"},
+                                                {"--pp", "2", "--recompute"},
+                                                {"--shard", "1"},
+                                                {"--shard", "2"},
+                                                {"--shard", "3"}}) {
+    const TempDir folder;
+    const auto result = rehearse_and_predict(folder, flags);
+    EXPECT_GT(result.at("breakdown_ms").at("comm_exposed").get<double>(), 1) << flags.front();
+  }
+}
+
+TEST(Rehearsal, is_shown_beside_the_real_run_in_one_page) {
+  const TempDir folder;
+  const auto real = (folder.path() / "real.json").string(), page = (folder.path() / "both.html").string();
+  const auto predicted = (folder.path() / "predicted.json").string();
+  run_gradwire({"train", "gpt-tiny", "-n", "2", "--pp", "2", "--backend", "shm", "--steps", "3", "--batch",
+                "1", "--sequence", "16", "--trace", real});
+  const auto result =
+      rehearse_and_predict(folder, {"--pp", "2"}, {"--real", real, "--html", page, "--trace", predicted});
+  EXPECT_NEAR(result.at("step_ms").get<double>() / result.at("real_step_ms").get<double>() - 1,
+              result.at("error").get<double>(), 1e-6);
+  EXPECT_THAT(read_file(page), AllOf(HasSubstr("real.json"), HasSubstr("wires.json")));
+  EXPECT_THAT(read_file(predicted), AllOf(HasSubstr("forward micro-batch 3"), HasSubstr("send pipe")));
+}
+
+TEST(Rehearsal, is_no_model_to_be_compared) {
+  const TempDir folder;
+  rehearse_and_predict(folder, {"--shard", "2"});
+  EXPECT_THAT(run_gradwire({"compare", (folder.path() / "parts.json").string(), "--on", "dgx-a100"}, 2),
+              HasSubstr("it is a rehearsal"));
+}
+
 TEST(TrainingApart, has_no_common_model_to_keep) {
   EXPECT_THAT(run_gradwire({"train", "mlp", "--backend", "none", "--checkpoint", "x.ckpt"}, 2),
               HasSubstr("no common model to keep"));

@@ -11,6 +11,7 @@
 #include "predict/compare/compare.h"
 #include "predict/step/on_machine.h"
 #include "predict/step/recorded.h"
+#include "predict/step/replay.h"
 #include "report/compare/compare.h"
 #include "report/page/timelines.h"
 #include "report/page/topology.h"
@@ -25,10 +26,17 @@ constexpr int kMostRanksDrawn = 16;  // ranks of a model are alike; a trace of t
 // What is told of a step beside its estimate.
 struct Telling {
   std::string title;
-  std::string problem;               // empty: none
-  std::string measured;              // what that narrowed; empty: nothing was
-  const Machine* machine = nullptr;  // null: its wires were measured
+  std::string problem;                    // empty: none
+  std::string measured;                   // what that narrowed; empty: nothing was
+  const Machine* machine = nullptr;       // null: its wires were measured
+  std::optional<Timeline> timeline = {};  // absent: one step of ranks that are alike
 };
+
+// How long a step took for real.
+std::optional<Seconds> real_step(const TrainOnOptions& options) {
+  if (options.real.empty()) return std::nullopt;
+  return breakdown(recorded_timeline(options.real)).step();
+}
 
 nlohmann::json result_json(const TrainOnOptions& options, const StepEstimate& estimate,
                            const Telling& telling) {
@@ -43,7 +51,13 @@ nlohmann::json result_json(const TrainOnOptions& options, const StepEstimate& es
                            {"scaling", estimate.scaling},
                            {"relative_error", estimate.relative_error},
                            {"breakdown_ms", breakdown_json(estimate.parts)}};
+  if (estimate.batch == 0)
+    result["batch"] = result["samples_per_s"] = nullptr;  // of ranks that share a batch
   if (!options.trace.empty()) result["trace"] = options.trace;
+  if (const auto real = real_step(options)) {
+    result["real_step_ms"] = *real * 1e3;
+    result["error"] = estimate.step / *real - 1;
+  }
   result["warnings"] = nlohmann::json::array();
   if (!telling.problem.empty()) result["warnings"].push_back(telling.problem);
   return result;
@@ -61,10 +75,16 @@ Report simulated_report(const TrainOnOptions& options, const StepEstimate& estim
   Report report;
   report.data = result_json(options, estimate, telling);
   add_step(report, telling.title, estimate.parts);
-  report.add(Sentence{
-      fmt::format("{} buckets, {:.1f} ms of all-reduce; expect an error of {:.0f} %", estimate.buckets.size(),
-                  estimate.communication * 1e3, 100 * estimate.relative_error),
-      "     "});
+  const std::string sent = telling.timeline
+                               ? fmt::format("{:.1f} ms of communication", estimate.communication * 1e3)
+                               : fmt::format("{} buckets, {:.1f} ms of all-reduce", estimate.buckets.size(),
+                                             estimate.communication * 1e3);
+  report.add(
+      Sentence{fmt::format("{}; expect an error of {:.0f} %", sent, 100 * estimate.relative_error), "     "});
+  if (const auto real = real_step(options))
+    report.add(Sentence{fmt::format("really {:.1f} ms a step: the prediction is {:+.1f} % off", *real * 1e3,
+                                    100 * (estimate.step / *real - 1)),
+                        "     "});
   if (!telling.measured.empty()) report.add(Sentence{telling.measured, "     ", "     "});
   if (!telling.problem.empty()) report.add(Gap{}, Sentence{"But " + telling.problem + "."});
   if (!options.trace.empty())
@@ -72,16 +92,18 @@ Report simulated_report(const TrainOnOptions& options, const StepEstimate& estim
   return report;
 }
 
-// The real step, to be laid over the predicted one.
-void add_recorded(const TrainOnOptions& options, PageData& page) {
-  auto fitted = drawn_timeline(recorded_timeline(options.model), options.model, Origin::measured);
+// What was recorded, to be laid over the predicted step.
+void add_recorded(const std::string& file, PageData& page) {
+  auto fitted = drawn_timeline(recorded_timeline(file), file, Origin::measured);
   page.timelines.push_back(std::move(fitted.timeline));
   if (!fitted.note.empty()) page.report.add(Sentence{fitted.note});
 }
 
 int tell(const TrainOnOptions& options, const StepEstimate& estimate, const Telling& telling) {
-  const Timeline timeline = timeline_of(estimate, fmt::format("model: {} on {}", options.model, options.on),
-                                        std::min(estimate.ranks, kMostRanksDrawn));
+  const Timeline timeline =
+      telling.timeline ? *telling.timeline
+                       : timeline_of(estimate, fmt::format("model: {} on {}", options.model, options.on),
+                                     std::min(estimate.ranks, kMostRanksDrawn));
   if (!options.trace.empty()) write_timeline(options.trace, timeline);
   Report report = simulated_report(options, estimate, telling);
   show(report, options.json);
@@ -89,7 +111,8 @@ int tell(const TrainOnOptions& options, const StepEstimate& estimate, const Tell
   PageData page = plain_page("train", fmt::format("{} on {}", options.model, options.on), std::move(report));
   page.timelines.push_back(drawn_timeline(timeline, options.on, Origin::predicted).timeline);
   page.timelines.back().world = estimate.ranks;
-  if (is_trace(options.model)) add_recorded(options, page);
+  if (!options.real.empty()) add_recorded(options.real, page);
+  if (is_trace(options.model)) add_recorded(options.model, page);
   if (telling.machine)
     page.topologies.push_back(drawn_topology(*telling.machine, Loads::of_nccl, nccl_settings_here()));
   write_html(options.html, std::move(page));
@@ -105,6 +128,30 @@ std::string disturbance(const RecordedStep& recorded, const std::string& file) {
       file);
 }
 
+// A parallel step that was rehearsed, over wires that were measured.
+int train_rehearsed(const TrainOnOptions& options, const Timeline& rehearsal) {
+  const MeasuredCalls wires(read_sweep_files(options.on), options.backend);
+  auto replayed = replay(rehearsal, wires);
+  StepEstimate estimate;
+  estimate.parts = breakdown(replayed.timeline);
+  estimate.step = estimate.parts.step();
+  estimate.ranks = rehearsal.ranks;
+  estimate.batch = rehearsal.samples;
+  estimate.samples_per_s = rehearsal.samples * rehearsal.ranks / estimate.step;
+  estimate.communication = replayed.communication;
+  estimate.scaling = breakdown(rehearsal).step() / estimate.step;
+  estimate.relative_error = unsteadiness(replayed.timeline);
+  return tell(
+      options, estimate,
+      {fmt::format("{} with {} ranks over {}, predicted: {:.1f} ms a step, {:.0f} % of it without a wait",
+                   options.model, estimate.ranks, wires.backend(), estimate.step * 1e3,
+                   100 * estimate.scaling),
+       {},
+       {},
+       nullptr,
+       std::move(replayed.timeline)});
+}
+
 // What one step computes and what its wires take, both as measured.
 int train_on_measured_wires(const TrainOnOptions& options) {
   if (!is_trace(options.model))
@@ -113,8 +160,10 @@ int train_on_measured_wires(const TrainOnOptions& options) {
                     "--trace step.json`, "
                     "then `gradwire train step.json --on {0}`",
                     options.on, options.model));
+  const auto timeline = read_timeline(options.model);
+  if (is_rehearsal(timeline)) return train_rehearsed(options, timeline);
   const auto sweep = read_sweep(options.on, options.backend, options.ranks);
-  const auto recorded = recorded_step(read_timeline(options.model), options.model);
+  const auto recorded = recorded_step(timeline, options.model);
   const auto problem = recorded_problem(recorded, measured_wires(sweep), !options.step.no_overlap);
   const auto estimate = solve(problem, recorded_constants(recorded));
   return tell(

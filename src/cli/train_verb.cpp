@@ -52,12 +52,19 @@ train apart, and what collectives take there.
   gradwire train mlp --backend none --trace apart.json
   gradwire bench all_reduce -b tcp --sizes 64K:64M:4 --json > wires.json
   gradwire train apart.json --on wires.json
+The same of ranks that share a model, which rehearse it:
+  gradwire train gpt-tiny --pp 2 --backend none --trace parts.json
+  gradwire bench send -b tcp --json > send.json
+  gradwire bench all_gather -b tcp --json > gather.json
+  gradwire train gpt-tiny --pp 2 --backend tcp --trace real.json
+  gradwire train parts.json --on send.json,gather.json --real real.json \
+    --html both.html
 )";
 
 struct TrainFlags {
   LaunchFlags launch;
   TrainOptions train;
-  std::string on, interval;
+  std::string on, real, interval;
   std::vector<std::string> measured;
   bool ranks_given = false;
 };
@@ -123,6 +130,7 @@ int simulate(const TrainFlags& flags) {
   options.model = train.model;
   options.on = flags.on;
   options.measured = flags.measured;
+  options.real = flags.real;
   options.trace = train.trace;
   options.html = train.html;
   options.json = train.json;
@@ -254,7 +262,9 @@ void add_train_verb(CLI::App& app, int& exit_code) {
   verb->add_option(
       "--on", flags->on,
       "simulate a step on this machine instead, as compare does; -n: so many of its GPUs; or over "
-      "the wires of a bench --json, with a trace");
+      "the wires of a bench --json (several: FILE,FILE), with a trace");
+  verb->add_option("--real", flags->real,
+                   "with --on: a trace of the same run, to say how far off that is and to lay over it");
   add_measured_flag(*verb, flags->measured);
   add_launch_flags(*verb, flags->launch, "gradwire train");
   add_training_flags(*verb, flags->train);
@@ -267,7 +277,7 @@ void add_train_verb(CLI::App& app, int& exit_code) {
     if (!flags->on.empty())
       refuse_flags(*verb, kRealOnly, "with --on: a step is simulated, nothing is trained");
     else
-      refuse_flags(*verb, {"--measured"}, "without --on: it moves the model of a machine");
+      refuse_flags(*verb, {"--measured", "--real"}, "without --on: nothing is simulated");
     exit_code = run_train(*flags);
   });
 }

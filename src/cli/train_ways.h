@@ -19,6 +19,7 @@ struct TrainOnOptions {
   std::optional<int> ranks;  // of them, or of the machine's GPUs; absent: all
   StepFlags step;
   std::vector<std::string> measured;  // files of what was measured on that machine
+  std::string real;                   // a trace of the same run, taken for real; empty: none
   std::string trace;                  // a file for the simulated timeline; empty: none
   std::string html;                   // a file for the page; empty: none
   bool json = false;

@@ -236,6 +236,28 @@ TEST(StepGraphs, whose_groups_are_used_in_different_orders_are_stuck_where_colle
   EXPECT_THROW(run_step(graph, at_once, StepLanes::one_for_collectives), Error);
 }
 
+// Collectives of 2 s beside a forward of 3 s, on processors that do both.
+TEST(StepGraphs, compute_at_the_pace_that_communication_leaves) {
+  const auto end_with = [](int collectives, double share) {
+    StepGraph graph;
+    graph.mesh = {.dp = 2};
+    std::vector<Task> tasks;
+    for (int i = 0; i < collectives; ++i) {
+      graph.groups.push_back({0, 1});
+      tasks.push_back({.kind = TaskKind::collective, .group = i, .after = {}});
+    }
+    tasks.push_back({.kind = TaskKind::forward, .after = {}});
+    graph.ranks = {tasks, tasks};
+    const auto duration = [](Rank, const Task& task) { return task.kind == TaskKind::forward ? 3.0 : 2.0; };
+    return run_step(graph, duration, StepLanes::by_group, [=](Rank, const Task&) { return share; }).end;
+  };
+  EXPECT_DOUBLE_EQ(end_with(1, 0), 3);
+  EXPECT_DOUBLE_EQ(end_with(1, 0.5), 2 + 2) << "1 s of 3 is done under it";
+  EXPECT_DOUBLE_EQ(end_with(1, 1), 2 + 3);
+  EXPECT_DOUBLE_EQ(end_with(2, 0.25), 2 + 2);
+  EXPECT_DOUBLE_EQ(end_with(2, 0.75), 3 + 3) << "two that need 1.5 processors take half as long again";
+}
+
 TEST(StepGraphs, that_lose_a_message_or_a_gather_are_refused) {
   auto pipeline = graph_of(pipeline_plan(PipelineSchedule::gpipe, 2, 2));
   auto& second = pipeline.ranks[1];

@@ -20,7 +20,6 @@ struct StepNode {
   std::vector<TaskId> tasks;
   std::vector<int> next;
   int waits = 0;
-  Seconds ready = 0;
 };
 
 bool computes(const Task& task) {
@@ -33,6 +32,15 @@ int lane_of(const Task& task, StepLanes lanes) {
   return lanes == StepLanes::one_for_collectives && task.kind == TaskKind::collective ? -2 : task.group;
 }
 
+// A node that goes on, at a pace that changes with what else its ranks do.
+struct GoingOn {
+  int node = 0;
+  Seconds begin = 0, since = 0;  // since: when `left` was left
+  Seconds left = 0;
+  double pace = 1;
+  Seconds end() const { return left <= 0 ? since : since + left / pace; }
+};
+
 class StepWalk {
  public:
   StepWalk(const StepGraph& graph, StepLanes lanes) : graph_(graph) {
@@ -41,18 +49,23 @@ class StepWalk {
     for (const auto& node : nodes_) check_node(node);
   }
 
-  StepRun run(const TaskDuration& duration) {
+  StepRun run(const TaskDuration& duration, const TaskShare& share) {
     StepRun result;
     for (const auto& tasks : graph_.ranks) result.ranks.emplace_back(tasks.size());
-    std::vector<int> ready;
+    loads_.assign(graph_.ranks.size(), 0);
     for (std::size_t i = 0; i < nodes_.size(); ++i)
-      if (nodes_[i].waits == 0) ready.push_back(static_cast<int>(i));
+      if (nodes_[i].waits == 0) begin(static_cast<int>(i), 0, duration, share);
     std::size_t done = 0;
-    while (!ready.empty()) {
-      auto& node = nodes_[static_cast<std::size_t>(ready.back())];
-      ready.pop_back();
-      ++done;
-      pass(node, duration, result, ready);
+    for (; !going_on_.empty(); ++done) {
+      const auto first = std::min_element(going_on_.begin(), going_on_.end(),
+                                          [](const auto& a, const auto& b) { return a.end() < b.end(); });
+      const GoingOn ended = *first;
+      *first = going_on_.back();
+      going_on_.pop_back();
+      note(ended, result);
+      load(ended.node, ended.end(), -1, share);
+      for (const int next : node(ended.node).next)
+        if (--node(next).waits == 0) begin(next, ended.end(), duration, share);
     }
     if (done != nodes_.size()) fail_stuck();
     return result;
@@ -147,18 +160,41 @@ class StepWalk {
     fail("malformed", node.tasks.front(), "a rank is in its group twice");
   }
 
-  void pass(StepNode& node, const TaskDuration& duration, StepRun& result, std::vector<int>& ready) {
+  StepNode& node(int index) { return nodes_[static_cast<std::size_t>(index)]; }
+
+  void begin(int index, Seconds now, const TaskDuration& duration, const TaskShare& share) {
     Seconds longest = 0;
-    for (const auto& id : node.tasks) longest = std::max(longest, duration(id.rank, task(id)));
-    const Seconds end = node.ready + longest;
-    for (const auto& id : node.tasks)
-      result.ranks[static_cast<std::size_t>(id.rank)][static_cast<std::size_t>(id.index)] = {node.ready, end};
-    result.end = std::max(result.end, end);
-    for (const int next : node.next) {
-      auto& later = nodes_[static_cast<std::size_t>(next)];
-      later.ready = std::max(later.ready, end);
-      if (--later.waits == 0) ready.push_back(next);
+    for (const auto& id : node(index).tasks) longest = std::max(longest, duration(id.rank, task(id)));
+    load(index, now, 1, share);
+    going_on_.push_back({index, now, now, longest, pace_of(node(index))});
+  }
+
+  // Communication comes or goes: the others on its ranks' processors go on at another pace.
+  void load(int index, Seconds now, int sign, const TaskShare& share) {
+    if (!share || computes(task(node(index).tasks.front()))) return;
+    for (const auto& id : node(index).tasks)
+      loads_[static_cast<std::size_t>(id.rank)] += sign * share(id.rank, task(id));
+    for (auto& other : going_on_) {
+      const double pace = pace_of(node(other.node));
+      if (pace == other.pace) continue;
+      other.left -= (now - other.since) * other.pace;
+      other.since = now;
+      other.pace = pace;
     }
+  }
+
+  double pace_of(const StepNode& node) const {
+    double most = 0;
+    for (const auto& id : node.tasks) most = std::max(most, loads_[static_cast<std::size_t>(id.rank)]);
+    if (!computes(task(node.tasks.front()))) return 1 / std::max(1.0, most);
+    return std::max(0.0, 1 - most);
+  }
+
+  void note(const GoingOn& ended, StepRun& result) {
+    for (const auto& id : node(ended.node).tasks)
+      result.ranks[static_cast<std::size_t>(id.rank)][static_cast<std::size_t>(id.index)] = {ended.begin,
+                                                                                             ended.end()};
+    result.end = std::max(result.end, ended.end());
   }
 
   [[noreturn]] void fail_stuck() const {
@@ -171,12 +207,15 @@ class StepWalk {
   std::vector<StepNode> nodes_;
   std::vector<std::vector<int>> node_of_;  // by rank and task
   std::map<std::pair<std::pair<int, bool>, int>, int> meetings_;
+  std::vector<GoingOn> going_on_;
+  std::vector<double> loads_;  // by rank: what communication asks of its processor
 };
 
 }  // namespace
 
-StepRun run_step(const StepGraph& graph, const TaskDuration& duration, StepLanes lanes) {
-  return StepWalk(graph, lanes).run(duration);
+StepRun run_step(const StepGraph& graph, const TaskDuration& duration, StepLanes lanes,
+                 const TaskShare& share) {
+  return StepWalk(graph, lanes).run(duration, share);
 }
 
 }  // namespace gradwire

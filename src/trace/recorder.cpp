@@ -93,6 +93,12 @@ std::size_t Recorder::dropped() const {
   return (used > records_.size() ? used - records_.size() : 0) + pending_.size();
 }
 
+const char* SpanNames::of(const std::string& name) {
+  auto& kept = names_[name];
+  if (!kept) kept = std::make_unique<std::string>(name);
+  return kept->c_str();
+}
+
 void Recorder::clear() {
   const Lock lock(mutex_);
   used_ = 0;

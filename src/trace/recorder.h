@@ -11,7 +11,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/mutex.h"
@@ -90,6 +93,15 @@ class Recorder {
   std::atomic<DeviceMarks*> marks_{nullptr};
   mutable Mutex mutex_;
   std::vector<Pending> pending_ GUARDED_BY(mutex_);
+};
+
+// Names of spans that are made while a rank trains: a recorder keeps pointers to them, so they stay.
+class SpanNames {
+ public:
+  const char* of(const std::string& name);
+
+ private:
+  std::map<std::string, std::unique_ptr<std::string>> names_;
 };
 
 // Records the time from its making to its end as a span. `recorder` may be null: then nothing happens.

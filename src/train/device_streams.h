@@ -30,6 +30,10 @@ class DeviceStreams {
 // the device is one.
 std::unique_ptr<DeviceStreams> make_device_streams(torch::Device device, Communicator& communicator);
 
+// The communicator, owned, as DeviceStreams::communicator() has it: on CPUs the one that was given.
+std::unique_ptr<Communicator> in_stream_order(std::unique_ptr<Communicator> communicator,
+                                              torch::Device device);
+
 // For make_device_streams(): in cuda_device.cpp or no_cuda_device.cpp.
 std::unique_ptr<DeviceStreams> make_cuda_streams(torch::Device device, Communicator& communicator);
 

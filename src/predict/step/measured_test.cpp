@@ -23,7 +23,7 @@ class Measured : public testing::Test {
  protected:
   void SetUp() override { write_file(file_, kResults); }
   const TempDir directory_;
-  const std::filesystem::path file_ = directory_.path() / "wires.json";
+  const std::string file_ = (directory_.path() / "wires.json").string();
 };
 
 TEST_F(Measured, WiresTakeTheTimesOfTheBench) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -11,6 +12,7 @@
 #include "base/text.h"
 #include "predict/step/constants.h"
 #include "predict/step/step.h"
+#include "trace/rehearsal.h"
 
 namespace gradwire {
 namespace {
@@ -72,6 +74,10 @@ std::map<int, std::vector<double>> lengths_of(const Timeline& timeline) {
   return lengths;
 }
 
+double quartile_share(const std::vector<double>& all) {
+  return (middle(all, 0.75) - middle(all, 0.25)) / 2 / middle(all);
+}
+
 void measure_spread(const Timeline& timeline, RecordedStep& recorded) {
   std::vector<double> slowest, all;
   for (const auto& [step, lengths] : lengths_of(timeline)) {
@@ -79,26 +85,21 @@ void measure_spread(const Timeline& timeline, RecordedStep& recorded) {
     all.insert(all.end(), lengths.begin(), lengths.end());
   }
   recorded.slowest = middle(slowest);
-  recorded.unsteady = (middle(all, 0.75) - middle(all, 0.25)) / 2 / middle(all);
+  recorded.unsteady = quartile_share(all);
 }
 
 std::function<Seconds(Bytes)> at(Curve curve) {
   return [curve = std::make_shared<const Curve>(std::move(curve))](Bytes bytes) { return curve->at(bytes); };
 }
 
-std::vector<Sweep> all_reduces(const std::filesystem::path& file) {
-  try {
-    auto sweeps = read_sweeps(read_file(file));
-    std::erase_if(sweeps, [](const Sweep& sweep) { return sweep.collective != Collective::all_reduce; });
-    return sweeps;
-  } catch (const ConfigError& error) {
-    throw ConfigError(fmt::format("{}: {}", file.string(), error.what()));
-  }
-}
-
 }  // namespace
 
 RecordedStep recorded_step(const Timeline& timeline, const std::string& name) {
+  if (is_rehearsal(timeline))
+    throw ConfigError(fmt::format(
+        "{}: it is a rehearsal of ranks that share a model, and can be replayed over measured wires: "
+        "write `gradwire train {} --on BENCH.json`",
+        name, name));
   RecordedStep recorded;
   recorded.parts = breakdown(timeline);
   recorded.buckets = usual_buckets(timeline);
@@ -109,6 +110,13 @@ RecordedStep recorded_step(const Timeline& timeline, const std::string& name) {
         fmt::format("{}: no step has a bucket: nothing was sent, so nothing can be compared", name));
   measure_spread(timeline, recorded);
   return recorded;
+}
+
+double unsteadiness(const Timeline& timeline) {
+  std::vector<double> all;
+  for (const auto& [step, lengths] : lengths_of(timeline))
+    all.insert(all.end(), lengths.begin(), lengths.end());
+  return all.empty() ? 0 : quartile_share(all);
 }
 
 StepProblem recorded_problem(const RecordedStep& recorded, const Wires& wires, bool overlap) {
@@ -177,17 +185,30 @@ RecordedModel model_of(const Timeline& timeline, const std::string& name) {
 
 bool is_sweep(std::string_view on) { return on.ends_with(".json"); }
 
-Sweep read_sweep(const std::filesystem::path& file, std::string_view backend, std::optional<int> ranks) {
+std::vector<Sweep> read_sweep_files(std::string_view on) {
+  std::vector<Sweep> all;
+  for (const auto file : split(on, ',')) {
+    try {
+      for (auto& sweep : read_sweeps(read_file(std::filesystem::path(file)))) all.push_back(std::move(sweep));
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("{}: {}", file, error.what()));
+    }
+  }
+  return all;
+}
+
+Sweep read_sweep(std::string_view on, std::string_view backend, std::optional<int> ranks) {
   std::vector<std::string> there;
   std::vector<Sweep> fitting;
-  for (auto& sweep : all_reduces(file)) {
+  for (auto& sweep : read_sweep_files(on)) {
+    if (sweep.collective != Collective::all_reduce) continue;
     there.push_back(fmt::format("{} with {} ranks", sweep.backend, sweep.ranks));
     const bool fits = (backend.empty() || sweep.backend == backend) && (!ranks || sweep.ranks == *ranks);
     if (fits) fitting.push_back(std::move(sweep));
   }
   if (fitting.size() == 1) return fitting.front();
   throw ConfigError(fmt::format(
-      "{}: it has all_reduce of {}; {}", file.string(), there.empty() ? "no backend" : join(there, ", "),
+      "{}: it has all_reduce of {}; {}", on, there.empty() ? "no backend" : join(there, ", "),
       fitting.empty() ? "none is what --backend and -n ask for" : "choose one with --backend and -n"));
 }
 

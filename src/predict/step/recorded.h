@@ -6,7 +6,6 @@
 // computing is then undisturbed by communication, and how far ranks are apart is known.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +38,9 @@ struct RecordedStep {
 // Throws ConfigError with `name` in front when the timeline has no step or its steps have no buckets.
 RecordedStep recorded_step(const Timeline&, const std::string& name);
 
+// Half the distance of the quartiles of its steps, but for the first, as a share of their median.
+double unsteadiness(const Timeline&);
+
 // The same step with these wires between its ranks. `overlap`: buckets leave during backward.
 StepProblem recorded_problem(const RecordedStep&, const Wires&, bool overlap);
 
@@ -62,9 +64,12 @@ RecordedModel model_of(const Timeline&, const std::string& name);
 // takes from it what it needs. Whether a name of a machine means a file of measured collectives.
 bool is_sweep(std::string_view on);
 
-// The all_reduce of `backend` (any, when empty) with `ranks` (any, when absent) in such a file. Throws
-// ConfigError that names the file and lists what is there when that is not one.
-Sweep read_sweep(const std::filesystem::path& file, std::string_view backend, std::optional<int> ranks);
+// All that was measured, of one file or of several with commas between them. Throws ConfigError that names the file.
+std::vector<Sweep> read_sweep_files(std::string_view on);
+
+// The all_reduce of `backend` (any, when empty) with `ranks` (any, when absent) in such files. Throws
+// ConfigError that names them and lists what is there when that is not one.
+Sweep read_sweep(std::string_view on, std::string_view backend, std::optional<int> ranks);
 
 Wires measured_wires(const Sweep& sweep);
 

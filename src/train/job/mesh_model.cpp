@@ -47,6 +47,13 @@ class InType {
       kept_;  // a shared module's twice: the first is what it was
 };
 
+// What pieces are timed in, before any rank has put its own on a device.
+torch::ScalarType computes_on_host(const MeshModelOptions& options) {
+  ReplicaOptions replicas = options.replicas;
+  replicas.ddp.device = torch::kCPU;
+  return computes_in(replicas, options.type);
+}
+
 // Every rank times the pieces, all at once as in a step; rank 0's times count, because all must cut alike.
 std::vector<Seconds> agreed_costs(const std::vector<Piece>& pieces, const torch::Tensor& sample,
                                   torch::ScalarType type, Communicator& everybody) {
@@ -58,20 +65,20 @@ std::vector<Seconds> agreed_costs(const std::vector<Piece>& pieces, const torch:
 
 }  // namespace
 
-MeshModelOptions mesh_model_options(const TrainOptions& options, const Mesh& mesh) {
+MeshModelOptions mesh_model_options(const TrainOptions& options, const Mesh& mesh, torch::Device device) {
   return {.mesh = mesh,
           .pipeline = pipeline_of(options),
           .sequence_parallel = options.sequence_parallel,
           .recompute = options.recompute,
-          .backend = options.backend,
+          .wires = mesh_wires(options.backend == "none" ? "auto" : options.backend, device),
           .type = options.precision == "fp64" ? torch::kFloat64 : torch::kFloat32,
-          .replicas = replica_options(options, torch::kCPU)};
+          .replicas = replica_options(options, device)};
 }
 
 MeshModel::MeshModel(const World& world, std::shared_ptr<Net> whole, const torch::Tensor& sample,
                      const MeshModelOptions& options)
-    : groups_(world, options.mesh, options.backend),
-      everybody_(groups_.among(all_ranks(options.mesh), "mesh")),
+    : groups_(world, options.mesh, options.wires),
+      everybody_(groups_.numbers_among(all_ranks(options.mesh), "mesh")),
       tensor_(groups_.tensor(), {.sequence_parallel = options.sequence_parallel}),
       shared_(options.replicas.shard > 0),
       parameters_(count_parameters(*whole)) {
@@ -87,12 +94,14 @@ MeshModel::MeshModel(const World& world, std::shared_ptr<Net> whole, const torch
                        .recompute = options.recompute,
                        .replicas = options.replicas};
   if (options.mesh.pp > 1)
-    made.costs = agreed_costs(pieces, sample, computes_in(options.replicas, options.type), *everybody_);
+    made.costs = agreed_costs(pieces, sample.to(torch::kCPU), computes_on_host(options), *everybody_);
   pipeline_ = std::make_unique<Pipeline>(groups_, std::move(pieces), made);
 }
 
 void MeshModel::learn_by(const TrainOptions& options) {
-  learner_ = std::make_unique<Learner>(options, pipeline_->parameters(), *everybody_);
+  if (groups_.device().is_cuda()) learners_ = groups_.among(all_ranks(groups_.mesh()), "learners");
+  learner_ =
+      std::make_unique<Learner>(options, pipeline_->parameters(), learners_ ? *learners_ : *everybody_);
 }
 
 // Ranks that hold a model together read the same batches.

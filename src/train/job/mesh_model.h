@@ -23,11 +23,12 @@ struct MeshModelOptions {
   Mesh mesh;
   PipelineShape pipeline;
   bool sequence_parallel = false, recompute = false;
-  std::string backend = "auto";
+  MeshWires wires = mesh_wires("auto");
   torch::ScalarType type = torch::kFloat32;  // of what is learnt
-  ReplicaOptions replicas = {};
+  ReplicaOptions replicas = {};              // on the device of the wires
 };
-MeshModelOptions mesh_model_options(const TrainOptions& options, const Mesh& mesh);
+MeshModelOptions mesh_model_options(const TrainOptions& options, const Mesh& mesh,
+                                    torch::Device device = torch::kCPU);
 
 class MeshModel final : public TrainedModel {
  public:
@@ -63,7 +64,8 @@ class MeshModel final : public TrainedModel {
   std::string stages() const;
 
   MeshGroups groups_;
-  const std::unique_ptr<Communicator> everybody_;
+  const std::unique_ptr<Communicator> everybody_;  // tells numbers
+  std::unique_ptr<Communicator> learners_;         // the same of GPUs, which tell tensors
   TensorGroup tensor_;
   const bool shared_;  // along the data dimension
   ModelEnd end_;

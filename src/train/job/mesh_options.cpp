@@ -70,18 +70,15 @@ void check_stages(const TrainOptions& options, const TrainableModel& model) {
 }
 
 void check_company(const TrainOptions& options) {
-  const bool cut = ranks_a_model(options) > 1;
-  const std::string with =
-      cut ? fmt::format(" with --tp {} --pp {}", options.tp, options.pp) : " with --recompute";
-  need(!cut || options.backend != "none",
-       "--backend none" + with + ": ranks that hold one model can't train apart");
-  need(!options.backend.starts_with("nccl"),
-       "--backend nccl" + with + ": it is done in host memory; write shm, tcp, gloo, mpi, or auto");
   need(options.compress != "powersgd" || options.virtual_stages == 1,
        "--compress powersgd with --virtual-stages: it keeps its state by bucket, and each chunk has its own");
 }
 
 }  // namespace
+
+bool rehearses(const TrainOptions& options) {
+  return options.backend == "none" && (ranks_a_model(options) > 1 || options.shard > 0);
+}
 
 bool uses_mesh(const TrainOptions& options) { return ranks_a_model(options) > 1 || options.recompute; }
 

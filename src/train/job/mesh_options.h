@@ -11,6 +11,9 @@ namespace gradwire {
 // The model is cut, or recomputed: more than DistributedDataParallel around the whole of it.
 bool uses_mesh(const TrainOptions& options);
 
+// Ranks that share a model and must not communicate do their parts alone: see train/rehearsal.h.
+bool rehearses(const TrainOptions& options);
+
 // Ranks that hold one copy of the model together.
 int ranks_a_model(const TrainOptions& options);
 

@@ -77,16 +77,18 @@ TEST(MeshOptions, WhatMakesNoSenseIsRefusedWithTheReason) {
   options.schedule = "interleaved";
   EXPECT_EQ(refusal(options),
             "--pp 4 with --virtual-stages 2: gpt-tiny has 4 layers, and every stage needs one");
-  options = asked("gpt-tiny", 2, 1);
+}
+
+TEST(MeshOptions, RanksThatShareAModelAndDoNotCommunicateRehearse) {
+  auto options = asked("gpt-tiny", 2, 1);
+  EXPECT_FALSE(rehearses(options));
   options.backend = "none";
-  EXPECT_NE(refusal(options), "");
-  options.backend = "nccl";
-  EXPECT_NE(refusal(options), "");
-  options = asked("gpt-tiny", 1, 1);
-  options.recompute = true;
-  options.backend = "nccl";
-  EXPECT_EQ(refusal(options),
-            "--backend nccl with --recompute: it is done in host memory; write shm, tcp, gloo, mpi, or auto");
+  EXPECT_EQ(refusal(options), "");
+  EXPECT_TRUE(rehearses(options));
+  options.tp = 1;
+  EXPECT_FALSE(rehearses(options)) << "every rank has a model of its own";
+  options.shard = 1;
+  EXPECT_TRUE(rehearses(options));
 }
 
 TEST(MeshOptions, AMeshGoesWithShardingSixteenBitsCheckpointsAndRecomputation) {

@@ -65,8 +65,6 @@ void check_training_numbers(const TrainOptions& options) {
 void check_shard(const TrainOptions& options) {
   check_range("--shard", options.shard, 0, 3);
   if (options.shard == 0) return;
-  if (options.backend == "none")
-    throw ConfigError("--shard with --backend none: ranks that train apart share nothing");
   if (options.compress != "none")
     throw ConfigError(
         "--shard with --compress: shares are reduced as they are; --precision bf16 halves what travels");

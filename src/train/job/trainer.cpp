@@ -15,10 +15,11 @@
 namespace gradwire {
 namespace {
 
-// GPUs where there is one for every rank of this host and nobody asked for something else.
-bool takes_gpus(const World& world, const std::string& backend) {
-  if (backend.starts_with("nccl")) return true;
-  return backend == "auto" && torch::cuda::is_available() &&
+// GPUs where there is one for every rank of this host and nobody asked for something else; of models that are cut only
+// where they are asked for.
+bool takes_gpus(const World& world, const TrainOptions& options) {
+  if (options.backend.starts_with("nccl")) return true;
+  return options.backend == "auto" && !uses_mesh(options) && torch::cuda::is_available() &&
          static_cast<int>(torch::cuda::device_count()) >= world.local_size;
 }
 
@@ -36,6 +37,7 @@ Trainer::Trainer(const World& world, const TrainOptions& options)
       entry_(find_trainable(options.model)),
       mesh_(mesh_of(options, world.size)),
       data_(options, place_of(mesh_, world.rank).data, mesh_.dp) {
+  if (rehearses(options)) rehearsal_.emplace();
   make_communicators();
   seed_all(options.seed);
   auto net = make_model(entry_, options.sync_batch_norm ? communicator_.get() : nullptr);
@@ -54,26 +56,30 @@ Trainer::Trainer(const World& world, const TrainOptions& options)
   saved_at_ = steady_now();
 }
 
-// Ranks that train apart are a mesh of one each.
+bool Trainer::is_apart() const { return options_.backend == "none"; }
+
+// Ranks that train models of their own are a mesh of one each.
 std::unique_ptr<TrainedModel> Trainer::make_parts(std::shared_ptr<Net> net) {
-  const bool apart = options_.backend == "none";
-  auto made = mesh_model_options(options_, apart ? Mesh{} : mesh_);
-  if (apart) made.backend = "auto";
+  const bool apart = is_apart() && !rehearsal_;
+  auto made = mesh_model_options(options_, apart ? Mesh{} : mesh_, device_);
+  if (rehearsal_) made.wires = rehearsed(std::move(made.wires), *rehearsal_);
   auto model = std::make_unique<MeshModel>(apart ? subset(world_, {world_.rank}, "parts") : world_,
                                            std::move(net), data_.get(0).input, made);
   model->learn_by(options_);
   World hosts = world_;
   hosts.name = "train-mesh";
-  if (!apart) links_ = describe_mesh(mesh_, options_.backend, hosts_of(hosts));
+  if (!apart) links_ = describe_mesh(mesh_, rehearsal_ ? "nothing" : options_.backend, hosts_of(hosts));
   return model;
 }
 
 void Trainer::make_communicators() {
-  const bool gpus = takes_gpus(world_, options_.backend) && !uses_mesh(options_);
+  const bool gpus = takes_gpus(world_, options_);
   if (gpus) device_ = torch::Device(torch::kCUDA, static_cast<torch::DeviceIndex>(world_.local_rank));
-  const bool apart = options_.backend == "none";
+  const bool apart = is_apart() && !rehearsal_;
   if (apart)
     communicator_ = make_communicator(subset(world_, {world_.rank}, "apart"));
+  else if (rehearsal_)
+    communicator_ = rehearsal_->among(make_communicator(world_), "world");
   else
     communicator_ = make_communicator(world_, gpus && options_.backend == "auto" ? "nccl" : options_.backend);
   World host = world_;
@@ -98,8 +104,9 @@ std::size_t Trainer::spans_a_step() const {
              micro = static_cast<std::size_t>(options_.accumulate);
   const int messages = uses_mesh(options_) ? 8 * options_.virtual_stages : 4,
             collectives = mesh_.tp > 1 ? 30 * (entry_.shape.layers + 2) : 0;
-  return 8 + micro * static_cast<std::size_t>(messages + collectives) +
-         (options_.shard > 0 ? 8 * micro : 2) * parts;
+  const auto spans = 8 + micro * static_cast<std::size_t>(messages + collectives) +
+                     (options_.shard > 0 ? 8 * micro : 2) * parts;
+  return rehearsal_ ? 2 * spans : spans;  // a call beside each wait
 }
 
 TrainResult Trainer::describe() const {
@@ -108,7 +115,7 @@ TrainResult Trainer::describe() const {
   model_->describe(result);
   result.ranks = world_.size;
   result.threads = torch::get_num_threads();
-  result.backend = options_.backend == "none" ? "none" : communicator_->name();
+  result.backend = is_apart() ? "none" : communicator_->name();
   result.data = data_.what();
   result.first_step = first_step_;
   return result;
@@ -125,8 +132,11 @@ double Trainer::learn(int step) {
   return model_->learn({.micro_batches = options_.accumulate, .next = next, .seed = seed});
 }
 
+// A rehearsal's first step is a real one: there ranks agree on shapes and orders.
 Trainer::News Trainer::train_step(int step, int signal) {
   recorder_->set_step(step);
+  std::optional<Rehearsal::Quiet> quiet;
+  if (rehearsal_ && step > first_step_) quiet.emplace(*rehearsal_, recorder_.get());
   const double loss = learn(step);
   const News news = share_news(loss, signal);
   if (saver_) saver_->settle();
@@ -141,9 +151,10 @@ bool Trainer::is_time_to_save() const {
          steady_now() - saved_at_ >= options_.checkpoint_seconds;
 }
 
-// Right after backward, where the ranks have met anyway: it costs a small message. Ranks apart stay apart.
+// Right after backward, where the ranks have met anyway: it costs a small message. Ranks apart stay apart; what they
+// rehearse tells them nothing.
 Trainer::News Trainer::share_news(double loss, int signal) {
-  if (options_.backend == "none" || world_.size == 1) return {loss, signal, is_time_to_save()};
+  if ((is_apart() && !rehearsal_) || world_.size == 1) return {loss, signal, is_time_to_save()};
   const Timed timed(recorder_.get(), SpanKind::wait);
   std::array<double, 3> mine{loss, static_cast<double>(signal), is_time_to_save() ? 1.0 : 0.0};
   std::vector<double> all(mine.size() * static_cast<std::size_t>(world_.size));
@@ -206,7 +217,7 @@ void Trainer::train_steps(TrainResult& result, const TrainHooks& hooks) {
 // Of ranks that train apart, which have not told each other yet, and may have been ended after different
 // steps.
 void Trainer::average_losses(TrainResult& result) {
-  if (options_.backend != "none") return;
+  if (!is_apart()) return;
   std::array<double, 1> count{static_cast<double>(result.losses.size())};
   host_->run(all_reduce(bytes_of(count), DType::f64, Reduction::min));
   result.losses.resize(static_cast<std::size_t>(count[0]));

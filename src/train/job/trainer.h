@@ -18,6 +18,7 @@
 #include "train/loop/checkpoint_saver.h"
 #include "train/loop/clocks.h"
 #include "train/loop/metrics.h"
+#include "train/rehearsal.h"
 
 namespace gradwire {
 
@@ -41,6 +42,7 @@ class Trainer {
 
  private:
   void make_communicators();
+  bool is_apart() const;  // ranks train models of their own, or rehearse one
   void make_recorder();
   // What ranks tell each other in every step.
   struct News {
@@ -67,6 +69,7 @@ class Trainer {
   const Mesh mesh_;
   std::vector<std::string> links_;  // for people: which ranks of the mesh share what over which
   TrainingData data_;
+  std::optional<Rehearsal> rehearsal_;  // where ranks that share a model must not communicate
   std::unique_ptr<Communicator> communicator_,
       host_communicator_;                // the second where the first does not join all ranks in host memory
   Communicator* host_ = nullptr;         // whichever moves host memory

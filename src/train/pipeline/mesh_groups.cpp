@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "comm/make.h"
+#include "train/device_streams.h"
 
 namespace gradwire {
 namespace {
@@ -46,23 +47,54 @@ std::string describe_dimension(const Mesh& mesh, MeshDimension dimension, const 
 
 }  // namespace
 
-MeshGroups::MeshGroups(const World& world, const Mesh& mesh, std::string backend)
+MeshWires mesh_wires(const std::string& backend, torch::Device device) {
+  const MakeGroup on_host = [](const World& part, const std::string&) { return make_communicator(part); };
+  const MakeGroup asked = [backend](const World& part, const std::string&) {
+    return make_communicator(part, backend);
+  };
+  if (device.is_cuda()) return {asked, on_host, device};
+  const MakeGroup host = [asked, on_host](const World& part, const std::string& group) {
+    return part.size == 1 ? on_host(part, group) : asked(part, group);  // nobody to be reached
+  };
+  return {host, host, device};
+}
+
+MeshWires rehearsed(MeshWires wires, Rehearsal& rehearsal) {
+  for (MakeGroup* const make : {&wires.tensors, &wires.numbers})
+    *make = [real = *make, &rehearsal](const World& part, const std::string& group) {
+      return rehearsal.among(real(part, group), group);
+    };
+  return wires;
+}
+
+MeshGroups::MeshGroups(const World& world, const Mesh& mesh, const std::string& backend)
+    : MeshGroups(world, mesh, mesh_wires(backend)) {}
+
+MeshGroups::MeshGroups(const World& world, const Mesh& mesh, MeshWires wires)
     : world_(world),
       mesh_(mesh),
-      backend_(std::move(backend)),
+      wires_(std::move(wires)),
       place_((check_mesh(mesh, world.size), place_of(mesh, world.rank))) {
-  const auto make = [&](MeshDimension dimension) {
-    return among(group_of(mesh_, dimension, world_.rank), std::string(name_of(dimension)));
-  };
-  tensor_ = make(MeshDimension::tensor);
-  data_ = make(MeshDimension::data);
-  pipeline_ = make(MeshDimension::pipeline);
+  const auto ranks = [&](MeshDimension dimension) { return group_of(mesh_, dimension, world_.rank); };
+  tensor_ = among(ranks(MeshDimension::tensor), std::string(name_of(MeshDimension::tensor)));
+  data_ = made(wires_.tensors, ranks(MeshDimension::data), std::string(name_of(MeshDimension::data)));
+  pipeline_ = numbers_among(ranks(MeshDimension::pipeline), std::string(name_of(MeshDimension::pipeline)));
+}
+
+std::unique_ptr<Communicator> MeshGroups::made(const MakeGroup& make, const std::vector<Rank>& ranks,
+                                               const std::string& name) const {
+  const std::string group = fmt::format("{}-{}", name, ranks_of(ranks));
+  return make(subset(world_, ranks, group), group);
 }
 
 std::unique_ptr<Communicator> MeshGroups::among(const std::vector<Rank>& ranks,
                                                 const std::string& name) const {
-  const World part = subset(world_, ranks, fmt::format("{}-{}", name, ranks_of(ranks)));
-  return make_communicator(part, ranks.size() == 1 ? "auto" : backend_);
+  return in_stream_order(made(wires_.tensors, ranks, name), wires_.device);
+}
+
+std::unique_ptr<Communicator> MeshGroups::numbers_among(const std::vector<Rank>& ranks,
+                                                        const std::string& name) const {
+  return made(wires_.numbers, ranks, name);
 }
 
 std::vector<std::string> describe_mesh(const Mesh& mesh, const std::string& backend,

@@ -45,6 +45,7 @@ Pipeline::Pipeline(MeshGroups& groups, std::vector<Piece> pieces, const Pipeline
     chunks_.push_back(
         std::make_shared<Chunk>(std::vector<Piece>(pieces.begin() + first, pieces.begin() + end),
                                 ChunkOptions{.recompute = options.recompute, .first = first}));
+    chunks_.back()->to(groups.device());
   }
   share_modules(pieces);
   const auto units = units_of_pieces(pieces);
@@ -126,7 +127,7 @@ void Pipeline::agree_on_shapes(const torch::Tensor& input) {
   for (int chunk = 0; chunk < pipeline_.chunks(); ++chunk) {
     ShapeNumbers numbers{};
     if (is_mine(chunk)) {
-      const auto given = chunk == 0 ? input : shapes_.back().make().zero_();
+      const auto given = chunk == 0 ? input : shapes_.back().make(groups_.device()).zero_();
       numbers = numbers_of(held(chunk).forward(given, false));
     }
     groups_.pipeline().run(broadcast(bytes_of(numbers), DType::i64, pipeline_.stage_of(chunk)));
@@ -153,6 +154,7 @@ double Pipeline::step(const MicroBatches& batches, const MicroBatchLoss& loss) {
                       .channels = &channels_,
                       .forward = [this](const ChunkForward& call) { return run_chunk(call); },
                       .before_backward = [this](int chunk, bool last) { held(chunk).before_backward(last); },
+                      .device = groups_.device(),
                       .names = &names_,
                       .trace = trace_};
   auto result = walk_step(plan, batches, loss);
@@ -197,18 +199,16 @@ torch::Tensor Pipeline::evaluate(const torch::Tensor& input) {
     if (!is_mine(chunk)) continue;
     ShapeNumbers numbers{};
     if (chunk > 0 && groups_.mesh().pp > 1) {
-      auto& from = *channels_.at(channel_of(TaskKind::recv, chunk - 1));
-      from.run(recv(bytes_of(numbers), 0));
-      x = shape_from(numbers).make();
-      from.run(recv(memory_of(x), 0));
+      groups_.pipeline().run(recv(bytes_of(numbers), pipeline_.stage_of(chunk - 1)));
+      x = shape_from(numbers).make(groups_.device());
+      channels_.at(channel_of(TaskKind::recv, chunk - 1))->run(recv(memory_of(x), 0));
     }
     x = held(chunk).forward(x, false).contiguous();
     if (chunk == last) return x;
     if (groups_.mesh().pp == 1) continue;
-    auto& to = *channels_.at(channel_of(TaskKind::send, chunk));
     numbers = numbers_of(x);
-    to.run(send(bytes_of(numbers), 1));
-    to.run(send(memory_of(x), 1));
+    groups_.pipeline().run(send(bytes_of(numbers), pipeline_.stage_of(chunk + 1)));
+    channels_.at(channel_of(TaskKind::send, chunk))->run(send(memory_of(x), 1));
   }
   return {};
 }

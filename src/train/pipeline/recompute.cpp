@@ -1,6 +1,6 @@
 #include "train/pipeline/recompute.h"
 
-#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 
 namespace gradwire {
 namespace {
@@ -8,14 +8,14 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-torch::Tensor generator_state() {
-  auto generator = at::detail::getDefaultCPUGenerator();
+torch::Tensor generator_state(torch::Device device) {
+  auto generator = at::globalContext().defaultGenerator(device);
   const std::lock_guard<std::mutex> lock(generator.mutex());
   return generator.get_state();
 }
 
-void set_generator_state(const torch::Tensor& state) {
-  auto generator = at::detail::getDefaultCPUGenerator();
+void set_generator_state(torch::Device device, const torch::Tensor& state) {
+  auto generator = at::globalContext().defaultGenerator(device);
   const std::lock_guard<std::mutex> lock(generator.mutex());
   generator.set_state(state);
 }
@@ -35,7 +35,8 @@ class Recomputed : public torch::autograd::Function<Recomputed> {
     saved.insert(saved.end(), parameters.begin(), parameters.end());
     context->save_for_backward(saved);
     context->saved_data["part"] = c10::IValue::make_capsule(part);
-    context->saved_data["generator"] = generator_state();
+    context->saved_data["generator"] = generator_state(torch::kCPU);
+    if (!input.is_cpu()) context->saved_data["device generator"] = generator_state(input.device());
     return part->forward(input);
   }
 
@@ -46,7 +47,7 @@ class Recomputed : public torch::autograd::Function<Recomputed> {
     const bool wants_input = saved[0].requires_grad();
     const torch::AutoGradMode grad(true);
     const auto input = saved[0].detach().requires_grad_(wants_input);
-    const auto output = again(*part, input, context->saved_data["generator"].toTensor());
+    const auto output = again(*part, input, *context);
     variable_list wanted(saved.begin() + 1, saved.end());
     if (wants_input) wanted.insert(wanted.begin(), input);
     auto result = torch::autograd::grad({output}, wanted, {gradients[0]}, /*retain_graph=*/false,
@@ -57,18 +58,20 @@ class Recomputed : public torch::autograd::Function<Recomputed> {
   }
 
  private:
-  static torch::Tensor again(const PartToRepeat& part, const torch::Tensor& input,
-                             const torch::Tensor& state) {
-    const KeptGenerator kept;
-    set_generator_state(state);
+  static torch::Tensor again(const PartToRepeat& part, const torch::Tensor& input, AutogradContext& context) {
+    const KeptGenerator kept(torch::kCPU);
+    set_generator_state(torch::kCPU, context.saved_data["generator"].toTensor());
+    if (input.is_cpu()) return part.forward(input);
+    const KeptGenerator kept_on_device(input.device());
+    set_generator_state(input.device(), context.saved_data["device generator"].toTensor());
     return part.forward(input);
   }
 };
 
 }  // namespace
 
-KeptGenerator::KeptGenerator() : state_(generator_state()) {}
-KeptGenerator::~KeptGenerator() { set_generator_state(state_); }
+KeptGenerator::KeptGenerator(torch::Device device) : device_(device), state_(generator_state(device)) {}
+KeptGenerator::~KeptGenerator() { set_generator_state(device_, state_); }
 
 torch::Tensor recompute(PartForward forward, const torch::Tensor& input,
                         const std::vector<torch::Tensor>& parameters) {

@@ -20,15 +20,16 @@ using PartForward = std::function<torch::Tensor(const torch::Tensor&)>;
 torch::Tensor recompute(PartForward forward, const torch::Tensor& input,
                         const std::vector<torch::Tensor>& parameters);
 
-// Puts torch's generator of the CPU back to where it was.
+// Puts torch's generator of a device back to where it was.
 class KeptGenerator {
  public:
-  KeptGenerator();
+  explicit KeptGenerator(torch::Device device = torch::kCPU);
   ~KeptGenerator();
   KeptGenerator(const KeptGenerator&) = delete;
   KeptGenerator& operator=(const KeptGenerator&) = delete;
 
  private:
+  const torch::Device device_;
   const torch::Tensor state_;
 };
 

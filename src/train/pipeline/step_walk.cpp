@@ -101,7 +101,7 @@ class StepWalk {
 
   void receive(int index) {
     const Task& task = tasks_[static_cast<std::size_t>(index)];
-    auto tensor = (*plan_.shapes)[static_cast<std::size_t>(task.chunk)].make();
+    auto tensor = (*plan_.shapes)[static_cast<std::size_t>(task.chunk)].make(plan_.device);
     auto work = channel(task).start(recv(memory_of(tensor), 0, tag(task)));
     messages_[index] = {tensor, std::move(work)};
   }
@@ -111,7 +111,7 @@ class StepWalk {
     const Place place{task.chunk, task.micro_batch};
     auto tensor = task.data == TaskData::activation ? outputs_.at(place).detach() : take(made_, place);
     const TensorShape& shape = (*plan_.shapes)[static_cast<std::size_t>(task.chunk)];
-    if (!tensor.defined()) tensor = shape.make().zero_();  // a gradient that nothing depends on
+    if (!tensor.defined()) tensor = shape.make(plan_.device).zero_();  // a gradient that nothing depends on
     if (tensor.sizes().vec() != shape.sizes)
       throw ConfigError(
           fmt::format("chunk {} gave a tensor of another shape for micro-batch {} than in the "
@@ -206,12 +206,6 @@ ShapeNumbers numbers_of(const torch::Tensor& tensor) {
 TensorShape shape_from(const ShapeNumbers& numbers) {
   return {{numbers.begin() + 2, numbers.begin() + 2 + numbers[1]},
           static_cast<torch::ScalarType>(numbers[0])};
-}
-
-const char* SpanNames::of(const std::string& name) {
-  auto& kept = names_[name];
-  if (!kept) kept = std::make_unique<std::string>(name);
-  return kept->c_str();
 }
 
 WalkResult walk_step(const WalkPlan& plan, const MicroBatches& batches, const MicroBatchLoss& loss) {

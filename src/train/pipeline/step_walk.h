@@ -32,7 +32,9 @@ using MicroBatchLoss = std::function<torch::Tensor(const torch::Tensor& output, 
 struct TensorShape {
   std::vector<std::int64_t> sizes;
   torch::ScalarType type = torch::kFloat32;
-  torch::Tensor make() const { return torch::empty(sizes, torch::TensorOptions().dtype(type)); }
+  torch::Tensor make(torch::Device device) const {
+    return torch::empty(sizes, torch::TensorOptions().dtype(type).device(device));
+  }
   Bytes bytes() const;
 };
 
@@ -41,15 +43,6 @@ using ShapeNumbers = std::array<std::int64_t, 10>;
 ShapeNumbers numbers_of(
     const torch::Tensor& tensor);  // throws ConfigError for more dimensions than there is room for
 TensorShape shape_from(const ShapeNumbers& numbers);
-
-// Names of spans, which outlive the recorder that points to them.
-class SpanNames {
- public:
-  const char* of(const std::string& name);
-
- private:
-  std::map<std::string, std::unique_ptr<std::string>> names_;
-};
 
 // A forward that is due.
 struct ChunkForward {
@@ -67,6 +60,7 @@ struct WalkPlan {
   const std::map<int, std::unique_ptr<Communicator>>* channels = nullptr;  // by group of the graph
   std::function<torch::Tensor(const ChunkForward&)> forward;
   std::function<void(int chunk, bool last)> before_backward;  // last: then its gradients are complete
+  torch::Device device = torch::kCPU;                         // where tensors are received
   SpanNames* names = nullptr;
   Recorder* trace = nullptr;  // may be null
 };

@@ -88,9 +88,9 @@ torch::Tensor PartDropoutImpl::forward(const torch::Tensor& input) {
   const auto seed = static_cast<std::uint64_t>(drawn.item<std::int64_t>());
   const auto own = at::detail::createCPUGenerator(
       seed + 0x9e3779b97f4a7c15ULL * (static_cast<std::uint64_t>(group_->rank()) + 1));
-  const auto kept =
-      torch::empty(input.sizes(), input.options().requires_grad(false)).bernoulli_(1 - share_, own);
-  return input * kept.div_(1 - share_);
+  auto kept = torch::empty(input.sizes(), torch::TensorOptions().dtype(input.dtype()));
+  kept.bernoulli_(1 - share_, own).div_(1 - share_);
+  return input * kept.to(input.device());
 }
 
 double dropped_share(const torch::nn::AnyModule& dropout) {

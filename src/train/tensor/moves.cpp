@@ -148,8 +148,8 @@ std::vector<torch::Tensor> join_gradients(TensorGroup& group, const std::vector<
 // Shares may differ by one: each is sent with room for the largest.
 torch::Tensor whole_of(TensorGroup& group, const torch::Tensor& own, const TensorCut& cut) {
   if (cut.whole() || group.size() == 1) return own.clone();
-  auto length = torch::tensor({own.size(cut.dim)}, torch::kLong);
-  auto lengths = torch::empty({group.size()}, torch::kLong);
+  const auto length = torch::tensor({own.size(cut.dim)}, torch::kLong).to(own.device());
+  auto lengths = torch::empty({group.size()}, length.options());
   group.run(all_gather(memory_of(length), memory_of(lengths), DType::i64), "tensor all-gather");
   auto shape = own.sizes().vec();
   shape[static_cast<std::size_t>(cut.dim)] = lengths.max().item<std::int64_t>();

@@ -1,0 +1,30 @@
+#include "trace/rehearsal.h"
+
+#include <gtest/gtest.h>
+
+#include "trace/recorder.h"
+
+namespace gradwire {
+namespace {
+
+TEST(Rehearsal, CallsAreReadAsTheyWereWritten) {
+  for (const auto& call : {RehearsedCall{Collective::all_reduce, true, "tp-0-1"},
+                           RehearsedCall{Collective::reduce_scatter, false, "world"},
+                           RehearsedCall{Collective::recv, true, "pipe3-1-0"}}) {
+    Recorder recorder(4);
+    const std::string name = name_of(call);
+    recorder.add_collective(name.c_str(), 12, 64, {1, 2, 2});
+    const auto spans = recorder.spans(0);
+    EXPECT_EQ(find_rehearsed(spans.at(0).name), call) << spans.at(0).name;
+    EXPECT_TRUE(is_rehearsal({"test", 1, spans}));
+  }
+}
+
+TEST(Rehearsal, WhatARunRecordsIsNone) {
+  for (const char* name :
+       {"bucket 3", "gather 0", "send activation 4", "rehearsed", "rehearsed dance among us 1"})
+    EXPECT_FALSE(find_rehearsed(name)) << name;
+}
+
+}  // namespace
+}  // namespace gradwire
