@@ -2,6 +2,7 @@
 // there.
 #include <fmt/format.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 
 #include "base/deadline.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/text.h"
 #include "cli/progress.h"
 #include "net/rendezvous/rendezvous.h"
@@ -150,6 +152,14 @@ bool first_to_say(const World& world, const std::string& text) {
   }
 }
 
+// Once a rank has died mpirun passes on what the others say a second later. So they say it where mpirun itself speaks, if
+// the system lets a child have its parent's descriptor (Yama does not): else they are heard late.
+void speak_past_mpirun() {
+  const Fd mpirun(static_cast<int>(::syscall(SYS_pidfd_open, ::getppid(), 0)));
+  const Fd error(static_cast<int>(::syscall(SYS_pidfd_getfd, mpirun.get(), STDERR_FILENO, 0)));
+  if (error) ::dup2(error.get(), STDERR_FILENO);
+}
+
 // Where our launcher started mpirun, a rank ends with it, as ranks that the launcher starts end with that. It may be gone
 // already, for loading libtorch takes a while: then somebody else has become the parent.
 void end_with_mpirun() {
@@ -161,6 +171,7 @@ void end_with_mpirun() {
   const bool mpirun =
       parent.starts_with("mpirun") || parent.starts_with("orte") || parent.starts_with("prte");
   if (::getppid() == 1 || (!unknown && !mpirun)) ::_exit(1);
+  speak_past_mpirun();
 }
 
 int run_rank(const char* json) {

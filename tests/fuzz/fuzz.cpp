@@ -3,13 +3,15 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <string>
 
 #include "base/error.h"
 #include "fuzz/readers.h"
 
 namespace {
 
-const gradwire::Reader& chosen_reader() {
+const gradwire::Reader& find_chosen() {
   static const auto all = gradwire::all_readers();
   const char* const name = std::getenv("GRADWIRE_READER");
   for (const auto& reader : all)
@@ -20,13 +22,27 @@ const gradwire::Reader& chosen_reader() {
   std::exit(2);
 }
 
+const gradwire::Reader& chosen_reader() {
+  static const auto& reader = find_chosen();
+  return reader;
+}
+
 }  // namespace
 
-// libFuzzer calls it by this name.
+// libFuzzer calls these by their names.
+
+// GRADWIRE_SEEDS=FOLDER: the reader's samples are written there, to begin with.
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  const char* const folder = std::getenv("GRADWIRE_SEEDS");
+  const auto& samples = chosen_reader().samples;
+  for (std::size_t at = 0; folder != nullptr && at < samples.size(); ++at)
+    std::ofstream(folder + ("/sample" + std::to_string(at)), std::ios::binary) << samples[at];
+  return 0;
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  static const auto& reader = chosen_reader();
   try {
-    reader.read({reinterpret_cast<const char*>(bytes), size});
+    chosen_reader().read({reinterpret_cast<const char*>(bytes), size});
   } catch (const gradwire::ConfigError&) {  // which is what bad input gets
   }
   return 0;

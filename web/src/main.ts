@@ -31,4 +31,7 @@ function start(): void {
   }
 }
 
-start();
+// The command has written title and answer into the page: they are painted before anything is drawn. Nothing is painted in a
+// window that nobody sees.
+if (document.hidden) start();
+else requestAnimationFrame(() => setTimeout(start));

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <initializer_list>
+#include <utility>
+
 #include "base/error.h"
 #include "base/files.h"
 #include "report/page/timelines.h"
@@ -12,6 +15,7 @@ namespace {
 
 constexpr std::string_view kDataPlace = R"(<script type="application/json" id="gradwire-data">null</script>)";
 constexpr std::string_view kTitlePlace = "<title>Gradwire</title>";
+constexpr std::string_view kAnswerPlace = "<!-- answer -->";
 
 // JSON that may stand in a script element: ASCII, and nothing that HTML could read.
 std::string script_json(const nlohmann::json& value) {
@@ -36,33 +40,40 @@ std::string html_text(std::string_view text) {
   return escaped;
 }
 
-// The page before, between and after what is put into it.
-struct Pieces {
-  std::string_view head, middle, tail;
-};
+// What is read before the script has drawn anything, and by who allows no script: the title and what is said first.
+std::string first_words(const PageData& data) {
+  std::string words = fmt::format(R"(<header class="head"><p class="brand">Gradwire</p><h1>{}</h1></header>)",
+                                  html_text(data.title));
+  for (const Block& block : data.report.blocks)
+    if (const auto* said = std::get_if<Sentence>(&block))
+      return words + fmt::format(R"(<main class="main"><p class="sentence">{}</p></main>)",
+                                 html_text(said->text));
+  return words;
+}
 
-Pieces cut(std::string_view page) {
-  const auto title = page.find(kTitlePlace), data = page.find(kDataPlace);
-  check(title != std::string_view::npos && data != std::string_view::npos && title < data,
-        "the built-in page has no place for its title and data");
-  const auto after_title = title + kTitlePlace.size();
-  return {page.substr(0, title), page.substr(after_title, data - after_title),
-          page.substr(data + kDataPlace.size())};
+// The places stand in the page in this order.
+std::string fill(std::string_view page,
+                 std::initializer_list<std::pair<std::string_view, std::string>> places) {
+  std::string html;
+  for (const auto& [place, text] : places) {
+    const auto at = page.find(place);
+    check(at != std::string_view::npos, "the built-in page has no place for its title, answer or data");
+    html += page.substr(0, at);
+    html += text;
+    page.remove_prefix(at + place.size());
+  }
+  html += page;
+  return html;
 }
 
 }  // namespace
 
 std::string page_html(const PageData& data, std::string_view page) {
-  const Pieces pieces = cut(page);
-  const auto filled = kDataPlace.find("null");
-  std::string html(pieces.head);
-  html += fmt::format("<title>{}</title>", html_text(data.title));
-  html += pieces.middle;
-  html += kDataPlace.substr(0, filled);
-  html += script_json(page_json(data));
-  html += kDataPlace.substr(filled + 4);
-  html += pieces.tail;
-  return html;
+  std::string block(kDataPlace);
+  block.replace(block.find("null"), 4, script_json(page_json(data)));
+  return fill(page, {{kTitlePlace, fmt::format("<title>{}</title>", html_text(data.title))},
+                     {kAnswerPlace, first_words(data)},
+                     {kDataPlace, std::move(block)}});
 }
 
 void check_page_place(const std::filesystem::path& path) {

@@ -14,7 +14,7 @@ using ::testing::Not;
 using ::testing::ThrowsMessage;
 
 constexpr std::string_view kPage =
-    "<html><title>Gradwire</title><body><script type=\"application/json\" "
+    "<html><title>Gradwire</title><body><!-- answer --><script type=\"application/json\" "
     "id=\"gradwire-data\">null</script></body>";
 
 PageData hostile() {
@@ -41,6 +41,16 @@ TEST(PageFile, hostile_names_stay_text) {
   for (const char c : html) EXPECT_FALSE(static_cast<unsigned char>(c) < ' ' && c != '\n') << int(c);
   EXPECT_EQ(data_of(html)["blocks"][0]["text"],
             "</script><img src=x onerror=alert(1)> <!-- & \x1b[2J \xe2\x80\xa8 \xef\xbf\xbd");
+}
+
+TEST(PageFile, title_and_first_sentence_are_there_without_a_script) {
+  PageData page;
+  page.title = "gpt2 on two";
+  page.report.add(Gap{}, Sentence{"Yes, 1.3x & more."}, Sentence{"Because of this."});
+  EXPECT_THAT(page_html(page, kPage),
+              HasSubstr("<h1>gpt2 on two</h1></header><main class=\"main\"><p class=\"sentence\">"
+                        "Yes, 1.3x &#38; more.</p></main>"));
+  EXPECT_THAT(page_html(page), HasSubstr("<p class=\"sentence\">Yes, 1.3x &#38; more.</p>"));
 }
 
 TEST(PageFile, the_built_in_page_takes_data_and_asks_nobody) {
