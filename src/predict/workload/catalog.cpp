@@ -155,8 +155,15 @@ Workload load_model(std::string_view name_or_file, std::optional<int> sequence) 
 }
 
 std::optional<TransformerSizes> find_transformer(std::string_view name) {
-  const auto sizes = find_model_sizes(name, "transformer");
-  return sizes ? std::optional(read_sizes(*find_model(name), *sizes)) : std::nullopt;
+  static const auto all = [] {
+    std::map<std::string, TransformerSizes, std::less<>> by_name;
+    for (const ModelEntry& model : all_models())
+      if (const auto sizes = find_model_sizes(model.name, "transformer"))
+        by_name.emplace(model.name, read_sizes(model, *sizes));
+    return by_name;
+  }();
+  const auto found = all.find(name);
+  return found == all.end() ? std::nullopt : std::optional(found->second);
 }
 
 TransformerSizes transformer_sizes(std::string_view name, std::optional<int> sequence) {
