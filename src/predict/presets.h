@@ -6,6 +6,7 @@
 namespace gradwire {
 
 // Those of each part. Throw Error if there is no such file.
+std::string_view workload_preset_text(std::string_view file);  // "models.yaml"
 std::string_view predict_preset_text(std::string_view file);   // "nccl.yaml", "collectives.jsonl"
 std::string_view step_preset_text(std::string_view file);      // "step.yaml"
 std::string_view parallel_preset_text(std::string_view file);  // "parallel.yaml"

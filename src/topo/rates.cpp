@@ -9,7 +9,7 @@
 namespace gradwire {
 namespace {
 
-constexpr Range kRate = {0, 1e6}, kLatency = {0, 1e6};
+constexpr Range kRate = {0, 1e6}, kLatency = {0, 1e6}, kVersion = {0, 9999};
 
 LinkKind link_kind(const YamlMap& entry) {
   const std::string kind = entry.text("kind");
@@ -63,15 +63,20 @@ Rate read_socket(const YamlMap& entry, const Shares& shares) {
           .latency = shares.socket_latency};
 }
 
+CpuMaker maker_in(const YamlMap& entry) {
+  const auto maker = find_cpu_maker(entry.text("maker"));
+  if (!maker) entry.fail("maker", "amd, intel, power or grace");
+  return *maker;
+}
+
 Processor processor_preset(const YamlMap& entry, const Shares& shares) {
-  entry.only({"id", "maker", "title", "pcie_gen", "memory_gb_per_s", "socket_link", "root_buses", "source"});
+  entry.only({"id", "maker", "title", "pcie_gen", "memory_gb_per_s", "socket_link", "root_buses",
+              "numbered_alike", "source"});
   Processor cpu;
   cpu.id = entry.text("id");
   cpu.title = entry.text("title");
   cpu.source = entry.text("source");
-  const auto maker = find_cpu_maker(entry.text("maker"));
-  if (!maker) entry.fail("maker", "amd, intel, power or grace");
-  cpu.maker = *maker;
+  cpu.maker = maker_in(entry);
   cpu.pcie_gen = static_cast<int>(entry.number("pcie_gen", {1, 6}));
   const double memory = entry.number("memory_gb_per_s", kRate) * kGiga;
   cpu.memory = {.bytes_per_s = memory * shares.memory / 2,
@@ -80,7 +85,28 @@ Processor processor_preset(const YamlMap& entry, const Shares& shares) {
                 .latency = shares.memory_latency};
   cpu.socket = read_socket(entry, shares);
   cpu.root_buses = entry.integers("root_buses", {0, 255});
+  cpu.numbered_alike = entry.find_flag("numbered_alike").value_or(false);
   return cpu;
+}
+
+MakerRules::PeerAccess peer_access_preset(const YamlMap& entry) {
+  entry.only({"since", "gpus_over", "up_to"});
+  const auto reach = find_path_class(entry.text("up_to"));
+  if (!reach) entry.fail("up_to", "a distance as pxb or sys");
+  return {entry.find_integer("since", kVersion).value_or(0),
+          entry.find_integer("gpus_over", {0, 1024}).value_or(0), *reach};
+}
+
+MakerRules maker_preset(const YamlMap& entry) {
+  entry.only({"maker", "root_cost", "peer_access", "socket_limit_since", "one_way_since", "one_socket"});
+  MakerRules rules;
+  rules.maker = maker_in(entry);
+  rules.root_cost = entry.find_number("root_cost", {1, 10}).value_or(1);
+  for (const YamlMap& one : entry.maps("peer_access")) rules.peer_access.push_back(peer_access_preset(one));
+  rules.socket_limit_since = entry.find_integer("socket_limit_since", kVersion).value_or(0);
+  rules.one_way_since = entry.find_integer("one_way_since", kVersion).value_or(0);
+  rules.one_socket = entry.find_flag("one_socket").value_or(false);
+  return rules;
 }
 
 std::vector<Processor> read_processors() {
@@ -183,6 +209,20 @@ Processor usual_processor(std::optional<CpuMaker> maker, int pcie_gen) {
       break;
   }
   return find_processor(pcie_gen <= 3 ? "xeon-skylake" : pcie_gen == 4 ? "xeon-icelake" : "xeon-sapphire");
+}
+
+// Makers that have no rules of their own follow those of the unknown one, which the file must have.
+const MakerRules& maker_rules(CpuMaker maker) {
+  static const std::vector<MakerRules> all = [] {
+    std::vector<MakerRules> read;
+    for (const YamlMap& entry : parse_yaml(preset_text("cpus.yaml"), "presets/cpus.yaml").maps("makers"))
+      read.push_back(maker_preset(entry));
+    return read;
+  }();
+  const auto found = std::ranges::find(all, maker, &MakerRules::maker);
+  if (found != all.end()) return *found;
+  check(maker != CpuMaker::unknown, "presets/cpus.yaml has rules for unknown makers");
+  return maker_rules(CpuMaker::unknown);
 }
 
 }  // namespace gradwire

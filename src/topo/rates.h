@@ -8,6 +8,7 @@
 
 #include "topo/gpu.h"
 #include "topo/node_spec.h"
+#include "topo/path.h"
 #include "topo/topology.h"
 
 namespace gradwire {
@@ -33,6 +34,7 @@ struct Processor {
   Rate memory;                  // one direction: half of what reads and writes together achieve
   Rate socket;                  // to one other socket; all 0 if it has no such link
   std::vector<int> root_buses;  // how firmware numbers its PCI roots, ascending; empty: not known
+  bool numbered_alike = false;  // others of its maker have the same: they tell the maker alone
   bool operator==(const Processor&) const = default;
 };
 const std::vector<Processor>& all_processors();
@@ -40,5 +42,19 @@ Processor find_processor(std::string_view id);  // throws ConfigError
 Processor processor_of(std::string_view vendor, int family,
                        int model);  // as /proc/cpuinfo and NCCL's files say them
 Processor usual_processor(std::optional<CpuMaker>, int pcie_gen);  // of servers
+
+// What holds for all processors of a maker, most of it what NCCL makes of them. Versions of NCCL: 2.23 is 223.
+struct MakerRules {
+  struct PeerAccess {  // from that version on, with more GPUs than that
+    int since = 0, gpus_over = 0;
+    PathClass up_to = PathClass::pxb;
+  };
+  CpuMaker maker = CpuMaker::unknown;
+  double root_cost = 1;                           // of peer bytes through the root complex
+  std::vector<PeerAccess> peer_access;            // the last that fits
+  int socket_limit_since = 0, one_way_since = 0;  // the latter 0: never
+  bool one_socket = false;                        // has the lanes for a box of GPUs
+};
+const MakerRules& maker_rules(CpuMaker);
 
 }  // namespace gradwire

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "predict/records/fields.h"
+#include "sim/sweep.h"
 
 namespace gradwire {
 namespace {
@@ -16,35 +17,7 @@ namespace {
 constexpr double kTcpShare =
     0.94;  // of a card's nominal rate that TCP carries: 1.1 to 1.18 of 1.25 GB/s, 2.9 of 3.1
 
-struct BenchRow {
-  double bytes = 0, time = 0, ranks = 0;
-};
-
 constexpr std::array<std::string_view, 6> kBackendNames = {"nccl", "gloo", "mpi", "shm", "tcp", "shm+tcp"};
-
-std::vector<BenchRow> rows_of(const nlohmann::json& json, std::string_view name, const std::string& where) {
-  std::vector<BenchRow> rows;
-  for (const Fields& row : Fields(json, where).objects("rows"))
-    if (row.text("backend") == name && row.text("collective") == "all_reduce")
-      rows.push_back({row.number("bytes", 1, 1e15), row.number("time_us", 1e-6, 1e12) * 1e-6,
-                      row.number("ranks", 2, 1e6)});
-  std::sort(rows.begin(), rows.end(), [](const BenchRow& a, const BenchRow& b) { return a.bytes < b.bytes; });
-  if (rows.size() < 2 || rows.front().bytes == rows.back().bytes)
-    throw ConfigError(fmt::format(
-        "{}: two sizes of an all_reduce with {} are needed, see gradwire bench --help", where, name));
-  return rows;
-}
-
-nlohmann::json parsed(std::string_view text, std::string_view where) {
-  try {
-    return nlohmann::json::parse(text);
-  } catch (const nlohmann::json::parse_error& error) {
-    throw ConfigError(fmt::format("{}: not JSON (at byte {}): give the output of gradwire bench --json",
-                                  where, error.byte));
-  } catch (const nlohmann::json::out_of_range&) {
-    throw ConfigError(fmt::format("{}: a number in it is too large", where));
-  }
-}
 
 }  // namespace
 
@@ -73,13 +46,21 @@ BackendCost default_backend_cost(Backend backend) {
 }
 
 BackendCost backend_cost_from_bench(std::string_view text, Backend backend, std::string_view where) {
-  const nlohmann::json json = parsed(text, where);
-  const auto rows = rows_of(json, to_string(backend), std::string(where));
-  const BenchRow &small = rows.front(), &large = rows.back();
-  const double step = small.time / (2 * (small.ranks - 1));
-  const double carried = 2 * (large.ranks - 1) / large.ranks * large.bytes;
-  const double moving = std::max(large.time - 2 * (large.ranks - 1) * step, 0.1 * large.time);
-  return {step, carried / moving};
+  if (!nlohmann::json::accept(text))
+    throw ConfigError(fmt::format("{}: not JSON: give the output of gradwire bench --json", where));
+  for (const Sweep& sweep : read_sweeps(text)) {
+    const bool asked = sweep.backend == to_string(backend) && sweep.collective == Collective::all_reduce;
+    const auto [small, large] =
+        std::minmax_element(sweep.samples.begin(), sweep.samples.end(),
+                            [](const Sample& a, const Sample& b) { return a.bytes < b.bytes; });
+    if (!asked || sweep.ranks < 2 || small->bytes == large->bytes) continue;
+    const double n = sweep.ranks, step = small->time / (2 * (n - 1));
+    const double moving = std::max(large->time - 2 * (n - 1) * step, 0.1 * large->time);
+    return {step, 2 * (n - 1) / n * static_cast<double>(large->bytes) / moving};
+  }
+  throw ConfigError(
+      fmt::format("{}: two sizes of an all_reduce with {} are needed, see gradwire bench --help", where,
+                  to_string(backend)));
 }
 
 BackendEstimate backend_all_reduce(const BackendCost& cost, const Machine& machine, Bytes bytes) {

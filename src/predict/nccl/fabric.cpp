@@ -17,13 +17,8 @@ bool far_from_card(const Machine& machine, DeviceId gpu) {
   return !cards.empty() && classify(machine.topology, gpu, cards.front()) == PathClass::sys;
 }
 
-// Peer to peer through an Intel root complex costs 6/5 of the bandwidth (NCCL's topo.h, 39).
-constexpr double kIntelPenalty = 1.2;
-
 // A lone card for more GPUs than hang under one PCIe switch is reached over the root complex by most of them.
-bool behind_root_complex(const Machine& machine, int cards) {
-  return machine.cpu == CpuMaker::intel && machine.gpus_per_node() > 4 * cards;
-}
+bool behind_root_complex(const Machine& machine, int cards) { return machine.gpus_per_node() > 4 * cards; }
 
 }  // namespace
 
@@ -40,8 +35,8 @@ void add_network(const Machine& machine, DeviceId gpu, NcclFabric& fabric) {
   fabric.network = network.kind.value_or(NetworkKind::ethernet);
   fabric.staged_network = !direct || (fabric.ranks_per_node == 1 && far_from_card(machine, gpu));
   // What reaches a card over the root complex comes in smaller packets; 12 of 15.75 GB/s is NCCL's count.
-  const double slot =
-      fabric.slot_gbps * 12 / 15.75 / (behind_root_complex(machine, cards) ? kIntelPenalty : 1);
+  const double slot = fabric.slot_gbps * 12 / 15.75 /
+                      (behind_root_complex(machine, cards) ? maker_rules(machine.cpu).root_cost : 1);
   fabric.cards = cards;
   fabric.card_gbps = std::min(gbit / 8, slot);
   fabric.network_nominal_gbps = gbit / 8 * cards;

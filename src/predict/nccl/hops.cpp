@@ -11,20 +11,16 @@ namespace gradwire {
 namespace {
 
 constexpr double kGigabyte = 1e9;
-// What NCCL counts for a byte through an Intel root complex (topo.h, 39).
-constexpr double kBelievedIntelPenalty = 1.2;
 // One TCP flow of NCCL is bound by the processor: 2.0 GB/s for one ring (NVIDIA/nccl issue 209).
 constexpr double kSocketFlow = 2.0;
-
-CpuMaker maker_of(const Machine& machine) {
-  return machine.node.cpu_model.empty() ? machine.cpu : find_processor(machine.node.cpu_model).maker;
-}
 
 // How far peer access goes by default. Node counts as the host bridge: NCCL knows NUMA nodes alone.
 PathClass default_level(const Machine& machine, std::size_t gpus, const NcclSettings& settings) {
   const int version = version_of(machine, settings);
-  if (is_amd(machine)) return version >= 223 && gpus > 2 ? PathClass::pxb : PathClass::sys;
-  return version < 209 ? PathClass::node : PathClass::pxb;
+  PathClass level = PathClass::pxb;
+  for (const auto& [since, gpus_over, up_to] : rules_of(machine).peer_access)
+    if (version >= since && gpus > static_cast<std::size_t>(gpus_over)) level = up_to;
+  return level;
 }
 
 PathClass level_of(const Machine& machine, std::size_t gpus, const NcclSettings& settings) {
@@ -101,7 +97,10 @@ LinkId cable_of(const Topology& topology, LinkId id) {
   return id;
 }
 
-bool is_amd(const Machine& machine) { return maker_of(machine) == CpuMaker::amd; }
+const MakerRules& rules_of(const Machine& machine) {
+  const std::string& model = machine.node.cpu_model;
+  return maker_rules(model.empty() ? machine.cpu : find_processor(model).maker);
+}
 
 int version_of(const Machine& machine, const NcclSettings& settings) {
   return settings.version.value_or(machine.gpu.sm >= 100 ? 225 : 218);
@@ -119,7 +118,7 @@ RingHop HopFinder::find(DeviceId from, DeviceId to) {
   hop.nvlink = distance == PathClass::nvl && !settings_.p2p_disabled;
   hop.host = !hop.nvlink && (hop.path.through_host || settings_.p2p_disabled || distance > level_);
   hop.flow = hop.host && settings_.shm_disabled;
-  hop.root = !hop.host && maker_of(machine_) == CpuMaker::intel && distance >= PathClass::phb;
+  hop.root = !hop.host && rules_of(machine_).root_cost > 1 && distance >= PathClass::phb;
   if (hop.host && !hop.path.through_host) hop.path.links = staged_route(machine_.topology, from, to);
   return hop;
 }
@@ -140,14 +139,14 @@ HopSet hops_of(const Machine& machine, const std::vector<DeviceId>& order, const
 double believed_gbps(const Machine& machine, const std::vector<const HopSet*>& rings,
                      const NcclSettings& settings) {
   std::map<LinkId, double> loads;
-  const bool intel = maker_of(machine) == CpuMaker::intel;
-  const bool sockets_count = !is_amd(machine) || version_of(machine, settings) >= 219;
+  const MakerRules& rules = rules_of(machine);
+  const bool sockets_count = version_of(machine, settings) >= rules.socket_limit_since;
   for (const HopSet* ring : rings)
     for (const RingHop& hop : ring->hops)
       for (const LinkId id : hop.path.links) {
-        const bool root = intel && hop.path.path_class >= PathClass::phb &&
-                          machine.topology.link(id).kind == LinkKind::pcie;
-        loads[id] += (root ? kBelievedIntelPenalty : 1) / static_cast<double>(rings.size());
+        const bool root =
+            hop.path.path_class >= PathClass::phb && machine.topology.link(id).kind == LinkKind::pcie;
+        loads[id] += (root ? rules.root_cost : 1) / static_cast<double>(rings.size());
       }
   double least = HUGE_VAL;
   for (const auto& [id, load] : loads) {

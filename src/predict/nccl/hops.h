@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "predict/nccl/ring.h"
+#include "topo/rates.h"
 
 namespace gradwire {
 
@@ -13,7 +14,7 @@ struct RingHop {
   DeviceId from = kNoDevice;
   Path path;
   bool nvlink = false, host = false;
-  bool root = false;  // peer access over an Intel root complex
+  bool root = false;  // peer access over a root complex that cuts packets smaller
   bool flow = false;  // by TCP instead of shared memory
 };
 
@@ -39,14 +40,14 @@ class HopFinder {
   PathClass level_;
 };
 
-// What the graph search counts on for these rings together, each with an equal share. Up to 2.18 it saw no limit
-// between sockets of AMD.
+// What the graph search counts on for these rings together, each with an equal share.
 double believed_gbps(const Machine&, const std::vector<const HopSet*>& rings, const NcclSettings&);
 
 // Adds a ring's route to `rings`, and the resources it is the first to cross.
 void add_route(const Machine&, std::span<const RingHop>, NodeRings& rings);
 
-bool is_amd(const Machine&);
+// Of its processors, as far as they are known.
+const MakerRules& rules_of(const Machine&);
 
 // The two directions of a cable share an id: that of the lower link.
 LinkId cable_of(const Topology&, LinkId);

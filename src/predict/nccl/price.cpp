@@ -48,8 +48,8 @@ bool rates_a_resource(std::size_t constant) {
   return is(C::nvlink2_share, C::nvlink5_share) || is(C::lane_share, C::thread_block_gbps);
 }
 
-// Peer to peer through an Intel root complex costs 6/5 of the bandwidth (NCCL's topo.h, 39).
-constexpr double kIntelRoot = 1.2;
+// Packets of 64 bytes instead of 128, as some root complexes cut them, cost 6/5 of the bandwidth (NCCL's topo.h, 39).
+constexpr double kSmallPackets = 1.2;
 
 }  // namespace
 
@@ -62,7 +62,7 @@ double capacity_of(const Resource& resource, const NcclConstants& constants, int
     case ResourceKind::lane:
       return share(C::lane_share);
     case ResourceKind::root_lane:
-      return share(C::lane_share) / kIntelRoot;
+      return share(C::lane_share) / kSmallPackets;
     case ResourceKind::peer_slot:
       return share(C::peer_slot_share);
     case ResourceKind::host_slot:

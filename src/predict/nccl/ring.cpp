@@ -97,11 +97,12 @@ std::vector<DeviceId> nearest_order(const Machine& machine, std::vector<DeviceId
 }
 
 // Beside bridges a reversed twin of the ring uses the directions of PCIe that the ring leaves idle. The search
-// takes it where it believes in more bandwidth, and never on AMD between sockets since 2.19 (search.cc).
+// takes it where it believes in more bandwidth, on some makers' processors not between sockets.
 bool takes_twin(const Machine& machine, const HopSet& hops, const HopSet& twin,
                 const NcclSettings& settings) {
   if (!hops.any_nvlink) return false;
-  const bool barred = hops.any_sys && is_amd(machine) && version_of(machine, settings) >= 219;
+  const int one_way = rules_of(machine).one_way_since;
+  const bool barred = hops.any_sys && one_way > 0 && version_of(machine, settings) >= one_way;
   return !barred &&
          believed_gbps(machine, {&hops, &twin}, settings) > 1.1 * believed_gbps(machine, {&hops}, settings);
 }

@@ -18,8 +18,8 @@ namespace gradwire {
 enum class NcclLink { none, nvswitch, nvlink, pcie, host };
 
 // nvlink: all of a GPU's, one way. nvlink_cable: those to one peer or switch, one way.
-// lane: one direction of a PCIe cable. root_lane: the same where an Intel root complex re-cuts packets to 64
-// bytes. peer_slot, host_slot: both directions together, for peer traffic and for traffic with host memory.
+// lane: one direction of a PCIe cable. root_lane: the same where a root complex re-cuts packets to 64 bytes.
+// peer_slot, host_slot: both directions together, for peer traffic and for traffic with host memory.
 // uplink: as host_slot, of a switch with several GPUs behind it. memory: writes and reads together. socket: one
 // GPU's stream from socket to socket, which ends far below what the link carries in all.
 // socket_flow: TCP over the loopback device, where NCCL_SHM_DISABLE leaves nothing else.

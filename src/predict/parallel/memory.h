@@ -8,7 +8,7 @@
 
 #include "base/units.h"
 #include "predict/parallel/layout.h"
-#include "predict/workload/transformer.h"
+#include "predict/parallel/weights.h"
 #include "topo/gpu.h"
 
 namespace gradwire {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "predict/parallel/search.h"
 #include "predict/parallel/validation.h"
+#include "predict/workload/catalog.h"
 #include "sched/step_run.h"
 
 namespace gradwire {
@@ -245,6 +246,24 @@ TEST(PlanPrice, gathers_tensor_by_tensor_where_parameters_are_sharded_and_nothin
   const Seconds by_layer = make_problem(sizes, layout, wires).wires.gather_forward;
   layout.overlap = false;
   EXPECT_GT(make_problem(sizes, layout, wires).wires.gather_forward, 1.5 * by_layer);
+}
+
+TEST(TransformerSizesOf, have_the_parameters_of_the_model_of_that_name) {
+  for (const auto& model : all_models()) {
+    const auto shape = find_transformer(model.name);
+    if (!shape) continue;
+    // Norms of heads, poolers and tables of types are left out of a shape: a thousandth at most.
+    EXPECT_NEAR(parameter_count(*shape) / double(model.parameters), 1, 6e-3) << model.name;
+    EXPECT_NO_THROW(check_sizes(*shape));
+  }
+}
+
+TEST(TransformerSizesOf, count_what_a_token_takes_of_a_mixture_of_experts) {
+  // Mixtral 8x7B: 46.7 billion, of which a token uses 12.9 (Jiang et al. 2024).
+  EXPECT_NEAR(active_parameter_count(transformer_sizes("mixtral-8x7b")) / 12.9e9, 1, 0.01);
+  EXPECT_NEAR(active_parameter_count(transformer_sizes("qwen3-235b-a22b")) / 22e9, 1, 0.02);
+  EXPECT_EQ(active_parameter_count(transformer_sizes("llama-7b")),
+            parameter_count(transformer_sizes("llama-7b")));
 }
 
 }  // namespace

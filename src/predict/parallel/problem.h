@@ -5,7 +5,7 @@
 
 #include "predict/parallel/group_wires.h"
 #include "predict/parallel/layout.h"
-#include "predict/workload/transformer.h"
+#include "predict/parallel/weights.h"
 
 namespace gradwire {
 

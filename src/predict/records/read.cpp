@@ -39,7 +39,7 @@ void place_by_bus_ids(std::span<const int> ids, NodeSpec& node) {
   const auto cpu = processor_by_bus_ids(ids);
   if (!cpu || (node.cpu && *node.cpu != cpu->maker)) return;
   node.cpu = cpu->maker;
-  if (cpu->maker != CpuMaker::intel) return;  // all EPYC number alike
+  if (cpu->numbered_alike) return;
   node.cpu_model = cpu->id;
   if (node.pcie_gen) node.pcie_gen = std::min(*node.pcie_gen, cpu->pcie_gen);
 }

@@ -1,53 +1,29 @@
 #include "predict/records/record.h"
 
+#include <array>
+
 namespace gradwire {
+namespace {
+
+template <std::size_t n>
+std::string_view word_of(const std::array<std::string_view, n>& words, auto value) {
+  return words.at(static_cast<std::size_t>(value));
+}
+
+}  // namespace
 
 std::string_view to_string(RecordKind kind) {
-  return kind == RecordKind::collective ? "collective"
-         : kind == RecordKind::training ? "training"
-                                        : "parallel";
+  return word_of<3>({"collective", "training", "parallel"}, kind);
 }
 
-std::string_view to_string(Quality quality) {
-  switch (quality) {
-    case Quality::ok:
-      return "ok";
-    case Quality::weak:
-      return "weak";
-    case Quality::odd:
-      return "odd";
-  }
-  return "";
-}
+std::string_view to_string(Quality quality) { return word_of<3>({"ok", "weak", "odd"}, quality); }
 
 std::string_view to_string(BenchTool tool) {
-  switch (tool) {
-    case BenchTool::nccl_tests:
-      return "nccl-tests";
-    case BenchTool::torch_distributed:
-      return "torch.distributed";
-    case BenchTool::kernel_time:
-      return "kernel-time";
-  }
-  return "";
+  return word_of<3>({"nccl-tests", "torch.distributed", "kernel-time"}, tool);
 }
 
 std::string_view to_string(LinkSetting link) {
-  switch (link) {
-    case LinkSetting::normal:
-      return "default";
-    case LinkSetting::nvlink:
-      return "nvlink";
-    case LinkSetting::pcie:
-      return "pcie";
-    case LinkSetting::no_p2p:
-      return "no-p2p";
-    case LinkSetting::infiniband:
-      return "infiniband";
-    case LinkSetting::ethernet:
-      return "ethernet";
-  }
-  return "";
+  return word_of<6>({"default", "nvlink", "pcie", "no-p2p", "infiniband", "ethernet"}, link);
 }
 
 }  // namespace gradwire

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "topo/rates.h"
 
 namespace gradwire {
 namespace {
@@ -59,8 +60,7 @@ Wires wires_of(const Machine& machine, Bytes of_bytes, const NcclSettings& setti
   const auto staging = staging_of(machine);
   wires.through_host = machine.nodes == 1 && (staging.staged > 0 || settings.p2p_disabled);
   wires.staged_share = settings.p2p_disabled ? 1 : double(staging.staged) / std::max(1, staging.hops);
-  // An EPYC has lanes for eight GPUs: unless a matrix shows two sockets, one memory carries them all.
-  const bool one_socket = machine.cpu == CpuMaker::amd && !machine.node.matrix;
+  const bool one_socket = maker_rules(machine.cpu).one_socket && !machine.node.matrix;
   wires.sockets = one_socket ? 1 : staging.sockets;
   const auto model = std::make_shared<const NcclModel>(machine, calibration, settings);
   wires.all_reduce = [model](Bytes bytes) { return model->all_reduce_time(bytes); };

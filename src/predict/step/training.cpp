@@ -129,7 +129,7 @@ double own_spread(const TrainingCase& one) {
 }
 constexpr double kSpreadOfRatio = 0.03;
 
-void set_range(TrainingPrediction& prediction, double spread) {
+void set_range(ValidationPoint& prediction, double spread) {
   const double width = std::exp(kEightOfTen * spread);
   prediction.low = prediction.predicted / width;
   prediction.high = prediction.predicted * width;
@@ -139,9 +139,20 @@ double answer_of(const TrainingCase& one, const StepConstants& constants) {
   return solve(one.problem, constants).wire_answer;
 }
 
-bool right_sign(double measured, double predicted) {
-  if (std::abs(measured - 1) <= 0.05) return true;
-  return (measured > 1) == (predicted > 1);
+// A rate of `one`, or the ratio of its rate to another's; `spread` is of the logarithm.
+ValidationPoint point_of(const TrainingCase& one, double measured, double predicted, double spread) {
+  ValidationPoint point;
+  point.id = one.id;
+  point.platform = point.group = one.platform;
+  point.point = one.point;
+  point.kind = RecordKind::training;
+  point.quality = one.quality;
+  point.measured = measured;
+  point.predicted = predicted;
+  set_range(point, spread);
+  point.scope = scope_of(one);
+  point.assumed = one.assumed;
+  return point;
 }
 
 }  // namespace
@@ -188,45 +199,32 @@ std::vector<Record> built_in_training_records() {
   return parse_records(step_preset_text("training.jsonl"), "presets/measured/training.jsonl");
 }
 
-std::vector<TrainingPrediction> predict_training(const TrainingSet& set, const ConstantsByPlatform& constants,
-                                                 const StepConstants& otherwise) {
-  std::vector<TrainingPrediction> predictions;
+std::vector<ValidationPoint> predict_training(const TrainingSet& set, const ConstantsByPlatform& constants,
+                                              const StepConstants& otherwise) {
+  std::vector<ValidationPoint> points;
   const auto constants_of = [&](const TrainingCase& one) -> const StepConstants& {
     const auto found = constants.find(one.platform);
     return found == constants.end() ? otherwise : found->second;
   };
+  const auto rate_of = [&](const TrainingCase& one) { return rate(one, one.problem, constants_of(one)); };
   for (const auto& one : set.cases)
     if (one.anchored) {
-      predictions.push_back({one.id, one.platform, one.point, false, scope_of(one), one.quality, one.measured,
-                             rate(one, one.problem, constants_of(one)), 0, 0, plain_rate(one), true,
-                             one.assumed});
       const double wires = answer_of(one, constants_of(one)) * one.wires.doubt.total();
-      set_range(predictions.back(), std::hypot(own_spread(one), wires));
+      points.push_back(point_of(one, one.measured, rate_of(one), std::hypot(own_spread(one), wires)));
+      points.back().alpha_beta = plain_rate(one);
     }
   for (const auto& with : set.cases)
     for (const auto& without : set.cases) {
       if (!is_pair(with, without)) continue;
-      TrainingPrediction pair{with.id,
-                              with.platform,
-                              with.point + "/" + std::string(to_string(without.link)),
-                              true,
-                              scope_of(with),
-                              with.quality,
-                              with.measured / without.measured,
-                              rate(with, with.problem, constants_of(with)) /
-                                  rate(without, without.problem, constants_of(without)),
-                              0,
-                              0,
-                              plain_rate(with) / plain_rate(without),
-                              true,
-                              with.assumed};
-      set_range(pair, std::hypot(kSpreadOfRatio,
-                                 ratio_spread(with.wires, answer_of(with, constants_of(with)), without.wires,
-                                              answer_of(without, constants_of(without)))));
-      pair.right = right_sign(pair.measured, pair.predicted);
-      predictions.push_back(pair);
+      const double wires = ratio_spread(with.wires, answer_of(with, constants_of(with)), without.wires,
+                                        answer_of(without, constants_of(without)));
+      points.push_back(point_of(with, with.measured / without.measured, rate_of(with) / rate_of(without),
+                                std::hypot(kSpreadOfRatio, wires)));
+      points.back().point += "/" + std::string(to_string(without.link));
+      points.back().alpha_beta = plain_rate(with) / plain_rate(without);
+      points.back().pair = true;
     }
-  return predictions;
+  return points;
 }
 
 }  // namespace gradwire

@@ -12,6 +12,7 @@
 #include "predict/records/record.h"
 #include "predict/step/fit.h"
 #include "predict/step/on_machine.h"
+#include "predict/validation/collectives.h"
 #include "predict/workload/workload.h"
 
 namespace gradwire {
@@ -55,23 +56,10 @@ ConstantsByPlatform constants_without_each(const std::vector<Record>&, const Cal
 
 std::vector<Record> built_in_training_records();  // presets/measured/training.jsonl, compiled in
 
-struct TrainingPrediction {
-  std::string id, platform, point;
-  bool pair = false;  // a ratio of two rates
-  std::string scope;  // "cnn", "cnn tf-replicated", "transformer", ...: how summaries count
-  Quality quality = Quality::ok;
-  double measured = 0, predicted = 0;
-  double low = 0, high = 0;          // eight of ten measurements should lie between
-  double plain = 0;                  // what bytes / link rate predicts
-  bool right = true;                 // of a pair: the effect has the right sign, or is under 5 %
-  std::vector<std::string> assumed;  // where the record is silent
-  double error() const { return predicted / measured - 1; }
-};
-
 // Rates of all values with an anchor, and ratios of all pairs, with and without one. `constants` for the
 // platforms named there, `otherwise` for all others.
-std::vector<TrainingPrediction> predict_training(const TrainingSet&, const ConstantsByPlatform& constants,
-                                                 const StepConstants& otherwise);
+std::vector<ValidationPoint> predict_training(const TrainingSet&, const ConstantsByPlatform& constants,
+                                              const StepConstants& otherwise);
 
 // What a training record says, as the step model takes it. Where a record is silent, the usual is assumed;
 // each such rule is a comment in training_setup.cpp.

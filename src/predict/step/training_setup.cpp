@@ -136,7 +136,8 @@ Workload training_workload(const Record& record) {
   if (known && std::abs(parameters / double(known->parameters) - 1) < 0.02)
     return build_model(training.model, training.sequence_length);
   return build_stand_in({training.model, static_cast<std::uint64_t>(parameters), family, training.sample,
-                         training.sequence_length, known ? known->name : std::string_view{}});
+                         training.sequence_length,
+                         known ? std::string_view(known->name) : std::string_view{}});
 }
 
 }  // namespace gradwire

@@ -40,7 +40,7 @@ std::string value(int gpus, const std::string& link, double rate) {
          R"(", "accumulate": 1, "samples_per_s": )" + std::to_string(rate) + "}";
 }
 
-std::vector<TrainingPrediction> predict(const std::vector<Record>& records) {
+std::vector<ValidationPoint> predict(const std::vector<Record>& records) {
   return predict_training(training_cases(records, shipped), {}, default_step_constants());
 }
 
@@ -60,7 +60,7 @@ TEST(Training, AWithAndAWithoutMakeAPair) {
   EXPECT_TRUE(all[2].pair);
   EXPECT_THAT(all[2].point, HasSubstr("2 gpus nvlink/no-p2p"));
   EXPECT_GT(all[2].predicted, 1.05);
-  EXPECT_TRUE(all[2].right);
+  EXPECT_TRUE(all[2].right_sign());
 }
 
 TEST(Training, WithoutAnAnchorOnlyThePairIsPredicted) {
@@ -75,7 +75,7 @@ TEST(Training, AnUnknownGpuIsPredictedFromItsAnchor) {
   records[0].gpu.clear();  // its NVLink is known by generation
   const auto all = predict(records);
   ASSERT_EQ(all.size(), 1u);
-  EXPECT_TRUE(std::isfinite(all[0].plain));
+  EXPECT_TRUE(std::isfinite(all[0].alpha_beta));
   EXPECT_NEAR(all[0].predicted, known, 0.2 * known);
 }
 
@@ -108,7 +108,7 @@ TEST(Training, ValuesThatNothingCanBeSaidOfAreLeftOutWithTheReason) {
   EXPECT_TRUE(training_cases(pair, shipped).left_out.empty());
 }
 
-double mean_of(const std::vector<TrainingPrediction>& all, const std::string& family, bool replicated) {
+double mean_of(const std::vector<ValidationPoint>& all, const std::string& family, bool replicated) {
   double sum = 0, count = 0;
   for (const auto& one : all) {
     const bool is_replicated = one.scope.find("tf-replicated") != std::string::npos;
@@ -128,14 +128,14 @@ class CrossValidation : public ::testing::Test {
     const auto known = prepare(built_in_records());
     CalibrationsWithout calibrations(known);
     const CalibrationOf without = [&](const std::string& platform) -> const Calibration& {
-      return calibrations.platform(platform);
+      return calibrations.of(platform);
     };
     const auto records = built_in_training_records();
     predictions() = predict_training(training_cases(records, without),
                                      constants_without_each(records, without), default_step_constants());
   }
-  static std::vector<TrainingPrediction>& predictions() {
-    static std::vector<TrainingPrediction> all;
+  static std::vector<ValidationPoint>& predictions() {
+    static std::vector<ValidationPoint> all;
     return all;
   }
 };
@@ -153,7 +153,7 @@ TEST_F(CrossValidation, ConvolutionalNetworksOfAllFrameworksAreWithin6Percent) {
 // Hosts whose memory path is many times slower than others' with the same slots (8x-rtx3090-pcie and
 // 2x-rtx3070-pcie) make the mean; docs/accuracy.md says what is known of them.
 TEST_F(CrossValidation, TransformersAreWithin8PercentOnAllButSlowHosts) {
-  std::vector<TrainingPrediction> usual;
+  std::vector<ValidationPoint> usual;
   for (const auto& one : predictions())
     if (one.platform != "8x-rtx3090-pcie" && one.platform != "2x-rtx3070-pcie") usual.push_back(one);
   EXPECT_LT(mean_of(usual, "transformer", true), 0.08);
@@ -179,8 +179,8 @@ TEST_F(CrossValidation, EveryPairThatMattersHasTheRightSign) {
   for (const auto& one : predictions())
     if (one.pair && std::abs(one.measured - 1) > 0.05) {
       ++pairs;
-      EXPECT_TRUE(one.right) << one.id << " " << one.point << ": " << one.predicted << " for "
-                             << one.measured;
+      EXPECT_TRUE(one.right_sign()) << one.id << " " << one.point << ": " << one.predicted << " for "
+                                    << one.measured;
     }
   EXPECT_GE(pairs, 40);
 }

@@ -10,24 +10,6 @@
 namespace gradwire {
 namespace {
 
-ValidationPoint point_of(const TrainingPrediction& prediction) {
-  ValidationPoint point;
-  point.id = prediction.id;
-  point.platform = point.group = prediction.platform;
-  point.point = prediction.point;
-  point.kind = RecordKind::training;
-  point.quality = prediction.quality;
-  point.measured = prediction.measured;
-  point.predicted = prediction.predicted;
-  point.low = prediction.low;
-  point.high = prediction.high;
-  point.alpha_beta = prediction.plain;
-  point.scope = prediction.scope;
-  point.assumed = prediction.assumed;
-  point.pair = prediction.pair;
-  return point;
-}
-
 // Predicts the values of training records with collectives calibrated on `known` without the record's platform.
 void add_training(std::span<const Record> records, std::span<const PreparedRecord> known,
                   Validation& validation) {
@@ -36,12 +18,12 @@ void add_training(std::span<const Record> records, std::span<const PreparedRecor
   if (!any) return;
   CalibrationsWithout calibrations(known);
   const CalibrationOf without = [&](const std::string& platform) -> const Calibration& {
-    return calibrations.platform(platform);
+    return calibrations.of(platform);
   };
   const auto asked = training_cases({records.begin(), records.end()}, without);
   const auto constants = constants_without_each(built_in_training_records(), without);
-  for (const auto& prediction : predict_training(asked, constants, default_step_constants()))
-    validation.points.push_back(point_of(prediction));
+  const auto points = predict_training(asked, constants, default_step_constants());
+  validation.points.insert(validation.points.end(), points.begin(), points.end());
   for (const auto& [what, why] : asked.left_out)
     validation.skipped.push_back(fmt::format("{}: {}", what, why));
 }

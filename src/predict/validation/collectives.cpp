@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
-#include <set>
 
 #include "base/error.h"
 #include "predict/nccl/predictor.h"
@@ -156,39 +154,22 @@ ValidationPoint point_of(const PreparedRecord& one, const NcclPredictor& predict
 
 }  // namespace
 
-std::map<std::string, Calibration> calibrations_without(std::span<const PreparedRecord> asked,
-                                                        std::span<const PreparedRecord> known, LeaveOut by) {
-  std::set<std::string> seen;
-  for (const PreparedRecord& one : known) seen.insert(left_out(one, by));
-  std::map<std::string, Calibration> without;
-  std::optional<Calibration> of_all;  // what every name has that `known` never saw
-  for (const PreparedRecord& one : asked) {
-    const auto out = left_out(one, by);
-    if (without.contains(out)) continue;
-    if (seen.contains(out)) {
-      without.emplace(out, fitted_without(known, out, by));
-      continue;
-    }
-    if (!of_all) of_all = fitted_without(known, out, by);
-    without.emplace(out, *of_all);
-  }
-  return without;
-}
-
-const Calibration& CalibrationsWithout::platform(const std::string& name) {
-  const auto is_it = [&](const PreparedRecord& one) { return one.record.platform == name; };
+const Calibration& CalibrationsWithout::of(const std::string& name) {
+  const auto is_it = [&](const PreparedRecord& one) { return left_out(one, by_) == name; };
   if (std::none_of(known_.begin(), known_.end(), is_it)) return default_calibration();
   const auto found = made_.find(name);
   if (found != made_.end()) return found->second;
-  return made_.emplace(name, fitted_without(known_, name, LeaveOut::platform)).first->second;
+  return made_.emplace(name, fitted_without(known_, name, by_)).first->second;
 }
+
+const Calibration& CalibrationsWithout::of(const PreparedRecord& one) { return of(left_out(one, by_)); }
 
 std::vector<ValidationPoint> cross_validate(std::span<const PreparedRecord> asked,
                                             std::span<const PreparedRecord> known, LeaveOut by) {
-  const auto without = calibrations_without(asked, known, by);
+  CalibrationsWithout without(known, by);
   std::vector<ValidationPoint> points;
   for (const PreparedRecord& one : asked) {
-    const NcclPredictor predictor(one.fabric, without.at(left_out(one, by)));
+    const NcclPredictor predictor(one.fabric, without.of(one));
     for (std::size_t i = 0; i < one.record.collective->rows.size(); ++i)
       points.push_back(point_of(one, predictor, i));
   }
@@ -206,7 +187,7 @@ std::vector<ValidationPoint> validate_with_own_sweep(std::span<const PreparedRec
                                                      std::span<const PreparedRecord> known) {
   constexpr std::size_t kMostFits = 32;  // of a sweep; longer ones leave out several rows at once
   std::vector<ValidationPoint> points;
-  const auto without = calibrations_without(asked, known, LeaveOut::platform);
+  CalibrationsWithout without(known);
   for (const PreparedRecord& one : asked) {
     const std::size_t rows = one.record.collective->rows.size(), fits = std::min(rows, kMostFits);
     if (rows < 2) continue;
@@ -214,7 +195,7 @@ std::vector<ValidationPoint> validate_with_own_sweep(std::span<const PreparedRec
     points.resize(first + rows);
     for (std::size_t left = 0; left < fits; ++left) {
       const auto others = [&](const PreparedRecord&, std::size_t row) { return row % fits != left; };
-      const NcclPredictor predictor(one.fabric, with_own_sweep(without.at(one.record.platform), one, others));
+      const NcclPredictor predictor(one.fabric, with_own_sweep(without.of(one), one, others));
       for (std::size_t row = left; row < rows; row += fits)
         points[first + row] = point_of(one, predictor, row);
     }
@@ -249,11 +230,11 @@ void set_range(const Residuals& of, double& open, double& joint) {
 Calibration calibrate(std::span<const PreparedRecord> all) {
   Calibration calibration = fit(fit_sweeps(all, [](const PreparedRecord&, std::size_t) { return true; }));
   std::map<std::pair<std::string, bool>, Residuals> residuals;
-  auto without = calibrations_without(all, all, LeaveOut::platform);
-  for (auto& [platform, one] : without)
-    one.unexplained.clear();  // so that ranges are those of constants alone
+  CalibrationsWithout calibrations(all);
   for (const PreparedRecord& one : all) {
-    const NcclPredictor predictor(one.fabric, without.at(one.record.platform));
+    Calibration without = calibrations.of(one);
+    without.unexplained.clear();  // so that ranges are those of constants alone
+    const NcclPredictor predictor(one.fabric, without);
     for (std::size_t i = 0; i < one.record.collective->rows.size() && one.record.quality == Quality::ok;
          ++i) {
       const auto point = point_of(one, predictor, i);

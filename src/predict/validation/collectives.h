@@ -29,6 +29,7 @@ struct ValidationPoint {
   std::string remark;                // why the record does not count, where it does not
   double error() const { return predicted / measured - 1; }
   bool inside() const { return low <= measured && measured <= high; }
+  bool right_sign() const { return (measured > 1) == (predicted > 1); }  // of a pair
 };
 
 // A collective record with everything the model needs of it, computed once.
@@ -47,20 +48,19 @@ std::vector<PreparedRecord> prepare(std::span<const Record>, std::vector<std::st
 using RowFilter = std::function<bool(const PreparedRecord&, std::size_t row)>;
 std::vector<FitSweep> fit_sweeps(std::span<const PreparedRecord>, const RowFilter&);  // borrow the records
 
-// For each platform (group, kind of machine, generation of GPU) of `asked`, a calibration fitted to what `known`
-// has without it.
+// Calibrations that never saw a platform (group, kind of machine, generation of GPU), fitted to what `known` has
+// without it when they are first asked for. One thread.
 enum class LeaveOut { platform, group, kind, generation };
-std::map<std::string, Calibration> calibrations_without(std::span<const PreparedRecord> asked,
-                                                        std::span<const PreparedRecord> known, LeaveOut);
-
-// Calibrations that never saw a platform, made when they are first asked for. One thread.
 class CalibrationsWithout {
  public:
-  explicit CalibrationsWithout(std::span<const PreparedRecord> known) : known_(known) {}  // must outlive this
-  const Calibration& platform(const std::string& name);  // the shipped one where `known` has no such platform
+  explicit CalibrationsWithout(std::span<const PreparedRecord> known, LeaveOut by = LeaveOut::platform)
+      : known_(known), by_(by) {}                  // `known` must outlive this
+  const Calibration& of(const std::string& name);  // the shipped one where `known` has none of that name
+  const Calibration& of(const PreparedRecord&);
 
  private:
   std::span<const PreparedRecord> known_;
+  LeaveOut by_;
   std::map<std::string, Calibration> made_;
 };
 

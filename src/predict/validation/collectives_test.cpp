@@ -85,8 +85,8 @@ TEST(AllReduceAccuracy, ThePredictionOfAPlatformDoesNotDependOnItsOwnTimes) {
   for (PreparedRecord& one : changed)
     if (one.record.platform == "hgx-h100")
       for (MeasuredTime& row : one.record.collective->rows) row.time *= 7;
-  const auto before = calibrations_without(known(), known(), LeaveOut::platform).at("hgx-h100");
-  const auto after = calibrations_without(changed, changed, LeaveOut::platform).at("hgx-h100");
+  const Calibration before = CalibrationsWithout(known()).of("hgx-h100");
+  const Calibration after = CalibrationsWithout(changed).of("hgx-h100");
   EXPECT_EQ(calibration_yaml(before), calibration_yaml(after));
 }
 

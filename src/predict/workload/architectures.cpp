@@ -1,86 +1,73 @@
-// The layers of each built-in model: transformers that can be cut have theirs from their sizes, which stand in
-// transformer_catalog.cpp; the others are here.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <map>
-#include <variant>
 
 #include "base/error.h"
 #include "predict/workload/builders.h"
-#include "predict/workload/transformer.h"
 
+// The layers of each built-in model: from its sizes, or by a function of its own.
 namespace gradwire {
 namespace {
 
 using Layers = std::vector<Layer>;
-using Architecture =
-    std::variant<ResNetSpec, VitSpec, BertSpec, TransformerXlSpec, Layers (*)(), Layers (*)(int sequence)>;
 
-const std::map<std::string_view, Architecture>& architectures() {
-  static const std::map<std::string_view, Architecture> all = {
-      {"resnet18", ResNetSpec{{2, 2, 2, 2}, false}},
-      {"resnet34", ResNetSpec{{3, 4, 6, 3}, false}},
-      {"resnet50", ResNetSpec{{3, 4, 6, 3}}},
-      {"resnet101", ResNetSpec{{3, 4, 23, 3}}},
-      {"resnet152", ResNetSpec{{3, 8, 36, 3}}},
-      {"resnext50-32x4d", ResNetSpec{{3, 4, 6, 3}, true, 32, 4}},
-      {"resnext101-32x8d", ResNetSpec{{3, 4, 23, 3}, true, 32, 8}},
-      {"resnext101-32x4d", ResNetSpec{{3, 4, 23, 3}, true, 32, 4}},
-      {"se-resnext101-32x4d", ResNetSpec{{3, 4, 23, 3}, true, 32, 4, true}},
-      {"vgg16", vgg16},
-      {"alexnet", alexnet},
-      {"inception3", inception3},
-      {"inception4", inception4},
-      {"ssd", ssd300},
-      {"convnet", convnet},
-      {"mlp", mlp},
-      {"vit-b-16", VitSpec{}},
-      {"vit-l-16", VitSpec{24, 1024, 4096}},
-      {"electra-base", BertSpec{12, 768}},
-      {"bert-large-pretraining", BertSpec{.layers = 24, .width = 1024, .heads = true}},
-      {"bart-large", bart_large},
-      {"transformer-xl-base", TransformerXlSpec{16, 512, 2048}},
-      {"transformer-xl-large", TransformerXlSpec{.layers = 18, .width = 1024, .inner = 4096, .divide = 4}},
-      {"gnmt", gnmt}};
-  return all;
+const std::map<std::string_view, std::function<Layers(int sequence)>> kWithoutSizes = {
+    {"vgg16", [](int) { return vgg16(); }},
+    {"alexnet", [](int) { return alexnet(); }},
+    {"inception3", [](int) { return inception3(); }},
+    {"inception4", [](int) { return inception4(); }},
+    {"ssd", [](int) { return ssd300(); }},
+    {"convnet", [](int) { return convnet(); }},
+    {"mlp", [](int) { return mlp(); }},
+    {"bart-large", bart_large},
+    {"gnmt", gnmt}};
+
+int size_in(const YamlMap& sizes, std::string_view key, int otherwise) {
+  return sizes.find_integer(key, {0, 1 << 24}).value_or(otherwise);
 }
 
-struct Build {
-  int sequence;
+ResNetSpec resnet_spec(const YamlMap& sizes) {
+  ResNetSpec spec;
+  const auto blocks = sizes.integers("blocks", {1, 1000});
+  check(blocks.size() == spec.blocks.size(), "a residual network has four stages");
+  std::copy(blocks.begin(), blocks.end(), spec.blocks.begin());
+  spec.bottleneck = sizes.find_flag("bottleneck").value_or(true);
+  spec.groups = size_in(sizes, "groups", spec.groups);
+  spec.width_per_group = size_in(sizes, "width_per_group", spec.width_per_group);
+  spec.squeeze = sizes.find_flag("squeeze").value_or(false);
+  return spec;
+}
 
-  Layers operator()(const ResNetSpec& spec) const { return resnet(spec); }
-  Layers operator()(const VitSpec& spec) const { return vit(spec); }
-  Layers operator()(BertSpec spec) const {
-    spec.sequence = sequence;
-    return bert(spec);
-  }
-  Layers operator()(TransformerXlSpec spec) const {
-    spec.sequence = spec.memory = sequence;
-    return transformer_xl(spec);
-  }
-  Layers operator()(Layers (*make)()) const { return make(); }
-  Layers operator()(Layers (*make)(int)) const { return make(sequence); }
-};
+TransformerXlSpec transformer_xl_spec(const YamlMap& sizes, int sequence) {
+  return {
+      size_in(sizes, "layers", 0), size_in(sizes, "width", 0), size_in(sizes, "inner", 0), sequence, sequence,
+      size_in(sizes, "divide", 1)};
+}
 
 Layers layers_of(const TransformerSizes& sizes, int sequence) {
-  if (sizes.moe())
-    return mixture({sizes.layers, sizes.hidden, sizes.expert_ffn, sizes.heads, sizes.kv_heads, sizes.head_dim,
-                    sizes.vocab, sequence, sizes.experts, sizes.experts_per_token, sizes.head_norms});
-  if (sizes.mlp_matrices == 3)
-    return llama({sizes.layers, sizes.hidden, sizes.ffn, sizes.heads, sizes.kv_heads, sizes.vocab, sequence});
+  if (sizes.mlp_matrices == 3) return llama(sizes, sequence);
   if (!sizes.causal) return bert({sizes.layers, sizes.hidden, sequence});
-  return gpt({sizes.layers, sizes.hidden, sequence, sizes.vocab, sizes.positions, sizes.tied});
+  return gpt(sizes, sequence);
 }
 
 }  // namespace
 
 std::vector<Layer> build_layers(std::string_view name, int sequence) {
-  for (const auto& sizes : known_transformers())
-    if (sizes.name == name) return layers_of(sizes, sequence);
-  const auto found = architectures().find(name);
-  if (found == architectures().end())
+  if (const auto sizes = find_transformer(name)) return layers_of(*sizes, sequence);
+  if (const auto sizes = find_model_sizes(name, "resnet")) return resnet(resnet_spec(*sizes));
+  if (const auto sizes = find_model_sizes(name, "vit"))
+    return vit({size_in(*sizes, "layers", 0), size_in(*sizes, "width", 0), size_in(*sizes, "inner", 0)});
+  if (const auto sizes = find_model_sizes(name, "bert"))
+    return bert({size_in(*sizes, "layers", 0), size_in(*sizes, "width", 0), sequence,
+                 sizes->find_flag("heads").value_or(false)});
+  if (const auto sizes = find_model_sizes(name, "transformer_xl"))
+    return transformer_xl(transformer_xl_spec(*sizes, sequence));
+  const auto found = kWithoutSizes.find(name);
+  if (found == kWithoutSizes.end())
     throw Error(fmt::format("bug in gradwire: model '{}' is listed and has no builder", name));
-  return std::visit(Build{sequence}, found->second);
+  return found->second(sequence);
 }
 
 }  // namespace gradwire

@@ -1,12 +1,15 @@
-// The architectures that are built in, each a pure function from its sizes to layers; and the layers of the models of the
-// catalog.
+// The architectures that are built in, each a pure function from its sizes to layers; and the layers of the models of
+// presets/models.yaml, which has those sizes.
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "predict/workload/graph.h"
+#include "predict/workload/transformer.h"
+#include "topo/yaml.h"
 
 namespace gradwire {
 
@@ -34,25 +37,8 @@ struct BertSpec {
 };
 std::vector<Layer> bert(const BertSpec&);
 
-struct GptSpec {
-  int layers = 12, width = 768, sequence = 1024, vocabulary = 50257, positions = 1024;
-  bool tied = true;  // the output layer is the embedding
-};
-std::vector<Layer> gpt(const GptSpec&);
-
-struct LlamaSpec {
-  int layers = 32, width = 4096, inner = 11008, heads = 32, kv_heads = 32, vocabulary = 32000,
-      sequence = 2048;
-};
-std::vector<Layer> llama(const LlamaSpec&);
-
-struct MixtureSpec {
-  int layers = 32, width = 4096, inner = 14336;  // inner: of one expert
-  int heads = 32, kv_heads = 8, head_dim = 128, vocabulary = 32000, sequence = 4096;
-  int experts = 8, experts_per_token = 2;
-  bool head_norms = false;  // of queries and keys
-};
-std::vector<Layer> mixture(const MixtureSpec&);
+std::vector<Layer> gpt(const TransformerSizes&, int sequence);
+std::vector<Layer> llama(const TransformerSizes&, int sequence);  // also with a mixture of experts
 
 struct VitSpec {
   int layers = 12, width = 768, inner = 3072, patch = 16, image = 224;
@@ -70,5 +56,8 @@ std::vector<Layer> gnmt(int sequence);
 
 // Of a model that all_models() lists.
 std::vector<Layer> build_layers(std::string_view name, int sequence);
+
+// Its sizes of that kind, "resnet" or "transformer"; absent where it has none.
+std::optional<YamlMap> find_model_sizes(std::string_view name, std::string_view kind);
 
 }  // namespace gradwire

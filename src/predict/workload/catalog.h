@@ -14,17 +14,18 @@
 namespace gradwire {
 
 struct ModelEntry {
-  std::string_view name, title;
+  std::string name, title;
   Family family;
-  std::string_view sample;
+  std::string sample;
   int sequence;  // 0: it has none
+  int context;   // the longest sequence it takes; 0: any
   int batch;     // per GPU, a usual one
-  std::string_view optimizer;
+  std::string optimizer;
   std::uint64_t parameters;  // as published; what is built has as many, which a test checks
-  std::string_view source;   // of that number
+  std::string source;        // of that number
 };
 
-const std::vector<ModelEntry>& all_models();
+const std::vector<ModelEntry>& all_models();  // presets/models.yaml, compiled in
 
 std::optional<ModelEntry> find_model(std::string_view name);
 

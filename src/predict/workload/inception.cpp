@@ -53,13 +53,14 @@ ImageShape v3_c(Graph& graph, const std::string& name, ImageShape in, int c) {
                {{192, same(1)}}});
 }
 
-ImageShape v3_e(Graph& graph, const std::string& name, ImageShape in) {
-  const auto out = fork(graph, name, in, {{{320, same(1)}}, {{192, same(1)}}}, 2 * 768);
-  const auto left = walk(graph, name + ".l", in, {{384, same(1)}});
-  const auto right = walk(graph, name + ".r", in, {{448, same(1)}, {384, same(3)}});
-  for (const auto& half : {left, right}) {
-    walk(graph, name + ".wide", half, {{384, wide(3)}});
-    walk(graph, name + ".tall", half, {{384, tall(3)}});
+// The last blocks: beside plain branches two whose ends are both wide and tall.
+ImageShape widened(Graph& graph, const std::string& name, ImageShape in, const std::vector<Branch>& plain,
+                   const Branch& right, int each) {
+  const auto out = fork(graph, name, in, plain, 4 * each);
+  for (const auto& half :
+       {walk(graph, name + ".l", in, {{384, same(1)}}), walk(graph, name + ".r", in, right)}) {
+    walk(graph, name + ".wide", half, {{each, wide(3)}});
+    walk(graph, name + ".tall", half, {{each, tall(3)}});
   }
   return out;
 }
@@ -80,20 +81,12 @@ ImageShape v4_b(Graph& graph, const std::string& name, ImageShape in) {
                {{128, same(1)}}});
 }
 
-ImageShape v4_c(Graph& graph, const std::string& name, ImageShape in) {
-  const auto out = fork(graph, name, in, {{{256, same(1)}}, {{256, same(1)}}}, 4 * 256);
-  const auto left = walk(graph, name + ".l", in, {{384, same(1)}});
-  const auto right = walk(graph, name + ".r", in, {{384, same(1)}, {448, tall(3)}, {512, wide(3)}});
-  for (const auto& half : {left, right}) {
-    walk(graph, name + ".wide", half, {{256, wide(3)}});
-    walk(graph, name + ".tall", half, {{256, tall(3)}});
-  }
-  return out;
+ImageShape first_stem(Graph& graph) {
+  return walk(graph, "stem1", ImageShape{3, 299, 299}, {{32, square(3, 2)}, {32, square(3)}, {64, same(3)}});
 }
 
 ImageShape v4_stem(Graph& graph) {
-  auto out =
-      walk(graph, "stem1", ImageShape{3, 299, 299}, {{32, square(3, 2)}, {32, square(3)}, {64, same(3)}});
+  auto out = first_stem(graph);
   out = fork(graph, "stem2", out, {{{96, square(3, 2)}}}, 64);
   out = fork(
       graph, "stem3", out,
@@ -111,8 +104,7 @@ std::vector<Layer> with_classifier(Graph graph, ImageShape out) {
 
 std::vector<Layer> inception3() {
   Graph graph;
-  auto out =
-      walk(graph, "stem1", ImageShape{3, 299, 299}, {{32, square(3, 2)}, {32, square(3)}, {64, same(3)}});
+  auto out = first_stem(graph);
   out = graph.pool("pool1", out, square(3, 2));
   out = walk(graph, "stem2", out, {{80, square(1)}, {192, square(3)}});
   out = graph.pool("pool2", out, square(3, 2));
@@ -128,8 +120,9 @@ std::vector<Layer> inception3() {
              {{{192, same(1)}, {320, square(3, 2)}},
               {{192, same(1)}, {192, wide(7)}, {192, tall(7)}, {192, square(3, 2)}}},
              out.channels);
-  out = v3_e(graph, "mixed7b", out);
-  out = v3_e(graph, "mixed7c", out);
+  for (const auto* name : {"mixed7b", "mixed7c"})
+    out = widened(graph, name, out, {{{320, same(1)}}, {{192, same(1)}}}, {{448, same(1)}, {384, same(3)}},
+                  384);
   return with_classifier(graph, out);
 }
 
@@ -144,7 +137,9 @@ std::vector<Layer> inception4() {
              {{{192, same(1)}, {192, square(3, 2)}},
               {{256, same(1)}, {256, wide(7)}, {320, tall(7)}, {320, square(3, 2)}}},
              out.channels);
-  for (int i = 0; i < 3; ++i) out = v4_c(graph, fmt::format("c{}", i), out);
+  for (int i = 0; i < 3; ++i)
+    out = widened(graph, fmt::format("c{}", i), out, {{{256, same(1)}}, {{256, same(1)}}},
+                  {{384, same(1)}, {448, tall(3)}, {512, wide(3)}}, 256);
   return with_classifier(graph, out);
 }
 

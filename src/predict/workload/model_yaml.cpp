@@ -93,8 +93,7 @@ class Reader {
   Family family(const YamlNode& root, const Workload& workload) const {
     const auto text = value<std::string>(root, "family", "");
     if (text.empty()) return guess_family(workload.name, workload.sample);
-    for (const auto family : {Family::cnn, Family::transformer, Family::other})
-      if (to_string(family) == text) return family;
+    if (const auto known = find_family(text)) return *known;
     fail(fmt::format("'family: {}' is none of cnn, transformer, other", text));
   }
 

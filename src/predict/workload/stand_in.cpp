@@ -30,25 +30,7 @@ void scale(std::vector<Layer>& layers, std::uint64_t from, std::uint64_t to) {
   *last += to - sum;
 }
 
-bool contains(std::string_view text, std::initializer_list<std::string_view> words) {
-  for (const auto word : words)
-    if (text.find(word) != std::string_view::npos) return true;
-  return false;
-}
-
 }  // namespace
-
-Family guess_family(std::string_view name, std::string_view sample) {
-  if (const auto entry = find_model(name)) return entry->family;
-  if (contains(name, {"jasper", "quartz", "wave", "taco", "pitch", "gnmt", "ncf", "lstm", "rnn", "dlrm",
-                      "unet", "diffusion", "mlp", "schnet", "speech"}))
-    return Family::other;
-  if (contains(name,
-               {"bert", "gpt", "llama", "former", "bart", "electra", "t5", "vit", "swin", "opt-", "bloom"}))
-    return Family::transformer;
-  if (sample == "image") return Family::cnn;
-  return sample == "sequence" || sample == "token" ? Family::transformer : Family::other;
-}
 
 Workload build_stand_in(const StandIn& what) {
   if (what.parameters < 1000 || what.parameters > 100'000'000'000'000)

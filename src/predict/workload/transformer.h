@@ -1,12 +1,10 @@
 // A transformer by its sizes: what tensor, pipeline, context and expert parallelism need to know of a model to
-// cut it. Parameters and arithmetic by piece, counted per layer. A value.
+// cut it. A value.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace gradwire {
 
@@ -31,32 +29,9 @@ struct TransformerSizes {
   bool operator==(const TransformerSizes&) const = default;
 };
 
-// Weights of one layer: what every token passes, and what its experts hold in all and a token takes of them.
-struct LayerWeights {
-  double attention = 0, mlp = 0, norms = 0;
-  double experts = 0, experts_taken = 0;
-  double held() const { return attention + mlp + norms + experts; }
-  double taken() const { return attention + mlp + norms + experts_taken; }
-};
-
-LayerWeights layer_weights(const TransformerSizes&);  // the average layer
-double embedding_weights(const TransformerSizes&);    // of one table: vocabulary x hidden
-double parameter_count(const TransformerSizes&);
-double active_parameter_count(const TransformerSizes&);
-
-// Arithmetic of a forward, one token: products with weights of a layer, of attention, of the output layer.
-double layer_flops(const TransformerSizes&);
-double attention_flops(const TransformerSizes&);
-double output_flops(const TransformerSizes&);
-
-// As published tables count it: 6 x weights + 6 x attention a token, 4 x where weights are frozen.
-double model_flops_per_token(const TransformerSizes&, bool frozen = false);
-
 // Of a built-in model, with another sequence if one is given. Throws ConfigError with near names, and for models that
 // are no transformers.
 TransformerSizes transformer_sizes(std::string_view name, std::optional<int> sequence = {});
-const std::vector<TransformerSizes>& known_transformers();
-
-void check_sizes(const TransformerSizes&);  // throws ConfigError: which number, and what would be right
+std::optional<TransformerSizes> find_transformer(std::string_view name);
 
 }  // namespace gradwire

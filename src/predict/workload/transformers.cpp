@@ -41,6 +41,24 @@ void bert_heads(Graph& graph, const BertSpec& spec) {
   graph.linear("cls.next_sentence", spec.width, 2);
 }
 
+// A feed-forward part of three matrices, as Llama's.
+void gated(Graph& graph, const std::string& name, std::pair<int, int> width_and_inner, double rows,
+           std::string_view suffix = "") {
+  const auto [width, inner] = width_and_inner;
+  graph.linear(fmt::format("{}.gate{}", name, suffix), width, inner, rows, false);
+  graph.linear(fmt::format("{}.up{}", name, suffix), width, inner, rows, false);
+  graph.linear(fmt::format("{}.down{}", name, suffix), inner, width, rows, false);
+}
+
+// A mixture of experts: every expert's weights are there, and a token passes a few of them (Jiang et al. 2024,
+// arXiv:2401.04088). One matrix product for each expert, together as many rows as tokens take experts.
+void experts(Graph& graph, const std::string& name, const TransformerSizes& sizes, double tokens) {
+  graph.linear(name + ".router", sizes.hidden, sizes.experts, tokens, false);
+  const double rows = tokens * sizes.experts_per_token / sizes.experts;
+  for (int i = 0; i < sizes.experts; ++i)
+    gated(graph, fmt::format("{}.experts.{}", name, i), {sizes.hidden, sizes.expert_ffn}, rows);
+}
+
 }  // namespace
 
 std::vector<Layer> bert(const BertSpec& spec) {
@@ -61,48 +79,55 @@ std::vector<Layer> bert(const BertSpec& spec) {
   return graph.layers;
 }
 
-std::vector<Layer> gpt(const GptSpec& spec) {
+std::vector<Layer> gpt(const TransformerSizes& sizes, int sequence) {
   Graph graph;
-  const double tokens = spec.sequence;
-  graph.embedding("wte", spec.vocabulary, spec.width, tokens);
-  graph.embedding("wpe", spec.positions, spec.width, tokens);
-  for (int i = 0; i < spec.layers; ++i) {
+  const int width = sizes.hidden;
+  const double tokens = sequence;
+  graph.embedding("wte", sizes.vocab, width, tokens);
+  graph.embedding("wpe", sizes.positions, width, tokens);
+  for (int i = 0; i < sizes.layers; ++i) {
     const auto name = fmt::format("h.{}", i);
-    graph.layer_norm(name + ".ln_1", spec.width, tokens);
-    graph.linear(name + ".attn.c_attn", spec.width, 3 * spec.width, tokens);
-    graph.attention(name + ".attn.scores", spec.width, tokens, tokens);
-    graph.linear(name + ".attn.c_proj", spec.width, spec.width, tokens);
-    graph.layer_norm(name + ".ln_2", spec.width, tokens);
-    feed_forward(graph, name + ".mlp", spec.width, 4 * spec.width, tokens);
+    graph.layer_norm(name + ".ln_1", width, tokens);
+    graph.linear(name + ".attn.c_attn", width, 3 * width, tokens);
+    graph.attention(name + ".attn.scores", width, tokens, tokens);
+    graph.linear(name + ".attn.c_proj", width, width, tokens);
+    graph.layer_norm(name + ".ln_2", width, tokens);
+    feed_forward(graph, name + ".mlp", width, sizes.ffn, tokens);
   }
-  graph.layer_norm("ln_f", spec.width, tokens);
-  if (spec.tied)
-    tied_output(graph, spec.width, spec.vocabulary, tokens);
+  graph.layer_norm("ln_f", width, tokens);
+  if (sizes.tied)
+    tied_output(graph, width, sizes.vocab, tokens);
   else
-    graph.linear("lm_head", spec.width, spec.vocabulary, tokens, false);
+    graph.linear("lm_head", width, sizes.vocab, tokens, false);
   return graph.layers;
 }
 
-std::vector<Layer> llama(const LlamaSpec& spec) {
+std::vector<Layer> llama(const TransformerSizes& sizes, int sequence) {
   Graph graph;
-  const double tokens = spec.sequence;
-  const int kv = spec.width / spec.heads * spec.kv_heads;
-  graph.embedding("embed_tokens", spec.vocabulary, spec.width, tokens);
-  for (int i = 0; i < spec.layers; ++i) {
+  const int width = sizes.hidden, queries = sizes.heads * sizes.head_dim,
+            keys = sizes.kv_heads * sizes.head_dim;
+  const double tokens = sequence;
+  graph.embedding("embed_tokens", sizes.vocab, width, tokens);
+  for (int i = 0; i < sizes.layers; ++i) {
     const auto name = fmt::format("layers.{}", i);
-    graph.linear(name + ".q_proj", spec.width, spec.width, tokens, false);
-    graph.linear(name + ".k_proj", spec.width, kv, tokens, false);
-    graph.linear(name + ".v_proj", spec.width, kv, tokens, false);
-    graph.attention(name + ".scores", spec.width, tokens, tokens, true);
-    graph.linear(name + ".o_proj", spec.width, spec.width, tokens, false);
-    graph.linear(name + ".gate_proj", spec.width, spec.inner, tokens, false);
-    graph.linear(name + ".up_proj", spec.width, spec.inner, tokens, false);
-    graph.linear(name + ".down_proj", spec.inner, spec.width, tokens, false);
-    graph.layer_norm(name + ".input_norm", spec.width, tokens, 1);
-    graph.layer_norm(name + ".post_norm", spec.width, tokens, 1);
+    graph.linear(name + ".q_proj", width, queries, tokens, false);
+    graph.linear(name + ".k_proj", width, keys, tokens, false);
+    graph.linear(name + ".v_proj", width, keys, tokens, false);
+    if (sizes.head_norms) {
+      graph.layer_norm(name + ".q_norm", sizes.head_dim, tokens * sizes.heads, 1);
+      graph.layer_norm(name + ".k_norm", sizes.head_dim, tokens * sizes.kv_heads, 1);
+    }
+    graph.attention(name + ".scores", queries, tokens, tokens, true);
+    graph.linear(name + ".o_proj", queries, width, tokens, false);
+    if (sizes.moe())
+      experts(graph, name, sizes, tokens);
+    else
+      gated(graph, name, {width, sizes.ffn}, tokens, "_proj");
+    graph.layer_norm(name + ".input_norm", width, tokens, 1);
+    graph.layer_norm(name + ".post_norm", width, tokens, 1);
   }
-  graph.layer_norm("norm", spec.width, tokens, 1);
-  graph.linear("lm_head", spec.width, spec.vocabulary, tokens, false);
+  graph.layer_norm("norm", width, tokens, 1);
+  graph.linear("lm_head", width, sizes.vocab, tokens, false);
   return graph.layers;
 }
 

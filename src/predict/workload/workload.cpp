@@ -55,6 +55,12 @@ std::string_view to_string(Family family) {
   return family == Family::cnn ? "cnn" : family == Family::transformer ? "transformer" : "other";
 }
 
+std::optional<Family> find_family(std::string_view text) {
+  for (const auto family : {Family::cnn, Family::transformer, Family::other})
+    if (to_string(family) == text) return family;
+  return std::nullopt;
+}
+
 LayerKind parse_layer_kind(std::string_view text) {
   for (std::size_t i = 0; i < kKinds.size(); ++i)
     if (kKinds[i] == text) return static_cast<LayerKind>(i);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,7 @@ double forward_flops(const Workload&);  // of one sample
 
 std::string_view to_string(LayerKind);
 std::string_view to_string(Family);
+std::optional<Family> find_family(std::string_view text);
 LayerKind parse_layer_kind(std::string_view text);  // throws ConfigError listing the kinds
 
 // Throws ConfigError naming the layer when a number can't be: negative, not finite, beyond 10^15, or when

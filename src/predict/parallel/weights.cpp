@@ -1,4 +1,4 @@
-#include "predict/workload/transformer.h"
+#include "predict/parallel/weights.h"
 
 #include <fmt/format.h>
 
