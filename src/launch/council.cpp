@@ -86,16 +86,16 @@ void Council::take_seat() {
 // The store keeps no time, so what changes is a number.
 void Council::let_hear() { store_->set(fmt::format("alive/{}", options_.node), std::to_string(++beats_)); }
 
-bool Council::is_silent(int node) {
+Seconds Council::silence_of(int node) {
   const auto now = find("alive", node);
   const auto [found, first] = heard_.try_emplace(node, Heard{now, Deadline::after(options_.timeout)});
   if (found->second.last != now) found->second = {now, Deadline::after(options_.timeout)};
-  return !first && found->second.until.passed();
+  return first ? 0 : options_.timeout - found->second.until.remaining();
 }
 
 bool Council::is_gone(int node) {
   return !find("lost", node).empty() || !find("left", node).empty() ||
-         (node != options_.node && is_silent(node));
+         (node != options_.node && silence_of(node) >= options_.timeout);
 }
 
 // In these a store that is gone is not the news.
@@ -251,14 +251,14 @@ std::optional<Failure> Council::find_failure(int attempt) {
 }
 
 // Of the nodes that take part in this attempt.
-std::string Council::find_lost_launcher() {
+std::string Council::find_lost_launcher(Seconds patience) {
   if (options_.nodes > 1) let_hear();
   for (const auto& [node, ranks, token] : roster_.entries) {
     if (node == options_.node || !find("left", node).empty()) continue;
     if (!find("lost", node).empty()) return fmt::format("the launcher of node {} is gone", node);
-    if (is_silent(node))
+    if (const auto silence = silence_of(node); silence >= std::min(patience, options_.timeout))
       return fmt::format("the launcher of node {} has been silent for {}: it is stopped or cut off", node,
-                         format_seconds(options_.timeout));
+                         format_seconds(silence));
     if (const auto now = NodeRoster::parse_ready(node, find("ready", node)); !now || now->token != token)
       return fmt::format("the launcher of node {} has begun anew", node);
   }

@@ -13,6 +13,7 @@
 // A resource; belongs to one thread.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -69,8 +70,9 @@ class Council {
   std::optional<Failure> find_failure(int attempt);          // also when a launcher is gone
   void report_end(int attempt);                              // this node's ranks have ended
   bool has_ended(int attempt);                               // those of all nodes have
-  std::string find_lost_launcher();                          // of the attempt, in words; empty: none is
-  void leave();                                              // after which nobody needs the store any more
+  // Of the attempt, in words; empty: none is. One that was silent for longer than `patience`, or the timeout, counts.
+  std::string find_lost_launcher(Seconds patience = std::numeric_limits<Seconds>::infinity());
+  void leave();  // after which nobody needs the store any more
 
   // Of the ranks of the attempt that was begun last. A loss is told to the ranks that still wait for it.
   void report_lost_rank(Rank rank, const std::string& reason);
@@ -90,7 +92,7 @@ class Council {
   std::shared_ptr<Store> enter(Rank as, const std::string& space) const;
   void take_seat();
   void let_hear();
-  bool is_silent(int node);
+  Seconds silence_of(int node);
   bool is_gone(int node);
   void draw_up_roster(int attempt);
   NodeRoster ready_nodes();

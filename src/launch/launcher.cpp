@@ -158,8 +158,9 @@ class Attempt {
       said += fmt::format(": rank {} is gone", fmt::join(lost_within_, " is gone, rank "));
     else if (const auto lost = council_.describe_losses(options_.ranks_within); !lost.empty())
       said += ": " + lost;
-    // Then its ranks are gone too, which may be all that ours have noticed.
-    if (const auto gone = options_.nodes > 1 ? council_.find_lost_launcher() : ""; !gone.empty())
+    // Then its ranks are gone too, which may be all that ours have noticed, and sooner: some beats left out are enough here.
+    constexpr Seconds kSomeBeats = 2;
+    if (const auto gone = options_.nodes > 1 ? council_.find_lost_launcher(kSomeBeats) : ""; !gone.empty())
       said += "; " + gone;
     if (options_.group.output != GroupOptions::Output::files) return said;
     const auto log = options_.group.log_dir / fmt::format("rank-{}.log", outcome.rank);
