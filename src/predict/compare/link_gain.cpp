@@ -86,8 +86,8 @@ void doubt_wires(const LinkQuestion& q, std::vector<Doubt>& doubts) {
 
 // That collectives through host memory hide nothing rests on one pair of GPUs (presets/step.yaml).
 std::vector<Doubt> doubts_of(const LinkQuestion& q) {
-  constexpr double kRunToRun = 0.03;  // of two steps that differ in their wires alone
-  std::vector<Doubt> doubts = {[](World& world, double share) { world.noise += share * kRunToRun; }};
+  std::vector<Doubt> doubts = {
+      [](World& world, double share) { world.noise += share * kEightOfTen * kSpreadOfRatio; }};
   if (const double unsure = q.better.estimate.computing_error; unsure > 0)
     doubts.push_back([unsure](World& world, double share) { world.computing += share * unsure; });
   if (q.other) doubts.push_back([](World& world, double share) { world.other_slots = std::max(0.0, share); });

@@ -127,7 +127,6 @@ double own_spread(const TrainingCase& one) {
   if (one.distribution == Distribution::tf_replicated) return one.wires.through_host ? 0.10 : 0.035;
   return one.family == Family::other ? 0.10 : one.family == Family::transformer ? 0.065 : 0.035;
 }
-constexpr double kSpreadOfRatio = 0.03;
 
 void set_range(ValidationPoint& prediction, double spread) {
   const double width = std::exp(kEightOfTen * spread);
