@@ -32,6 +32,8 @@ void check_busbw(const CaseFile& given, std::vector<Finding>& findings) {
 // What TCP carries over Ethernet of 1 Gbit/s: 94.1 % of the line, the rest is headers.
 constexpr double kSlowestNetworkGbps = 0.1177;
 constexpr Seconds kLongCall = 10e-3;  // less may be latency, or a core that is busy
+constexpr Bytes kWorthALink =
+    64 << 10;  // fewer any network carries in half a millisecond: something else held them up
 
 // Somebody else runs on the cores of a rank: its calls are slow for that, whatever carries them.
 Seconds waited_for_cores(const std::vector<WatchNotes>& all) {
@@ -42,7 +44,8 @@ Seconds waited_for_cores(const std::vector<WatchNotes>& all) {
 
 bool is_slower_than_any_network(const CollectiveRow& row) {
   return row.matched && row.collective.kind && !is_point_to_point(*row.collective.kind) &&
-         row.transfer >= kLongCall && row.busbw_gbps > 0 && row.busbw_gbps < kSlowestNetworkGbps;
+         row.transfer >= kLongCall && row.bytes >= kWorthALink && row.busbw_gbps > 0 &&
+         row.busbw_gbps < kSlowestNetworkGbps;
 }
 
 // What of a step these calls leave exposed without waiting for a rank that comes later, and would not over the slowest
