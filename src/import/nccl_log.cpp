@@ -40,7 +40,7 @@ void read_place(std::string_view message, std::string_view host, NcclLog& log) {
     log.places.clear();  // ranks of a part of it are numbered anew
   }
   const auto bus = find_after(message, " busId ");
-  if (!rank || !bus || (ranks && *ranks < *log.ranks)) return;
+  if (!rank || !bus || (ranks && *ranks < log.ranks.value_or(0))) return;
   const bool known = std::any_of(log.places.begin(), log.places.end(),
                                  [&](const auto& place) { return place.rank == *rank; });
   if (known || log.places.size() >= kMostPairsOfLog) return;
@@ -91,9 +91,8 @@ void read_info(std::string_view message, std::string_view host, int line, NcclLo
   read_cards(message, log);
   read_machine_line(message, log);
   read_network_line(message, line, log);
-  if (message.find("exceeds device/fn maxSharedMem") !=
-      std::string_view::npos)  // its kernels can't be launched
-    say_in(log.warnings, message, line);
+  const bool too_large = message.find("exceeds device/fn maxSharedMem") != std::string_view::npos;
+  if (too_large) say_in(log.warnings, message, line);  // its kernels can't be launched
 }
 
 // "host:pid:tid [0] " before the message; anything may stand before that, as "[1,0]<stdout>:" of mpirun.

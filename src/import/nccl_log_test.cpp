@@ -138,6 +138,8 @@ TEST(NcclLog, joins_what_ranks_of_one_run_wrote_and_not_two_runs) {
 TEST(NcclLog, survives_garbage_and_refuses_another_programs_log) {
   EXPECT_THROW(log_of("hello\nworld\n"), ConfigError);
   EXPECT_THROW(log_of(""), ConfigError);
+  EXPECT_EQ(log_of("n:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 0 cudaDev 0 busId 1000\n").ranks,
+            std::nullopt);
   const std::string odd =
       "NCCL INFO Channel ] -> [ via \nNCCL INFO  via\nNCCL INFO Channel 0 : [] -> via /\nNCCL INFO rank "
       "99999999999999 busId\n" +
