@@ -198,8 +198,7 @@ TEST(TrainVerb, computes_in_sixteen_bits_and_learns_in_thirty_two) {
 
 TEST(TrainVerb, says_which_flags_sharding_has_no_use_for) {
   for (const std::vector<std::string>& flags :
-       {std::vector<std::string>{"--backend", "none"}, std::vector<std::string>{"--compress", "bf16"},
-        std::vector<std::string>{"--overlap", "after"}}) {
+       {std::vector<std::string>{"--compress", "bf16"}, std::vector<std::string>{"--overlap", "after"}}) {
     std::vector<std::string> arguments = {"mlp", "-n", "2", "--shard", "3"};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
     auto run = gradwire_train(arguments);
