@@ -79,8 +79,7 @@ void read_device_line(std::string_view line, int number, PciReport::Device& devi
 
 // "Max : 16x" below "Link Width", "State : In Progress" below "Fabric".
 void read_query_line(std::string_view section, std::string_view line, int number, PciReport::Device& device) {
-  if (section == "Link Width" && line.starts_with("Max"))
-    device.width_most = count_behind(line, ":");
+  if (section == "Link Width" && line.starts_with("Max")) device.width_most = count_behind(line, ":");
   if (section == "Link Width" && line.starts_with("Current")) {
     device.width_now = count_behind(line, ":");
     device.line = number;

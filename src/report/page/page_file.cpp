@@ -46,8 +46,8 @@ std::string first_words(const PageData& data) {
                                   html_text(data.title));
   for (const Block& block : data.report.blocks)
     if (const auto* said = std::get_if<Sentence>(&block))
-      return words + fmt::format(R"(<main class="main"><p class="sentence">{}</p></main>)",
-                                 html_text(said->text));
+      return words +
+             fmt::format(R"(<main class="main"><p class="sentence">{}</p></main>)", html_text(said->text));
   return words;
 }
 
