@@ -95,8 +95,8 @@ TEST_F(MeasuredStep, is_refused_for_files_that_are_something_else) {
   EXPECT_THAT(run_gradwire({"train", trace(), "--on", trace()}, 2), HasSubstr("apart.json: bench results"));
 }
 
-// Wires on which everything takes a millisecond, whatever it is.
-std::string slow_wires() {
+// Wires on which everything takes so long, whatever it is.
+std::string even_wires(double time_us) {
   json rows = json::array();
   for (const char* call : {"all_reduce", "all_gather", "reduce_scatter", "send"})
     for (const int bytes : {64, 1 << 24})
@@ -104,12 +104,12 @@ std::string slow_wires() {
                       {"collective", call},
                       {"ranks", 2},
                       {"bytes", bytes},
-                      {"time_us", 1000},
+                      {"time_us", time_us},
                       {"processor_us", 0}});
   return json{{"rows", rows}}.dump();
 }
 
-// What two ranks of gpt-tiny rehearse with these flags, then over slow wires.
+// What two ranks of gpt-tiny rehearse with these flags, then over wires of a millisecond.
 json rehearse_and_predict(const TempDir& folder, std::vector<std::string> flags,
                           const std::vector<std::string>& more = {}) {
   const auto trace = (folder.path() / "parts.json").string(), wires = (folder.path() / "wires.json").string();
@@ -117,11 +117,15 @@ json rehearse_and_predict(const TempDir& folder, std::vector<std::string> flags,
                                "1", "--sequence", "16", "--trace", trace, "--json"});
   const auto alone = parse(run_gradwire(flags));
   EXPECT_EQ(alone.at("backend"), "none");
-  write_file(wires, slow_wires());
-  std::vector<std::string> ask = {"train", trace, "--on", wires, "--json"};
-  ask.insert(ask.end(), more.begin(), more.end());
-  auto predicted = parse(run_gradwire(ask));
-  EXPECT_GT(predicted.at("step_ms").get<double>(), alone.at("step_ms").get<double>()) << predicted.dump();
+  const auto over = [&](double time_us, const std::vector<std::string>& more) {
+    write_file(wires, even_wires(time_us));
+    std::vector<std::string> ask = {"train", trace, "--on", wires, "--json"};
+    ask.insert(ask.end(), more.begin(), more.end());
+    return parse(run_gradwire(ask));
+  };
+  auto predicted = over(1000, more);
+  EXPECT_GT(predicted.at("step_ms").get<double>(), over(1, {}).at("step_ms").get<double>())
+      << predicted.dump();
   return predicted;
 }
 

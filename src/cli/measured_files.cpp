@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -20,7 +21,8 @@ double bus_factor_of(int ranks) { return bus_factor(Collective::all_reduce, rank
 
 // busbw / algbw is 2(n-1)/n of an all-reduce: that tells n where no rank was printed, and other collectives apart.
 int ranks_of(const NcclTestTable& table) {
-  const NcclTestRow& row = table.rows.back();
+  const NcclTestRow& row = *std::ranges::max_element(table.rows, {}, &NcclTestRow::busbw_gbps);
+  if (row.busbw_gbps == 0 && table.ranks > 1) return table.ranks;  // small sizes, printed as 0.00
   const double factor = row.busbw_gbps * row.time_us * 1e3 / static_cast<double>(row.bytes);
   const int told = factor < 1.999 ? static_cast<int>(std::lround(2 / (2 - factor))) : 0;
   const int ranks = table.ranks > 0 ? table.ranks : told;
@@ -102,6 +104,21 @@ void read_one(const std::string& file, int ranks, OwnMeasurements& all) {
     all.sweeps.push_back(sweep_of(parse_size_table(text, file), ranks));
 }
 
+bool tells_a_rate(const OwnMeasurements& all) {
+  constexpr Bytes kRates = 1'000'000;
+  const auto is_large = [](const auto& row) { return row.first >= kRates; };
+  return !all.copies.empty() || std::ranges::any_of(all.sweeps, [&](const OwnSweep& sweep) {
+    return std::ranges::any_of(sweep.rows, is_large);
+  });
+}
+
+std::string_view remark_on(const Narrowed& narrowed, const OwnMeasurements& all) {
+  constexpr double kMuchMore = 1.2;
+  if (!tells_a_rate(all)) return "; nothing from 1 MB up was measured, so rates are as unsure as before";
+  if (narrowed.now > kMuchMore * narrowed.before) return "; it does not fit this machine: was it another?";
+  return "";
+}
+
 }  // namespace
 
 void add_measured_flag(CLI::App& verb, std::vector<std::string>& files) {
@@ -125,9 +142,9 @@ void apply_measured(Machine& machine, const std::vector<std::string>& files) {
   const Narrowed narrowed = take_measured(machine, all, nccl_settings_here());
   std::vector<std::string> names;
   for (const std::string& file : files) names.push_back(std::filesystem::path(file).filename().string());
-  machine.notes.push_back(
-      fmt::format("measured ({}): eight of ten all-reduce times within {:.0f} %, without it {:.0f} %",
-                  join(names, ", "), 100 * narrowed.now, 100 * narrowed.before));
+  machine.notes.push_back(fmt::format(
+      "measured ({}): eight of ten all-reduce times of 64 MiB within {:.0f} %, without it {:.0f} %{}",
+      join(names, ", "), 100 * narrowed.now, 100 * narrowed.before, remark_on(narrowed, all)));
 }
 
 void apply_measured(std::vector<Machine>& machines, const std::vector<std::string>& files) {

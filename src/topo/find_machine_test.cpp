@@ -72,6 +72,8 @@ TEST(FindMachine, names_describe_machines_of_any_gpu) {
   EXPECT_EQ(find_machine("4x-h100-nvlink").node.intra, Intra::nvswitch);
   EXPECT_EQ(find_machine("4x-a40-nvlink").node.intra, Intra::nvlink_pairs);
   EXPECT_EQ(find_machine("8x-v100-nvlink").node.intra, Intra::nvlink_mesh);
+  EXPECT_EQ(find_machine("8x-rtx2080ti-nvlink-pairs").node.intra, Intra::nvlink_pairs);
+  EXPECT_EQ(find_machine("4x-v100-nvlink-mesh-sys").node.intra, Intra::nvlink_mesh);
   EXPECT_EQ(find_machine("2x-h100-pcie").gpu.id, "h100-pcie");
   EXPECT_EQ(find_machine("2x-h100-pcie").node.intra, Intra::pcie);
   EXPECT_EQ(find_machine("3x-a100-pcie-80-nvlink-sys").gpu.id, "a100-pcie-80");

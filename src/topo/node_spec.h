@@ -45,7 +45,7 @@ struct NvlinkBond {
 // they are everybody's.
 struct OwnConstants {
   std::vector<double> values;
-  double left_open = 0;  // standard deviation of log(measured / predicted)
+  double left_open = 0, left_open_below_1mb = 0;  // standard deviations of log(measured / predicted)
   bool operator==(const OwnConstants&) const = default;
 };
 

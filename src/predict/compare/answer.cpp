@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "predict/compare/compare.h"
-#include "predict/compare/link_gain.h"
+#include "predict/step/other_slots.h"
 
 // How much faster, split into what the number of GPUs, the GPU and the link contribute, and how sure.
 namespace gradwire {
@@ -26,6 +26,28 @@ Effect product(double count, const Effect& a, const Effect& b) {
   const auto away = [](double x, double y) { return std::hypot(std::log(x), std::log(y)); };
   return {speedup, speedup * std::exp(-away(a.speedup / a.low, b.speedup / b.low)),
           speedup * std::exp(away(a.high / a.speedup, b.high / b.speedup))};
+}
+
+WiredStep wired(const Workload& workload, const Gpu& gpu, Wires wires, const StepOptions& options,
+                const StepModel& model) {
+  auto problem = make_problem(workload, gpu, wires, options, model.constants, model.roofline);
+  return {std::move(problem), std::move(wires)};
+}
+
+// Computing of the worse machine's GPU on the wires of both; where nobody stated their slots, in others too.
+GainQuestion link_question(const Workload& workload, const Contender& better, const Contender& worse,
+                           const StepOptions& options, const StepModel& model) {
+  const auto& gpu = worse.machine.gpu;
+  const auto on = [&](const Wires& wires) { return wired(workload, gpu, wires, options, model); };
+  GainQuestion question{
+      {on(better.wires), on(worse.wires)}, {}, worse.estimate.computing_error, model.constants};
+  if (options.backend != Backend::nccl) return question;
+  const auto of_better = in_other_slots(better.machine), of_worse = in_other_slots(worse.machine);
+  if (!of_better || !of_worse) return question;
+  const Bytes bytes = std::min(worse.estimate.gradient_bytes, options.buckets.rest);
+  question.elsewhere =
+      WiredPair{on(wires_for(*of_better, options, bytes)), on(wires_for(*of_worse, options, bytes))};
+  return question;
 }
 
 }  // namespace
@@ -69,8 +91,7 @@ Answer judge(const Workload& workload, const Contender& better, const Contender&
   rewired.estimate = answer.alike ? better.estimate
                                   : estimate_step(workload, worse.machine.gpu, better.wires, options, model);
   answer.count = double(better.wires.ranks) / worse.wires.ranks;
-  const auto other = other_slots(better, worse, options);
-  const LinkQuestion question{workload, rewired, worse, other, options, model};
+  const auto question = link_question(workload, better, worse, options, model);
   answer.link = link_gain(question);
   if (!answer.alike) answer.gpu = gpu_effect(better, rewired, model);
   static_cast<Effect&>(answer) = product(answer.count, answer.gpu, answer.link);
@@ -78,9 +99,9 @@ Answer judge(const Workload& workload, const Contender& better, const Contender&
   answer.certain = is_certain(answer);
   answer.sure = how_sure(answer);
   answer.reason = reason_of(answer, better, {rewired, worse});
-  if (const double in_others = other ? gain_in_other_slots(question) : answer.link.speedup;
-      std::abs(in_others / answer.link.speedup - 1) > kMatters)
-    answer.reason += fmt::format("; {} {:.2f}x", other->words, in_others);
+  if (const double elsewhere = question.elsewhere ? gain_elsewhere(question) : answer.link.speedup;
+      std::abs(elsewhere / answer.link.speedup - 1) > kMatters)
+    answer.reason += fmt::format("; {} {:.2f}x", other_slots_of(worse.machine), elsewhere);
   answer.sentence = sentence_of(workload, answer);
   return answer;
 }

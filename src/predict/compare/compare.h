@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "predict/step/gain.h"
 #include "predict/step/on_machine.h"
 #include "predict/step/options.h"
 #include "predict/workload/workload.h"
@@ -29,10 +30,6 @@ struct Contender {
   Seconds plain_step = 0;  // what bytes / link rate says, everything else equal
 };
 
-// A factor of throughput and where it lies, from the errors of the parts that differ.
-struct Effect {
-  double speedup = 1, low = 1, high = 1;
-};
 Verdict verdict_of(const Effect&);
 double hours_saved(const Effect&);  // of every 24 that the slower one trains; below 0: lost
 bool is_certain(const Effect&);     // the range does not contradict the verdict
@@ -106,9 +103,6 @@ struct Rewired {
   const Contender& on_better;
   const Contender& on_worse;
 };
-
-// Collectives take the same way and the same time: then they err alike too.
-bool same_way(const Contender&, const Contender&);
 
 // Why, in one clause: the factors where there are several, then what each way does with the gradients.
 std::string reason_of(const Answer&, const Contender& better, const Rewired&);

@@ -99,11 +99,6 @@ std::string link_clause(const Answer& answer) {
 
 }  // namespace
 
-bool same_way(const Contender& a, const Contender& b) {
-  const auto one = a.estimate.communication, other = b.estimate.communication;
-  return a.wires.path == b.wires.path && std::abs(one - other) <= 0.01 * std::max(one, other);
-}
-
 std::string reason_of(const Answer& answer, const Contender& better, const Rewired& same) {
   const auto& [fast, slow] = same;
   const auto parts = factors(answer, better, slow);
@@ -117,7 +112,8 @@ std::string reason_of(const Answer& answer, const Contender& better, const Rewir
   text += fmt::format("{} that takes {} and {}", slow.wires.way, milliseconds(slow.estimate.communication),
                       cost(slow));
   if (fast.estimate.communication == 0) return text;
-  if (same_way(fast, slow)) return text + " on both";
+  if (same_way(fast.wires, fast.estimate.communication, slow.wires, slow.estimate.communication))
+    return text + " on both";
   const auto why = crowded(slow, fast);
   if (fast.wires.way == slow.wires.way)
     return text + fmt::format(" on {}, {} and {} on {}{}", slow.machine.name,

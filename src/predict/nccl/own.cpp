@@ -19,6 +19,15 @@ constexpr double kStagedByDriver = 1.33, kOfNvlink = 0.95;
 constexpr double kCopyWeight = 0.25;  // such a figure is good to 20 %, a row of NCCL's own to 10
 constexpr double kCopiesOpen = 0.15;  // copies are not all-reduces
 constexpr Bytes kUsual = Bytes{64} << 20, kLargeCopy = Bytes{1} << 30;
+constexpr Bytes kRates = 1'000'000;           // from here on a row tells a rate, below a latency
+constexpr Bytes kFullRate = Bytes{16} << 20;  // what ends before has not seen all of it
+constexpr int kEnoughRows = 3;
+
+// What is known of sizes below or from 1 MB: what the fit leaves open, as far as it was measured there.
+double still_open(double of_class, double by_fit, int rows, bool whole) {
+  if (rows == 0) return of_class;
+  return whole && rows >= kEnoughRows ? by_fit : std::max(by_fit, of_class / 2);
+}
 
 Machine only(Machine machine, const std::vector<int>& gpus) {
   std::vector<DeviceId> chosen;
@@ -46,8 +55,11 @@ class OwnFit {
     for (std::size_t i = 0; i < first.size(); ++i) first[i] = static_cast<int>(i);
     const NcclFabric& fabric = keep(nccl_fabric(only(machine_, first), settings_));
     FitSweep fitted{&fabric, {}, 1};
-    for (const auto& [bytes, time] : sweep.rows)
+    for (const auto& [bytes, time] : sweep.rows) {
       fitted.rows.push_back({nccl_choice(fabric, bytes), bytes, time});
+      ++(bytes < kRates ? small_ : large_);
+      full_rate_ |= bytes >= kFullRate;
+    }
     sweeps_.push_back(std::move(fitted));
     whole_ |= sweep.ranks == static_cast<int>(machine_.gpus.size());
   }
@@ -62,13 +74,17 @@ class OwnFit {
     const double gbps = share * copies.gbps / 2;
     sweeps_.push_back(
         {&fabric, {{NcclChoice{}, kLargeCopy, static_cast<double>(kLargeCopy) / (gbps * 1e9)}}, kCopyWeight});
+    ++large_;
   }
 
   OwnConstants fitted(const Unexplained& of_class) const {
     const Calibration own = fit_own(default_calibration(), sweeps_);
-    // What part of the GPUs or copies alone tell leaves open half of what was.
-    const double unseen = whole_ ? 0 : std::max(kCopiesOpen, of_class.from_1mb / 2);
-    return {{own.values.begin(), own.values.end()}, std::max(own.unexplained_of("all").from_1mb, unseen)};
+    const double by_fit = own.unexplained_of("all").from_1mb;
+    const double at_most =
+        whole_ ? by_fit : std::max(by_fit, kCopiesOpen);  // of copies, or of part of the GPUs
+    return {{own.values.begin(), own.values.end()},
+            still_open(of_class.from_1mb, at_most, large_, whole_ && full_rate_),
+            still_open(of_class.below_1mb, at_most, small_, whole_)};
   }
 
  private:
@@ -80,7 +96,8 @@ class OwnFit {
   const NcclSettings& settings_;
   std::vector<std::unique_ptr<NcclFabric>> fabrics_;
   std::vector<FitSweep> sweeps_;
-  bool whole_ = false;
+  int small_ = 0, large_ = 0;
+  bool whole_ = false, full_rate_ = false;
 };
 
 double expected_error(const Machine& machine, const NcclSettings& settings) {
@@ -108,7 +125,7 @@ Calibration own_calibration(const Machine& machine, const Calibration& of_all) {
   if (own.values.size() != kNcclConstants) return of_all;
   Calibration calibration;  // without spreads: see fit_own()
   std::copy(own.values.begin(), own.values.end(), calibration.values.begin());
-  calibration.unexplained["all"] = {own.left_open, own.left_open};
+  calibration.unexplained["all"] = {own.left_open_below_1mb, own.left_open};
   return calibration;
 }
 

@@ -27,6 +27,21 @@ TEST(OwnMeasurements, MoveThatMachineToWhatWasMeasuredAndNarrowItsRange) {
       << "others stay as they were";
 }
 
+TEST(OwnMeasurements, LeaveOpenWhatTheySayNothingOf) {
+  const Machine usual = find_machine("2x-rtx3090-pcie");
+  const auto error_at = [](const Machine& machine, Bytes bytes) {
+    return NcclModel(machine).all_reduce(bytes).relative_error;
+  };
+  Machine small = usual, large = usual, short_of = usual;
+  take_measured(small, {{{2, {{1024, 12e-6}, {8192, 14e-6}, {32768, 20e-6}, {131072, 47e-6}}}}, {}}, {});
+  EXPECT_NEAR(error_at(small, 64 << 20), error_at(usual, 64 << 20), 0.1) << "no rate was measured";
+  EXPECT_LT(error_at(small, 8192), error_at(usual, 8192));
+  take_measured(large, {{slow_sweep(usual)}, {}}, {});
+  EXPECT_GT(error_at(large, 8192), 0.5 * error_at(usual, 8192)) << "no latency was measured";
+  take_measured(short_of, {{{2, {{1 << 20, 160e-6}, {2 << 20, 318e-6}, {4 << 20, 630e-6}}}}, {}}, {});
+  EXPECT_GT(error_at(short_of, 64 << 20), error_at(large, 64 << 20)) << "it ends before the full rate";
+}
+
 TEST(OwnMeasurements, GoOnWithTheMachineWhenItsCardsAreRearranged) {
   Machine machine = find_machine("4x-rtx3090-pcie");
   take_measured(machine, {{slow_sweep(machine)}, {}}, {});

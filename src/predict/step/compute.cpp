@@ -9,7 +9,8 @@
 namespace gradwire {
 namespace {
 
-constexpr int kTensorCores = 70;  // compute capability x 10 that brought them
+constexpr int kTensorCores = 70;    // compute capability x 10 that brought them
+constexpr double kWinograd = 2.25;  // times fewer multiplications in a 3 x 3 convolution, tiles of 2 x 2
 
 double bytes_of(Precision precision) {
   return precision == Precision::fp16 || precision == Precision::bf16 ? 2 : 4;
@@ -25,7 +26,7 @@ double filled(double flops) {
 std::array<double, 7> read_shares(const YamlMap& map) {
   std::array<double, 7> shares{};
   for (std::size_t i = 0; i < shares.size(); ++i)
-    shares[i] = map.number(to_string(static_cast<LayerKind>(i)), {0.001, 1});
+    shares[i] = map.number(to_string(static_cast<LayerKind>(i)), {0.001, kWinograd});
   return shares;
 }
 
@@ -33,12 +34,12 @@ std::array<double, 7> read_shares(const YamlMap& map) {
 
 Roofline parse_roofline(std::string_view yaml, std::string_view where) {
   const auto root = parse_yaml(yaml, where);
-  root.only({"plain", "tensor", "memory", "kernel_floor_us", "fused_elements", "sources"});
+  root.only({"plain", "tensor", "memory", "kernel_floor_us", "sources"});
   const auto plain = root.find_map("plain"), tensor = root.find_map("tensor");
   if (!plain) root.fail("plain", "a share of the peak for each kind of layer");
   if (!tensor) root.fail("tensor", "a share of the peak for each kind of layer");
   return {read_shares(*plain), read_shares(*tensor), root.number("memory", {0.01, 1}),
-          root.number("kernel_floor_us", {0, 1000}) * 1e-6, root.number("fused_elements", {0.01, 10})};
+          root.number("kernel_floor_us", {0, 1000}) * 1e-6};
 }
 
 Roofline default_roofline() {
@@ -73,13 +74,12 @@ LayerTimes layer_times(const Workload& workload, const Gpu& gpu, Precision preci
     double weights = 0;
     for (const auto tensor : layer.tensors) weights += double(tensor);
     const double flops = layer.flops * batch;
-    const double bytes = (layer.elements * roofline.fused_elements * batch + weights) * bytes_of(precision);
+    const double bytes = (layer.elements * batch + weights) * bytes_of(precision);
     const double arithmetic =
         flops / (peak.flops * shares[static_cast<std::size_t>(layer.kind)] * filled(flops));
     const double memory = bytes / (gpu.memory_bytes_per_s * roofline.memory);
-    const auto forward = std::max({arithmetic, memory, roofline.kernel_floor});
-    times.forward.push_back(forward);
-    times.backward.push_back(std::max(2 * std::max(arithmetic, memory), roofline.kernel_floor));
+    times.forward.push_back(std::max(arithmetic + memory, roofline.kernel_floor));
+    times.backward.push_back(std::max(2 * (arithmetic + memory), roofline.kernel_floor));
   }
   return times;
 }

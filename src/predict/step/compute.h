@@ -1,6 +1,6 @@
-// How long a GPU computes: each layer takes the longer of its arithmetic and its memory traffic (a roofline),
-// with the share of the peak that kernels of its kind reach. Efficiencies by kind, with their sources, are in
-// presets/roofline.yaml.
+// How long a GPU computes: each layer takes its arithmetic, at the share of the peak that kernels of its kind reach, and its
+// memory traffic. Both, not the longer: what multiplies and what passes over activations are kernels of their own, one after
+// another. Shares by kind, with their sources, are in presets/roofline.yaml.
 #pragma once
 
 #include <array>
@@ -14,11 +14,11 @@
 namespace gradwire {
 
 struct Roofline {
-  // Share of the arithmetic peak, by kind of layer: on plain fp32 units, and on tensor cores.
+  // Share of the arithmetic peak, by kind of layer: on plain fp32 units, and on tensor cores. Above 1 where an algorithm does with
+  // fewer multiplications than are counted.
   std::array<double, 7> plain{}, tensor{};
-  double memory = 0;          // share of the memory bandwidth
-  Seconds kernel_floor = 0;   // no kernel is shorter
-  double fused_elements = 0;  // share of activation traffic that is left after fusion
+  double memory = 0;         // share of the memory bandwidth
+  Seconds kernel_floor = 0;  // no kernel is shorter
 };
 
 Roofline parse_roofline(std::string_view yaml, std::string_view where);  // throws ConfigError

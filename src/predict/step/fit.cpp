@@ -1,14 +1,12 @@
 #include "predict/step/fit.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace gradwire {
 namespace {
 
 constexpr double kWorst = 0.5;
-constexpr std::array<double, 6> kFactors = {2.0, 1.5, 1.25, 1.12, 1.05, 1.02};
 
 // A share stays one.
 void keep_possible(StepConstants& constants) {
@@ -29,19 +27,14 @@ double mean_error(const std::vector<MeasuredStep>& all, const StepConstants& con
   return all.empty() ? 0 : sum / double(all.size());
 }
 
-StepConstants fit_constants(const std::vector<MeasuredStep>& all, StepConstants best) {
-  double error = mean_error(all, best);
-  for (const double factor : kFactors)
-    for (int round = 0; round < 6; ++round)
-      for (const auto& [name, member] : fitted_constants())
-        for (const double change : {factor, 1 / factor}) {
-          auto candidate = best;
-          candidate.*member *= change;
-          keep_possible(candidate);
-          const double trial = mean_error(all, candidate);
-          if (trial < error - 1e-9) error = trial, best = candidate;
-        }
-  return best;
+StepConstants fit_constants(const std::vector<MeasuredStep>& all, StepConstants start) {
+  std::vector<std::function<double&(StepConstants&)>> knobs;
+  for (const auto& [name, member] : fitted_constants())
+    knobs.emplace_back([member = member](StepConstants& constants) -> double& { return constants.*member; });
+  return walk_down<StepConstants>(start, knobs, [&](StepConstants& constants) {
+    keep_possible(constants);
+    return mean_error(all, constants);
+  });
 }
 
 StepConstants fit_without(const std::vector<MeasuredStep>& all, const std::string& platform,

@@ -52,7 +52,6 @@ TEST(FromTimeline, BucketsBecomeReadyWhereTheyDid) {
   Roofline roofline;
   roofline.plain.fill(0.5);
   roofline.memory = 0.5;
-  roofline.fused_elements = 1;
   Wires wires;
   wires.ranks = 2;
   wires.all_reduce = alpha_beta(2, 1e9, 0);

@@ -52,6 +52,7 @@ Wires wires_of(const Machine& machine, Bytes of_bytes, const NcclSettings& setti
   Wires wires;
   wires.ranks = static_cast<int>(machine.gpus.size());
   wires.nodes = machine.nodes;
+  if (machine.nodes > 1) wires.network = machine.network;
   if (wires.ranks == 1) {
     wires.all_reduce = [](Bytes) { return 0.0; };
     wires.algorithm = "none";

@@ -49,6 +49,11 @@ struct Lane {
   Seconds ended = -1;  // when backward ended; below 0: not yet
 };
 
+// Sums of layers' times are exact to so many parts of the whole: what is less is nothing left.
+constexpr double kRounding = 1e-9;
+
+bool is_over(const Lane& lane, Seconds backward) { return backward - lane.done <= kRounding * backward; }
+
 // Backward goes on alone until so much of it is done.
 void compute_until(Lane& lane, Seconds done) {
   if (done <= lane.done) return;
@@ -74,7 +79,7 @@ Lane run_lane(const StepProblem& problem, const StepConstants& constants, Second
   const double share = hiding(problem, constants);
   for (const auto& bucket : problem.buckets) {
     compute_until(lane, backward * (1 - share * (1 - bucket.ready)));
-    if (lane.ended < 0 && lane.done >= backward) lane.ended = lane.now;
+    if (lane.ended < 0 && is_over(lane, backward)) lane.ended = lane.now;
     const Lane start = lane;
     communicate(lane, collective_time(problem, bucket, constants), slowdown(problem, constants, bucket),
                 backward);
@@ -159,13 +164,10 @@ Seconds step_of(const StepProblem& problem, const Solution& solution) {
 }
 
 // How the logarithm of the step answers to that of every collective's time.
-double answer_to_wires(StepProblem problem, const StepConstants& constants, Seconds step) {
-  constexpr double kMore = 0.05;
+double answer_to_wires(const StepProblem& problem, const StepConstants& constants, Seconds step) {
+  constexpr double kTimes = 1.05;
   if (problem.ranks == 1) return 0;
-  for (auto& bucket : problem.buckets) bucket.time *= 1 + kMore;
-  problem.gather *= 1 + kMore;
-  problem.buffers *= 1 + kMore;
-  return std::log(solve_step(problem, constants) / step) / std::log(1 + kMore);
+  return std::log(solve_step(on_slower_wires(problem, kTimes), constants) / step) / std::log(kTimes);
 }
 
 double error_of(const StepProblem& problem, const StepEstimate& estimate, const StepConstants& constants) {
@@ -185,6 +187,13 @@ double expected_maximum(int n) {
 
 Seconds solve_step(const StepProblem& problem, const StepConstants& constants) {
   return step_of(problem, solve_lanes(problem, constants, kIgnore));
+}
+
+StepProblem on_slower_wires(StepProblem problem, double times) {
+  for (auto& bucket : problem.buckets) bucket.time *= times;
+  problem.gather *= times;
+  problem.buffers *= times;
+  return problem;
 }
 
 StepEstimate solve(const StepProblem& problem, const StepConstants& constants) {

@@ -49,6 +49,9 @@ StepEstimate solve(const StepProblem&, const StepConstants&);
 // The step alone, without words or buckets: for fits and sweeps.
 Seconds solve_step(const StepProblem&, const StepConstants&);
 
+// Every collective takes so many times as long.
+StepProblem on_slower_wires(StepProblem, double times);
+
 // Everything an estimate rests on, made once and shared by many.
 struct StepModel {
   StepConstants constants = default_step_constants();

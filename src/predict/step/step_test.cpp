@@ -52,6 +52,18 @@ TEST(Step, LaunchesBucketsInOrderOneAtATime) {
   EXPECT_DOUBLE_EQ(estimate.parts.comm_exposed, 0.9);
 }
 
+// The last gradient comes with the end of backward, whatever adding up the times of layers makes of it.
+TEST(Step, WhatIsReadyAtTheEndIsExposedWhereNothingHidesUnderBackward) {
+  auto problem = two_buckets(0.3, 0.4);
+  problem.through_host = true;
+  problem.buckets[1].ready = 1 - 1e-15;
+  StepConstants constants;
+  constants.slowdown_host = 1;
+  const auto estimate = solve(problem, constants);
+  EXPECT_DOUBLE_EQ(estimate.parts.comm_exposed, 0.4);
+  EXPECT_NEAR(estimate.slowdown, 0.3, 1e-12);
+}
+
 TEST(Step, WithoutOverlapEverythingIsExposed) {
   auto problem = two_buckets(0.3, 0.4);
   problem.options.overlap = false;
@@ -197,7 +209,6 @@ Roofline half_of_everything() {
   roofline.plain.fill(0.5);
   roofline.tensor.fill(0.5);
   roofline.memory = 0.5;
-  roofline.fused_elements = 1;
   return roofline;
 }
 

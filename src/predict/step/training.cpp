@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "predict/presets.h"
 #include "predict/records/read.h"
+#include "predict/step/other_slots.h"
 
 namespace gradwire {
 namespace {
@@ -39,9 +40,13 @@ TrainingCase make_case(const Record& record, const TrainingValue& value, const W
   const auto setup = training_setup(record, value, anchor);
   check_computes(setup, record);
   const auto bytes = parameter_count(workload) * static_cast<Bytes>(setup.options.gradient_bytes);
-  const auto wires =
-      wires_of(setup.machine, std::min(bytes, setup.options.buckets.rest), setup.settings, calibration);
-  auto plain_wires = alpha_beta_wires(setup.machine);
+  const auto wires_in = [&](const Machine& machine) {
+    return wires_of(machine, std::min(bytes, setup.options.buckets.rest), setup.settings, calibration);
+  };
+  const auto problem_on = [&](const Wires& wires) {
+    return make_problem(workload, setup.machine.gpu, wires, setup.options, model.constants, model.roofline);
+  };
+  const auto wires = wires_in(setup.machine);
   TrainingCase one{record.id,
                    record.platform,
                    {},
@@ -56,6 +61,7 @@ TrainingCase make_case(const Record& record, const TrainingValue& value, const W
                    {},
                    wires,
                    {},
+                   {},
                    workload.name,
                    training_assumptions(record, value, workload, setup)};
   one.point = fmt::format("{} gpus {}", value.gpus, to_string(value.link));
@@ -63,10 +69,12 @@ TrainingCase make_case(const Record& record, const TrainingValue& value, const W
   if (value.distribution) one.point += " " + *value.distribution;
   one.partner = fmt::format("{} {} {} {} {} {}", record.id, value.nodes, value.gpus, value.accumulate,
                             value.batch_per_gpu.value_or(0), value.distribution.value_or(""));
-  one.problem =
-      make_problem(workload, setup.machine.gpu, wires, setup.options, model.constants, model.roofline);
-  one.plain =
-      make_problem(workload, setup.machine.gpu, plain_wires, setup.options, model.constants, model.roofline);
+  one.problem = problem_on(wires);
+  one.plain = problem_on(alpha_beta_wires(setup.machine));
+  if (const auto other = in_other_slots(setup.machine)) {
+    auto there = wires_in(*other);
+    one.elsewhere = WiredStep{problem_on(there), std::move(there)};
+  }
   return one;
 }
 
@@ -104,10 +112,6 @@ void add_record(const Record& record, const Calibration& calibration, const Step
   note_unpredicted(first, set);
 }
 
-double rate(const TrainingCase& one, const StepProblem& problem, const StepConstants& constants) {
-  return one.samples / solve_step(problem, constants);
-}
-
 // What everybody has in mind: computing, and all bytes at the link's rate with nothing hidden or added.
 double plain_rate(const TrainingCase& one) {
   Seconds step =
@@ -128,18 +132,31 @@ double own_spread(const TrainingCase& one) {
   return one.family == Family::other ? 0.10 : one.family == Family::transformer ? 0.065 : 0.035;
 }
 
-void set_range(ValidationPoint& prediction, double spread) {
-  const double width = std::exp(kEightOfTen * spread);
-  prediction.low = prediction.predicted / width;
-  prediction.high = prediction.predicted * width;
+// And the range that should hold eight of ten.
+struct Predicted {
+  double value, low, high;
+};
+
+Predicted predict_rate(const TrainingCase& one, const StepConstants& constants) {
+  const auto estimate = solve(one.problem, constants);
+  const double spread = std::hypot(own_spread(one), estimate.wire_answer * one.wires.doubt.total());
+  const double rate = one.samples / estimate.step, width = std::exp(kEightOfTen * spread);
+  return {rate, rate / width, rate * width};
 }
 
-double answer_of(const TrainingCase& one, const StepConstants& constants) {
-  return solve(one.problem, constants).wire_answer;
+// As `compare` answers it.
+Predicted predict_gain(const TrainingCase& with, const TrainingCase& without,
+                       const StepConstants& constants) {
+  GainQuestion question{{{with.problem, with.wires}, {without.problem, without.wires}}, {}, 0, constants};
+  if (with.elsewhere && without.elsewhere)
+    question.elsewhere = WiredPair{*with.elsewhere, *without.elsewhere};
+  if (!with.problem.options.anchor) question.computing_error = constants.error_roofline;
+  const auto gain = link_gain(question);
+  return {gain.speedup, gain.low, gain.high};
 }
 
-// A rate of `one`, or the ratio of its rate to another's; `spread` is of the logarithm.
-ValidationPoint point_of(const TrainingCase& one, double measured, double predicted, double spread) {
+// A rate of `one`, or the ratio of its rate to another's.
+ValidationPoint point_of(const TrainingCase& one, double measured, const Predicted& predicted) {
   ValidationPoint point;
   point.id = one.id;
   point.platform = point.group = one.platform;
@@ -147,8 +164,9 @@ ValidationPoint point_of(const TrainingCase& one, double measured, double predic
   point.kind = RecordKind::training;
   point.quality = one.quality;
   point.measured = measured;
-  point.predicted = predicted;
-  set_range(point, spread);
+  point.predicted = predicted.value;
+  point.low = predicted.low;
+  point.high = predicted.high;
   point.scope = scope_of(one);
   point.assumed = one.assumed;
   return point;
@@ -205,20 +223,16 @@ std::vector<ValidationPoint> predict_training(const TrainingSet& set, const Cons
     const auto found = constants.find(one.platform);
     return found == constants.end() ? otherwise : found->second;
   };
-  const auto rate_of = [&](const TrainingCase& one) { return rate(one, one.problem, constants_of(one)); };
   for (const auto& one : set.cases)
     if (one.anchored) {
-      const double wires = answer_of(one, constants_of(one)) * one.wires.doubt.total();
-      points.push_back(point_of(one, one.measured, rate_of(one), std::hypot(own_spread(one), wires)));
+      points.push_back(point_of(one, one.measured, predict_rate(one, constants_of(one))));
       points.back().alpha_beta = plain_rate(one);
     }
   for (const auto& with : set.cases)
     for (const auto& without : set.cases) {
       if (!is_pair(with, without)) continue;
-      const double wires = ratio_spread(with.wires, answer_of(with, constants_of(with)), without.wires,
-                                        answer_of(without, constants_of(without)));
-      points.push_back(point_of(with, with.measured / without.measured, rate_of(with) / rate_of(without),
-                                std::hypot(kSpreadOfRatio, wires)));
+      points.push_back(
+          point_of(with, with.measured / without.measured, predict_gain(with, without, constants_of(with))));
       points.back().point += "/" + std::string(to_string(without.link));
       points.back().alpha_beta = plain_rate(with) / plain_rate(without);
       points.back().pair = true;

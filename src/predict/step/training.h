@@ -11,6 +11,7 @@
 #include "predict/calibration/constants.h"
 #include "predict/records/record.h"
 #include "predict/step/fit.h"
+#include "predict/step/gain.h"
 #include "predict/step/on_machine.h"
 #include "predict/validation/collectives.h"
 #include "predict/workload/workload.h"
@@ -26,11 +27,12 @@ struct TrainingCase {
   Distribution distribution = Distribution::ddp;
   LinkSetting link = LinkSetting::normal;
   bool anchored = false;
-  double measured = 0;         // samples per second over all GPUs
-  double samples = 0;          // of a step over all GPUs
-  StepProblem problem, plain;  // with the NCCL model's times, and with bytes / link rate
-  Wires wires;                 // of the NCCL model
-  std::string partner;         // equal for values that differ in their link alone
+  double measured = 0;                      // samples per second over all GPUs
+  double samples = 0;                       // of a step over all GPUs
+  StepProblem problem, plain;               // with the NCCL model's times, and with bytes / link rate
+  Wires wires;                              // of the NCCL model
+  std::optional<WiredStep> elsewhere = {};  // in the slots that it may have, where none are stated
+  std::string partner;                      // equal for values that differ in their link alone
   std::string model;
   std::vector<std::string> assumed;  // where the record is silent
 };

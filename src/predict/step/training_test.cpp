@@ -174,6 +174,17 @@ TEST_F(CrossValidation, AboutEightOfTenMeasurementsLieInTheirRange) {
   EXPECT_NEAR(inside / count, 0.81, 0.06);
 }
 
+// The range that `compare` answers with.
+TEST_F(CrossValidation, AboutEightOfTenGainsOfALinkLieInTheirRange) {
+  double inside = 0, count = 0;
+  for (const auto& one : predictions())
+    if (one.pair && one.quality == Quality::ok)
+      inside += one.low <= one.measured && one.measured <= one.high, ++count;
+  RecordProperty("inside", std::to_string(inside / count));
+  EXPECT_GT(count, 50);
+  EXPECT_NEAR(inside / count, 0.8, 0.06);
+}
+
 TEST_F(CrossValidation, EveryPairThatMattersHasTheRightSign) {
   int pairs = 0;
   for (const auto& one : predictions())

@@ -31,19 +31,23 @@ std::function<BackendEstimate(Bytes)> pricing(const Machine& machine, Backend ba
 
 }  // namespace
 
-double ratio_spread(const Wires& a, double answer_a, const Wires& b, double answer_b) {
+bool err_alike(const Wires& a, const Wires& b) {
+  return a.path == b.path || (a.network && a.network == b.network);
+}
+
+double ratio_spread(const Wires& a, const Wires& b) {
   double sum = 0;
   for (std::size_t i = 0; i < kNcclConstants; ++i) {
-    const double both = answer_a * a.doubt.by_constant[i] - answer_b * b.doubt.by_constant[i];
+    const double both = a.doubt.by_constant[i] - b.doubt.by_constant[i];
     sum += both * both;
   }
-  const auto rest = [](const Wires& wires, double answer) {
+  const auto rest = [](const Wires& wires) {
     const bool nccl = wires.doubt.total() > 0;
-    return answer * (nccl ? wires.doubt.rest : wires.relative_error / kEightOfTen);
+    return nccl ? wires.doubt.rest : wires.relative_error / kEightOfTen;
   };
-  const double rest_a = rest(a, answer_a), rest_b = rest(b, answer_b);
-  return a.path == b.path ? std::hypot(std::sqrt(sum), rest_a - rest_b)
-                          : std::sqrt(sum + rest_a * rest_a + rest_b * rest_b);
+  const double rest_a = rest(a), rest_b = rest(b);
+  return err_alike(a, b) ? std::hypot(std::sqrt(sum), rest_a - rest_b)
+                         : std::sqrt(sum + rest_a * rest_a + rest_b * rest_b);
 }
 
 std::function<Seconds(Bytes)> alpha_beta(int ranks, double bytes_per_s, Seconds latency) {

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/units.h"
 #include "predict/nccl/all_reduce.h"
+#include "topo/network.h"
 
 namespace gradwire {
 
@@ -19,21 +21,23 @@ struct Wires {
   // What of a rank's computing it takes, where ranks compute on the processor that also moves the bytes; else
   // empty.
   std::function<Seconds(Bytes)> processor = {};
-  double relative_error = 0;  // of all_reduce: half the width of the range that holds 80 %
-  NcclDoubt doubt;            // of NCCL's all_reduce: what machines share of that
+  double relative_error = 0;                // of all_reduce: half the width of the range that holds 80 %
+  NcclDoubt doubt;                          // of NCCL's all_reduce: what machines share of that
+  std::optional<NetworkSpec> network = {};  // between nodes, where there are several
   // For people.
   std::string algorithm, path, narrowest_link;
   std::string way = "without limits";  // the path in a sentence: "over NVLink", "through host memory"
   std::vector<ResourceLoad> loads;     // inside a node, narrowest first
 };
 
-// Standard deviation of log(step of a / step of b), two steps of the same computing on different wires, given
-// how the logarithm of each step answers to its wires'. What a constant of the NCCL model does to both cancels
-// as far as both answer to it alike; what constants leave open is the host's where data goes the same way, else
-// each machine's own.
-double ratio_spread(const Wires& a, double answer_a, const Wires& b, double answer_b);
+// What constants leave open is the same of both: data goes the same way, or the same network is between the nodes.
+bool err_alike(const Wires& a, const Wires& b);
 
-// The same of two runs of one machine that differ in their wires alone, whatever those are: what runs vary by, and what the step
+// Standard deviation of log(collective over a / collective over b). What a constant of the NCCL model does to both cancels as
+// far as both answer to it alike; what constants leave open cancels where they err alike, else it is each machine's own.
+double ratio_spread(const Wires& a, const Wires& b);
+
+// The same of the steps of two runs that differ in their wires alone, whatever those are: what runs vary by, and what the step
 // model leaves open. Found so that eight of ten ratios that were measured lie inside (presets/measured/training.jsonl).
 inline constexpr double kSpreadOfRatio = 0.03;
 

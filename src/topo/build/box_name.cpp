@@ -34,6 +34,16 @@ Intra intra_of(BoxLink link, const Gpu& gpu) {
   return gpu.nvlink_gen <= 2 && gpu.nvlink_links >= 4 ? Intra::nvlink_mesh : Intra::nvlink_pairs;
 }
 
+// In full, as a machine's file says it: "-nvlink-pairs".
+std::optional<Intra> take_intra(std::string_view& name) {
+  for (const auto intra : {Intra::nvlink_pairs, Intra::nvlink_mesh})
+    if (const auto word = fmt::format("-{}", to_string(intra)); name.ends_with(word)) {
+      name.remove_suffix(word.size());
+      return intra;
+    }
+  return std::nullopt;
+}
+
 bool is_layout(std::string_view word) {
   return std::find(std::begin(kLayouts), std::end(kLayouts), word) != std::end(kLayouts);
 }
@@ -89,13 +99,15 @@ std::optional<NodeSpec> find_box(std::string_view name) {
     node.pcie = layout_of(word, node.gpus);
     rest = before;
   }
+  node.intra = take_intra(rest);
   before = rest;
   const auto link = find_box_link(take_last_word(before));
-  const bool whole = is_gpu(rest);  // "2x-h100-pcie" is two H100 PCIe cards, not two H100 without NVLink
+  // "2x-h100-pcie" is two H100 PCIe cards, not two H100 without NVLink.
+  const bool whole = node.intra || is_gpu(rest);
   if (!whole && !link) return std::nullopt;
   const Gpu gpu = find_gpu(whole ? rest : before);
   node.gpu = gpu.id;
-  if (link && (!whole || *link == BoxLink::pcie)) node.intra = intra_of(*link, gpu);
+  if (!node.intra && link && (!whole || *link == BoxLink::pcie)) node.intra = intra_of(*link, gpu);
   if (node.intra && *node.intra != Intra::pcie && gpu.nvlink_links == 0)
     throw ConfigError(fmt::format("{} has no NVLink: write {}x-{}-pcie", gpu.id, *count, gpu.id));
   return node;

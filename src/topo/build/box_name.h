@@ -14,7 +14,7 @@ enum class BoxLink : std::uint8_t { nvlink, nvswitch, pcie };
 std::string_view to_string(BoxLink);
 std::optional<BoxLink> find_box_link(std::string_view word);
 
-// N x GPU, joined by nvlink, nvswitch or pcie (usual for the GPU if not said); then how the PCIe tree lies:
+// N x GPU, joined by nvlink (or in full: nvlink-pairs, nvlink-mesh), nvswitch or pcie (usual for the GPU if not said); then how the PCIe tree lies:
 // pix, pxb, phb, node, sys. Nothing if the name does not have that form; throws ConfigError if it has it but
 // names no GPU.
 std::optional<NodeSpec> find_box(std::string_view name);

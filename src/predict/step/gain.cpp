@@ -1,0 +1,152 @@
+#include "predict/step/gain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+namespace gradwire {
+namespace {
+
+// A world that differs from the one that was estimated.
+struct World {
+  double computing = 0;                // logarithm of the factor that it takes longer by
+  double of_better = 0, of_worse = 0;  // logarithm of the factor that a machine's collectives take longer by
+  double hides = 0;                    // 1: host memory hides collectives as direct links do
+  double elsewhere = 0;                // 1: slots are the other ones
+  double noise = 0;                    // logarithm of what the gain itself is off by, from run to run
+};
+
+// Moves a world by a share of the way to that end of eight of ten: -1 to 1. What has one end alone leaves it there for the other.
+using Unknown = std::function<void(World&, double share)>;
+
+// Between the times of both places, as far as the world is the other one.
+StepProblem between(StepProblem problem, const StepProblem& elsewhere, double share) {
+  const auto mix = [share](Seconds& here, Seconds there) {
+    if (here > 0) here *= std::pow(there / here, share);
+  };
+  for (std::size_t i = 0; i < problem.buckets.size(); ++i)
+    mix(problem.buckets[i].time, elsewhere.buckets[i].time);
+  mix(problem.gather, elsewhere.gather);
+  mix(problem.buffers, elsewhere.buffers);
+  return problem;
+}
+
+class Gains {
+ public:
+  explicit Gains(const GainQuestion& question) : q_(question) {}
+
+  double in(const World& world) const {
+    auto constants = q_.constants;
+    constants.slowdown_host += world.hides * (constants.slowdown_direct - constants.slowdown_host);
+    return step(&WiredPair::worse, world.of_worse, world, constants) /
+           step(&WiredPair::better, world.of_better, world, constants) * std::exp(world.noise);
+  }
+
+ private:
+  Seconds step(WiredStep WiredPair::*side, double longer, const World& world,
+               const StepConstants& constants) const {
+    auto problem = (q_.here.*side).problem;
+    if (world.elsewhere > 0)
+      problem = between(std::move(problem), ((*q_.elsewhere).*side).problem, world.elsewhere);
+    problem.forward *= std::exp(world.computing);
+    problem.backward *= std::exp(world.computing);
+    return solve_step(on_slower_wires(std::move(problem), std::exp(longer)), constants);
+  }
+
+  const GainQuestion& q_;
+};
+
+double spread_of(const Wires& wires) {
+  return wires.doubt.total() > 0 ? wires.doubt.total() : wires.relative_error / kEightOfTen;
+}
+
+// What constants of the NCCL model do to both machines' collectives, and where data goes the same way also what
+// they leave open, moves both steps; the rest moves one of them.
+void doubt_wires(const Wires& better, const Wires& worse, std::vector<Unknown>& doubts) {
+  const auto add = [&](double of_better, double of_worse) {
+    doubts.push_back([=](World& world, double share) {
+      world.of_better += share * kEightOfTen * of_better;
+      world.of_worse += share * kEightOfTen * of_worse;
+    });
+  };
+  if (err_alike(better, worse)) {
+    const double both = spread_of(worse);
+    add(both, both);
+    add(0, ratio_spread(better, worse));
+  } else {
+    add(spread_of(better), 0);
+    add(0, spread_of(worse));
+  }
+}
+
+Seconds communication_of(const StepProblem& problem) {
+  Seconds sum = 0;
+  for (const auto& bucket : problem.buckets) sum += bucket.time;
+  return sum;
+}
+
+// That collectives through host memory hide nothing rests on one pair of GPUs (presets/step.yaml).
+std::vector<Unknown> doubts_of(const GainQuestion& q) {
+  const auto& [better, worse] = q.here;
+  std::vector<Unknown> doubts = {
+      [](World& world, double share) { world.noise += share * kEightOfTen * kSpreadOfRatio; }};
+  if (const double unsure = q.computing_error; unsure > 0)
+    doubts.push_back([unsure](World& world, double share) { world.computing += share * std::log1p(unsure); });
+  if (q.elsewhere)
+    doubts.push_back([](World& world, double share) { world.elsewhere = std::max(0.0, share); });
+  if (same_way(better.wires, communication_of(better.problem), worse.wires, communication_of(worse.problem)))
+    return doubts;
+  doubt_wires(better.wires, worse.wires, doubts);
+  if (worse.problem.options.backend == Backend::nccl &&
+      (better.wires.through_host || worse.wires.through_host))
+    doubts.push_back([](World& world, double share) { world.hides = std::max(0.0, share); });
+  return doubts;
+}
+
+// How far a doubt alone moves the logarithm of the gain: up or down, and which end of it does.
+struct Move {
+  double by = 0, end = 0;
+};
+
+// Doubts that have nothing to do with each other reach their ends together less often than each alone. Of all worlds equally
+// likely, the one in which each doubt has gone as far as it matters moves the gain most: the end of the range.
+double end_of_range(const Gains& gains, const std::vector<Unknown>& doubts, const std::vector<Move>& moves) {
+  double length = 0;
+  for (const Move& move : moves) length = std::hypot(length, move.by);
+  World world;
+  for (std::size_t i = 0; i < doubts.size() && length > 0; ++i)
+    doubts[i](world, moves[i].end * std::abs(moves[i].by) / length);
+  return gains.in(world);
+}
+
+}  // namespace
+
+Effect link_gain(const GainQuestion& question) {
+  const Gains gains(question);
+  const auto doubts = doubts_of(question);
+  const double speedup = gains.in({});
+  std::vector<Move> down(doubts.size()), up(doubts.size());
+  for (std::size_t i = 0; i < doubts.size(); ++i)
+    for (const double end : {-1.0, 1.0}) {
+      World world;
+      doubts[i](world, end);
+      const double by = std::log(gains.in(world) / speedup);
+      if (by < down[i].by) down[i] = {by, end};
+      if (by > up[i].by) up[i] = {by, end};
+    }
+  return {speedup, end_of_range(gains, doubts, down), end_of_range(gains, doubts, up)};
+}
+
+double gain_elsewhere(const GainQuestion& question) {
+  World world;
+  world.elsewhere = 1;
+  return Gains(question).in(world);
+}
+
+bool same_way(const Wires& wires, Seconds communication, const Wires& other, Seconds others) {
+  return wires.path == other.path &&
+         std::abs(communication - others) <= 0.01 * std::max(communication, others);
+}
+
+}  // namespace gradwire
