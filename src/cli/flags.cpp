@@ -41,7 +41,8 @@ void add_step_flags(CLI::App& verb, StepFlags& flags) {
   verb.add_flag("--zero1", flags.zero1, "each rank updates its share of the parameters (ZeRO stage 1)");
   verb.add_option("--distribution", flags.distribution, "ddp horovod tf-replicated dataparallel none")
       ->capture_default_str();
-  verb.add_flag("--no-overlap", flags.no_overlap, "all-reduce only when backward is over");
+  verb.add_flag("--no-overlap", flags.no_overlap,
+                "all-reduce only when backward is over (tf-replicated: with XLA)");
   verb.add_option("--optimizer", flags.optimizer, "sgd adam lamb; the model's usual one if not given");
   verb.add_option("--data-ms", flags.data_ms, "a step waits this long for its input")->check(within(0, 1e8));
 }

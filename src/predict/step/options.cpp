@@ -113,8 +113,10 @@ StepOptions step_options(const StepFlags& flags, const Workload& workload) {
   options.buckets.first = std::min(options.buckets.first, options.buckets.rest);
   options.zero1 = flags.zero1;
   options.distribution = parse_distribution(flags.distribution);
-  if (options.distribution == Distribution::ddp) options.overlap = !flags.no_overlap;
-  if (flags.no_overlap) options.overlap = false;
+  // What starts an all-reduce when its gradient is there; TensorFlow as it comes, without XLA.
+  const bool hides =
+      options.distribution == Distribution::ddp || options.distribution == Distribution::tf_replicated;
+  if (hides || flags.no_overlap) options.overlap = !flags.no_overlap;
   options.optimizer = flags.optimizer;
   options.data = flags.data_ms / 1e3;
   options.backend = parse_backend(flags.backend);

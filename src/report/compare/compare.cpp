@@ -128,12 +128,14 @@ std::string through_host_text(const Comparison& comparison) {
 }
 
 std::string certainty(const Comparison& comparison) {
-  std::string text = comparison.options.anchor
-                         ? "How sure: computing is anchored on the step you measured"
-                         : fmt::format(
-                               "How sure: computing is estimated from the GPU's peaks, {:.0f} % off on "
-                               "average; give --step-ms, a step measured on one GPU, to make it exact",
-                               100 * comparison.contenders.front().estimate.computing_error);
+  std::string text =
+      comparison.options.anchor
+          ? "How sure: computing is anchored on the step you measured"
+          : fmt::format(
+                "How sure: computing is estimated from the GPU's peaks, which holds eight of "
+                "ten measured steps within a factor of {:.1f}; give --step-ms, a step measured "
+                "on one GPU, to make it exact",
+                1 + comparison.contenders.front().estimate.computing_error);
   double worst = 0;
   for (const auto& contender : comparison.contenders) worst = std::max(worst, contender.wires.relative_error);
   if (const Backend backend = comparison.options.backend; backend != Backend::nccl)
