@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <unordered_map>
 
 #include "base/error.h"
 
@@ -62,13 +63,16 @@ BucketCaps caps_of(const StepOptions& options) {
 std::vector<ReadyBucket> ready_buckets(const Gradients& gradients, const StepOptions& options,
                                        const Wires& wires) {
   std::vector<ReadyBucket> ready;
+  std::unordered_map<Bytes, Seconds> known;  // large models have tens of thousands of buckets of few sizes
   for (const auto& bucket : assign_buckets(gradients.items, caps_of(options))) {
     ReadyBucket one;
     for (const int member : bucket.members) {
       one.bytes += gradients.travel[static_cast<std::size_t>(member)];
       one.ready = std::max(one.ready, gradients.ready[static_cast<std::size_t>(member)]);
     }
-    one.time = wires.ranks > 1 ? wires.all_reduce(one.bytes) : 0;
+    const auto [time, fresh] = known.try_emplace(one.bytes, 0);
+    if (fresh && wires.ranks > 1) time->second = wires.all_reduce(one.bytes);
+    one.time = time->second;
     ready.push_back(one);
   }
   return ready;
