@@ -5,6 +5,7 @@
 
 #include "explain/case_file.h"
 #include "explain/landmarks.h"
+#include "explain/mixed_gpus.h"
 #include "explain/trace_words.h"
 
 namespace gradwire {
@@ -28,7 +29,8 @@ const DdpSettings* find_settings(const CaseFile& given) {
 }
 
 // What holds the run up, as a finding with its cost.
-void add_bottleneck(const RunAnalysis& analysis, std::vector<Finding>& findings) {
+void add_bottleneck(const CaseFile& given, std::vector<Finding>& findings) {
+  const RunAnalysis& analysis = *given.analysis;
   const BottleneckVerdict& verdict = analysis.verdict;
   const char *rule = "R01", *fix = nullptr;
   switch (verdict.bottleneck) {
@@ -62,6 +64,7 @@ void add_bottleneck(const RunAnalysis& analysis, std::vector<Finding>& findings)
   Finding finding = trace_finding(rule, Severity::medium, short_name(analysis.ranks[0].file), cost);
   finding.what = verdict.reason;
   finding.fix = fix;
+  if (verdict.bottleneck == Bottleneck::straggler) blame_slower_gpu(given, finding);
   findings.push_back(std::move(finding));
 }
 
@@ -219,7 +222,7 @@ void add_trace_findings(const CaseFile& given, Diagnosis& diagnosis) {
   check_buckets(given, habits, diagnosis.findings);
   check_broadcasts(given, diagnosis.findings);
   add_link_findings(given, diagnosis.findings);
-  add_bottleneck(analysis, diagnosis.findings);
+  add_bottleneck(given, diagnosis.findings);
 }
 
 }  // namespace gradwire

@@ -25,7 +25,7 @@ enum class FileKind : std::uint8_t {
   nccl_records,     // NCCL's calls, by Gradwire's profiler plugin
   nvlink_traffic,   // NVML's counters of NVLink over a watched run
   watch_notes,      // what the hook of gradwire watch noted
-  script,           // a training script: Python or C++
+  script,           // a training script: Python or C++; one of a shell that starts a run
   empty,
   binary,
   unknown
