@@ -164,6 +164,13 @@ Seconds spread_of(const std::vector<RankStep>& steps) {
   return lengths[lengths.size() * 3 / 4] - lengths[lengths.size() / 4];
 }
 
+std::optional<Breakdown> typical_step(const std::vector<RankStep>& steps) {
+  if (static_cast<int>(steps.size()) < kEnoughSteps) return std::nullopt;
+  std::vector<StepParts> parts;
+  for (const RankStep& step : steps) parts.push_back({0, step.number, step.shares.parts});
+  return median_step(parts);
+}
+
 AnalyzedRank analyzed_rank(const Profile& profile, const RankSteps& found, int number) {
   AnalyzedRank rank;
   rank.file = profile.file;
@@ -173,6 +180,7 @@ AnalyzedRank analyzed_rank(const Profile& profile, const RankSteps& found, int n
   rank.summary.rank = number;
   rank.summary.mean = found.mean;
   rank.summary.varies = spread_of(found.steps);
+  rank.summary.typical = typical_step(found.steps);
   rank.summary.on_gpu = found.on_gpu;
   rank.summary.names_input = found.names_input;
   rank.summary.gpu_unseen = found.gpu_unseen;

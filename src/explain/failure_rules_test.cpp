@@ -169,6 +169,13 @@ TEST(DoctorOnDeaths, reads_what_pytorch_says_where_nccl_says_nothing) {
   EXPECT_EQ(first_rule(diagnosis_of_log("[Rank 0]: Ranks 1 failed to pass monitoredBarrier in 30000 ms\n")),
             "R35");
   EXPECT_EQ(first_rule(diagnosis_of_log("RuntimeError: CUDA error: invalid device ordinal\n")), "R23");
+  EXPECT_EQ(first_rule(diagnosis_of_log("RuntimeError: unable to open shared memory object </torch_45_1> in "
+                                        "read-write mode: No space left on device (28)\n")),
+            "R18");
+  EXPECT_EQ(first_rule(diagnosis_of_log(
+                "n:1:2 [0] transport/net_socket.cc:424 NCCL WARN NET/Socket : peer "
+                "10.0.0.3<59> message truncated : receiving 1048576 bytes instead of 65536\n")),
+            "R35");
   EXPECT_EQ(
       first_rule(diagnosis_of_log(
           "n:1:2 [0] misc/socket.cc:575 NCCL WARN socketPollConnect: connect to 10.0.0.2<4111> returned "

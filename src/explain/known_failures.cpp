@@ -122,6 +122,7 @@ constexpr KnownFailure kFailures[] = {
      "a process asks for a GPU that it does not see: more processes than GPUs, or a variable hides some",
      "torchrun --nproc-per-node N with as many as nvidia-smi -L lists; look at CUDA_VISIBLE_DEVICES"},
     {"detected mismatch between collectives", Told::cause, "R35", kApartCalls, kFirstApart},
+    {"message truncated", Told::usual_cause, "R35", kApartCalls, kFirstApart},
     {"collective mismatch", Told::cause, "R35", kApartCalls, kFirstApart},
     {"mismatched collective", Told::cause, "R35", kApartCalls, kFirstApart},
     {"ibv_reg_mr*bad address", Told::cause, "R38",

@@ -52,8 +52,9 @@ bool accumulates(const ScriptFile& script, std::size_t at) {
   const std::string& text = script.lines[at].text;
   const bool named = has_any_of(text, {"accum", "grad_acc"});
   const Block block = block_below(script, at);
-  if (text.starts_with("if ") && text.find('%') != std::string::npos)
-    return (named || block.optimizer) && !block.backward;
+  const bool every = text.find('%') != std::string::npos;
+  if (text.starts_with("if "))
+    return !block.backward && ((every && (named || block.optimizer)) || (named && block.optimizer));
   return text.starts_with("for ") && text.find("range(") != std::string::npos &&
          (named || has_any_of(text, {"micro"})) && block.backward && !block.optimizer;
 }
@@ -99,10 +100,13 @@ void check_no_sync_block(const ScriptFile& script, std::vector<Finding>& finding
 }
 
 void check_backend(const ScriptFile& script, std::vector<Finding>& findings) {
-  const ScriptLine* line = script.find("init_process_group(\"gloo\"");
-  for (const char* part : {"init_process_group('gloo'", "backend=\"gloo\"", "backend='gloo'"})
-    if (line == nullptr) line = script.find(part);
-  if (line == nullptr || !uses_gpus(script) || script.has("nccl")) return;
+  const auto line = std::find_if(script.lines.begin(), script.lines.end(), [](const ScriptLine& one) {
+    const bool second =
+        one.code.find("new_group(") != std::string::npos;  // beside another, for what has no GPU
+    return !second && has_any_of(one.code, {"init_process_group(\"gloo\"", "init_process_group('gloo'",
+                                            "backend=\"gloo\"", "backend='gloo'"});
+  });
+  if (line == script.lines.end() || !uses_gpus(script) || script.has("nccl") || script.has("NCCL")) return;
   Finding finding = script_finding("R32", Severity::high, script, *line);
   finding.what = "gloo copies the gradients of GPUs through host memory and sockets";
   finding.fix = "torch.distributed.init_process_group(\"nccl\")";

@@ -32,6 +32,9 @@ TEST(DoctorOnScripts, finds_accumulation_by_what_the_loop_does) {
   };
   EXPECT_EQ(every("    if (i + 1) % accum_steps == 0:\n        optimizer.step()\n"), "R26");
   EXPECT_EQ(every("    if (i + 1) % args.every == 0:\n        scaler.step(optimizer)\n"), "R26");
+  EXPECT_EQ(every("    if i - last >= accumulate:\n        scaler.step(optimizer)\n"), "R26");
+  EXPECT_EQ(every("    if scaler is not None:\n        scaler.step(optimizer)\n"), "");
+  EXPECT_EQ(every("    if accum > 1:\n        loss = loss / accum\n    optimizer.step()\n"), "");
   EXPECT_EQ(every("    optimizer.step()\n    if i % 1000 == 0:\n        scheduler.step()\n"), "");
   EXPECT_EQ(
       every("    optimizer.step()\n    if i % 5 == 0:\n        g_loss.backward()\n        g_opt.step()\n"),
@@ -74,6 +77,18 @@ TEST(DoctorOnScripts, knows_the_ways_in_which_ranks_take_their_own_gpu) {
 TEST(DoctorOnScripts, reads_a_call_to_its_end) {
   EXPECT_EQ(rule_of_script(kPlaced + "state = torch.load(\n    path,\n    map_location='cpu')\n"), "");
   EXPECT_EQ(rule_of_script(kPlaced + "state = torch.load(path)\n"), "R22");
+  EXPECT_EQ(
+      rule_of_script(
+          kPlaced + "if alone:\n    a = torch.load(path)\nelse:\n    a = torch.load(path, map_location=d)\n"),
+      "");
+}
+
+TEST(DoctorOnScripts, finds_gloo_where_it_carries_gradients_of_gpus) {
+  EXPECT_EQ(rule_of_script(kPlaced + "dist.init_process_group('gloo')\n"), "R32");
+  EXPECT_EQ(
+      rule_of_script(kPlaced + "dist.init_process_group(args.backend)\ng = dist.new_group(backend='gloo')\n"),
+      "");
+  EXPECT_EQ(rule_of_script("dist.init_process_group('gloo')\nmodel = DDP(model)\n"), "");
 }
 
 TEST(DoctorOnScripts, finds_variables_that_are_set_and_none_that_are_asked_for) {

@@ -93,10 +93,10 @@ bool tells_of_a_death(std::string_view head) {
 }
 
 FileKind kind_of_text(std::string_view head) {
-  // A log is also what a test printed while it logged; the log says more.
+  // A log is also what a test printed while it logged, or as it failed; the log says more.
   if (is_log(head)) return FileKind::nccl_log;
   if (has_text(head, "# nThread") || (has_text(head, "out-of-place") && has_text(head, "busbw")))
-    return FileKind::nccl_tests;
+    return tells_of_trouble(head) ? FileKind::nccl_log : FileKind::nccl_tests;
   if (has_text(head, "==============NVSMI LOG==============")) return FileKind::smi_query;
   if (is_nvlink_status(head)) return FileKind::nvlink_status;
   if (has_any(head, {"LnkSta:", "LnkCap:", "ACSCtl:"})) return FileKind::lspci;

@@ -245,6 +245,9 @@ TEST(FileKind, knows_what_starts_a_run_and_what_a_run_died_of) {
   EXPECT_EQ(kind_of("#!/bin/sh\nls | wc -l\n"), FileKind::unknown);
   EXPECT_EQ(kind_of("[pod/a-0/main] GPU0 GPU1\n[pod/a-0/main] GPU0 X NV4\n"), FileKind::topo_matrix);
   EXPECT_EQ(kind_of("[1, 2, {\"a\": 3}]\n"), FileKind::unknown);
+  EXPECT_EQ(
+      kind_of("# nThread 1 nGpus 8\nbox: Test CUDA failure common.cu:941 'system not yet initialized'\n"),
+      FileKind::nccl_log);
   EXPECT_EQ(kind_of("RuntimeError: [Rank 0]: Ranks 1 failed to pass monitoredBarrier in 30000 ms\n"),
             FileKind::nccl_log);
 }
