@@ -167,6 +167,9 @@ constexpr KnownFailure kFailures[] = {
     {"unhandled cuda error", Told::unexplained, "R00", kCudaFailed,
      "NCCL_DEBUG=INFO says which call; CUDA_LAUNCH_BLOCKING=1 finds the first that fails"},
     {"ncclremoteerror", Told::unexplained, "R00", kDiedElsewhere, kAskAll},
+    {"unhandled system error", Told::unexplained, "R00", kNoReason, kAskAll},
+    {"ncclinvalidusage", Told::unexplained, "R00", kNoReason, kAskAll},
+    {"internal error - please report", Told::unexplained, "R00", kNoReason, kAskAll},
     {"ncclsystemerror", Told::unexplained, "R00", kNoReason, kAskAll},
     {"ncclinternalerror", Told::unexplained, "R00", kNoReason, kAskAll},
 };

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "import/machine_reports.h"
 #include "import/nccl_records.h"
+#include "import/smi_table.h"
 #include "import/trouble.h"
 #include "topo/import/matrix.h"
 
@@ -102,6 +103,7 @@ FileKind kind_of_text(std::string_view head) {
   if (has_any(head, {"LnkSta:", "LnkCap:", "ACSCtl:"})) return FileKind::lspci;
   if (looks_like_peer_status(head)) return FileKind::peer_status;
   if (looks_like_matrix(head)) return FileKind::topo_matrix;
+  if (looks_like_smi_table(head)) return FileKind::smi_table;
   if (is_script(head) || is_launch_script(head)) return FileKind::script;
   if (tells_of_a_death(head)) return FileKind::nccl_log;
   return is_environment(head) ? FileKind::environment : FileKind::unknown;
@@ -143,6 +145,7 @@ std::string_view words_for(FileKind kind) {
                                          "nvidia-smi topo -p2p",
                                          "nvidia-smi nvlink -s",
                                          "nvidia-smi -q",
+                                         "nvidia-smi",
                                          "lspci -vv",
                                          "an environment",
                                          "a flight recorder's dump",

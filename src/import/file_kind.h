@@ -19,6 +19,7 @@ enum class FileKind : std::uint8_t {
   peer_status,      // nvidia-smi topo -p2p r
   nvlink_status,    // nvidia-smi nvlink -s
   smi_query,        // nvidia-smi -q
+  smi_table,        // nvidia-smi
   lspci,            // lspci -vv
   environment,      // env, printenv, /proc/PID/environ
   flight_recorder,  // a dump of PyTorch's flight recorder: JSON or pickle
