@@ -108,6 +108,25 @@ Reach reach_of(const Profiles& profiles, const Machine* machine) {
   return world <= here ? Reach::one_node : Reach::several_nodes;
 }
 
+int gpus_of_a_node(const Profiles& profiles, const Machine* machine) {
+  if (machine != nullptr) return static_cast<int>(machine->gpus.size()) / std::max(1, machine->nodes);
+  int most = 0;
+  for (const Profile* profile : profiles) most = std::max(most, gpus_of_node(*profile));
+  return most;
+}
+
+// A run on several nodes may have groups that stay inside of one (tensor parallelism). `here` are the GPUs of a node; ranks
+// fill one node after the other.
+bool stays_in_nodes(const std::vector<CollectiveRow>& rows, int here) {
+  Seconds inside = 0, all = 0;
+  for (const CollectiveRow& row : rows) {
+    const bool near = here > 0 && row.members && row.members->first / here == row.members->last / here;
+    if (near) inside += row.exposed;
+    all += row.exposed;
+  }
+  return inside > 0.5 * all;
+}
+
 void add_expectations(std::vector<CollectiveRow>& rows, const Machine& machine) {
   for (CollectiveRow& row : rows)
     if (const auto expected = find_expected_rate(machine, row.collective.kind, row.bytes, row.ranks))
@@ -145,6 +164,13 @@ Seconds spread_of(const std::vector<RankStep>& steps) {
   return lengths[lengths.size() * 3 / 4] - lengths[lengths.size() / 4];
 }
 
+std::optional<Breakdown> typical_step(const std::vector<RankStep>& steps) {
+  if (static_cast<int>(steps.size()) < kEnoughSteps) return std::nullopt;
+  std::vector<StepParts> parts;
+  for (const RankStep& step : steps) parts.push_back({0, step.number, step.shares.parts});
+  return median_step(parts);
+}
+
 AnalyzedRank analyzed_rank(const Profile& profile, const RankSteps& found, int number) {
   AnalyzedRank rank;
   rank.file = profile.file;
@@ -154,6 +180,7 @@ AnalyzedRank analyzed_rank(const Profile& profile, const RankSteps& found, int n
   rank.summary.rank = number;
   rank.summary.mean = found.mean;
   rank.summary.varies = spread_of(found.steps);
+  rank.summary.typical = typical_step(found.steps);
   rank.summary.on_gpu = found.on_gpu;
   rank.summary.names_input = found.names_input;
   rank.summary.gpu_unseen = found.gpu_unseen;
@@ -174,7 +201,9 @@ void finish_analysis(RunAnalysis& analysis, RankSpans& spans, const Machine* mac
             [](const auto& a, const auto& b) { return a.summary.rank < b.summary.rank; });
   std::vector<RankSummary> summaries;
   for (const AnalyzedRank& rank : analysis.ranks) summaries.push_back(rank.summary);
-  analysis.verdict = judge_ranks(summaries, analysis.reach);
+  const bool near =
+      analysis.reach == Reach::several_nodes && stays_in_nodes(analysis.collectives, analysis.gpus_of_node);
+  analysis.verdict = judge_ranks(summaries, near ? Reach::one_node : analysis.reach);
 }
 
 Seconds mean_step(const RunAnalysis& analysis) {
@@ -204,6 +233,7 @@ RunAnalysis analyze_profiles(const std::vector<Profile>& given, const Machine* m
     if (analysis.gpu.empty() && !profile.gpus.empty()) analysis.gpu = profile.gpus.front();
   }
   analysis.reach = reach_of(profiles, machine);
+  analysis.gpus_of_node = gpus_of_a_node(profiles, machine);
   note_what_is_missing(analysis, profiles);
   finish_analysis(analysis, spans, machine);
   return analysis;

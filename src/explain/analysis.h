@@ -29,6 +29,7 @@ struct RunAnalysis {
   std::optional<int> world;
   std::string gpu;  // as the trace names it; empty: not said
   Reach reach = Reach::unknown;
+  int gpus_of_node = 0;            // 0: not known
   std::vector<std::string> notes;  // what is missing or was assumed, for people
 };
 

@@ -25,6 +25,8 @@ std::vector<std::string> looked_at(const CaseFile& given) {
   look(list, given.files.nvlinks.size(), "the state of NVLinks", "states of NVLinks");
   look(list, given.files.peers.size(), "who may reach whom", "reports of who may reach whom");
   look(list, given.files.pci.size(), "a list of PCI devices", "lists of PCI devices");
+  look(list, given.files.process_tables.size(), "who has memory on which GPU",
+       "reports of who has memory on which GPU");
   look(list, given.files.environments.size(), "an environment", "environments");
   look(list, given.files.scripts.size(), "a script", "scripts");
   look(list, given.files.dumps.size(), "a dump of the flight recorder: one rank's alone tells no hang",
@@ -135,6 +137,7 @@ Diagnosis diagnose(const CaseFile& given) {
   add_failure_findings(given, diagnosis);
   add_log_findings(given, diagnosis);
   add_machine_findings(given, diagnosis);
+  add_process_findings(given, diagnosis);
   add_trace_findings(given, diagnosis);
   add_script_findings(given, diagnosis);
   add_flight_findings(given, diagnosis);

@@ -47,6 +47,7 @@ Diagnosis diagnose(const CaseFile&);
 void add_failure_findings(const CaseFile&, Diagnosis&);
 void add_log_findings(const CaseFile&, Diagnosis&);
 void add_machine_findings(const CaseFile&, Diagnosis&);
+void add_process_findings(const CaseFile&, Diagnosis&);
 void add_trace_findings(const CaseFile&, Diagnosis&);
 void add_script_findings(const CaseFile&, Diagnosis&);
 void add_flight_findings(const CaseFile&, Diagnosis&);

@@ -33,6 +33,7 @@ CollectiveSpan span_of(const Profile& profile, const RankSteps& steps, const Act
     if (!named) span.collective = call.collective;
     span.bytes = call.bytes;
     span.ranks = call.ranks;
+    span.members = call.members;
     span.group = call.group;
     span.sequence = call.sequence;
   }
@@ -93,6 +94,7 @@ CollectiveRow row_of(const CollectiveSpan& like, const RowSamples& samples, doub
   row.group = like.group;
   row.bytes = like.bytes;
   row.ranks = like.ranks;
+  row.members = like.members;
   for (const auto& [rank, count] : samples.counts) row.count = std::max(row.count, count);
   row.time = middle(samples.times);
   row.matched = !samples.transfers.empty();

@@ -22,6 +22,7 @@ struct CollectiveSpan {
   std::string group;
   Bytes bytes = 0;
   int ranks = 0;  // of its group; 0: not said
+  std::optional<RankRange> members;
   int step = 0;
   std::int64_t sequence = -1;
   Nanoseconds begin = 0, end = 0;
@@ -44,8 +45,9 @@ struct CollectiveRow {
   std::string group;
   Bytes bytes = 0;
   int ranks = 0;
-  int count = 0;         // on the rank that has most
-  Seconds time = 0;      // median over calls and ranks, waiting included
+  std::optional<RankRange> members;  // of the group, where the trace says it
+  int count = 0;                     // on the rank that has most
+  Seconds time = 0;                  // median over calls and ranks, waiting included
   Seconds transfer = 0;  // median of the shortest over ranks; equals time where no ranks could be matched
   Seconds wait = 0;      // mean over calls and ranks
   Seconds exposed = 0;   // mean over ranks, of all calls of a step

@@ -93,28 +93,20 @@ TEST(Doctor, does_not_count_messages_between_two_ranks_when_it_looks_for_who_is_
   EXPECT_TRUE(diagnose(given).findings.empty());
 }
 
-Diagnosis diagnosis_of_script(const char* text) {
-  CaseFile given;
-  given.files.scripts.push_back(parse_script(text, "train.py"));
-  return diagnose(given);
-}
-
-TEST(Doctor, reads_scripts) {
-  EXPECT_EQ(
-      first_rule(diagnosis_of_script("import torch\nmodel = DDP(model, find_unused_parameters=True)\n")),
-      "R25");
-  EXPECT_EQ(first_rule(diagnosis_of_script("import torch\nmodel = DDP(model.cuda())\n")), "R22");
-  EXPECT_EQ(first_rule(diagnosis_of_script(
-                "model = DDP(model)\nif (i + 1) % accum_steps == 0:\n    optimizer.step()\n")),
-            "R26");
-  EXPECT_EQ(first_rule(diagnosis_of_script(
-                "out = model(x)\nwith model.no_sync():\n    loss.backward()\nmodel = DDP(model)\n")),
-            "R26");
-  EXPECT_EQ(first_rule(diagnosis_of_script(
-                "local_rank = int(os.environ['LOCAL_RANK'])\ntorch.cuda.set_device(local_rank)\nmodel = "
-                "DDP(model.cuda())\n"
-                "with model.no_sync():\n    loss = model(x)\n    loss.backward()\n")),
-            "");
+TEST(Doctor, blames_the_make_of_the_gpu_that_comes_last) {
+  const auto rule = [](const char* second) {
+    Gathered files;
+    for (int rank = 0; rank < 2; ++rank) {
+      const double late = rank == 1 ? 300 : 0;
+      SampleTrace trace;
+      trace.distributed(rank, 2).gpus(1, rank == 1 ? second : "NVIDIA RTX A6000");
+      trace.step(0, 0, 1000).kernel(10, 500 + late).all_reduce(520 + late, 400 - late);
+      files.profiles.push_back(trace.profile());
+    }
+    return first_rule(diagnose(make_case(std::move(files), "")));
+  };
+  EXPECT_EQ(rule("NVIDIA GeForce RTX 2080 Ti"), "R31");
+  EXPECT_EQ(rule("NVIDIA RTX A6000"), "R35");
 }
 
 }  // namespace

@@ -114,12 +114,16 @@ std::vector<ToldFailure> told_failures(const NcclLog& log) {
   return told;
 }
 
+Severity severity_of(Told told) {
+  if (told == Told::aside) return Severity::low;
+  return told < Told::unexplained ? Severity::high : Severity::medium;
+}
+
 Finding finding_of(const NcclLog& log, const NcclLog& run, const ToldFailure& told) {
-  const bool explains = told.known->told < Told::unexplained;
   const bool sure = told.known->told != Told::unexplained && told.known->told != Told::usual_cause;
   Finding finding;
   finding.rule = told.known->rule;
-  finding.severity = explains ? Severity::high : Severity::medium;
+  finding.severity = severity_of(told.known->told);
   finding.sure = sure ? Certainty::certain : Certainty::likely;
   finding.what = told.known->what;
   finding.evidence = line_of_file(log.file, told.said->line, told.said->text);
@@ -134,14 +138,11 @@ Finding finding_of(const NcclLog& log, const NcclLog& run, const ToldFailure& to
 // It failed, nothing says why, and a peer was tried again and again.
 void blame_silent_peer(const NcclLog& log, Finding& finding) {
   if (finding.rule != kUnexplained || !log.refused) return;
-  finding.rule = "R36";
-  finding.what =
-      "a peer did not answer: it had died, or can't be reached over the network interface that NCCL took";
+  finding.rule = silent_peer().rule;
+  finding.what = silent_peer().what;
   finding.evidence = line_of_file(log.file, log.refused->line,
                                   fmt::format("{} ({} times)", log.refused->text, log.refused->times));
-  finding.fix =
-      "look at the log of the rank that did not answer; NCCL_SOCKET_IFNAME names the interface all nodes "
-      "share";
+  finding.fix = silent_peer().fix;
 }
 
 struct DeathFinding {
@@ -171,8 +172,15 @@ std::vector<DeathFinding> deaths_in(const std::vector<NcclLog>& logs) {
   return all;
 }
 
-// What RCCL warns of at every start; it need not be what holds this run up.
-void hint_at_system(const NcclLog& log, std::vector<Finding>& hints) {
+const SaidInLog* find_said(const NcclLog& log, std::string_view sign) {
+  for (const auto* list : {&log.warnings, &log.failures})
+    for (const SaidInLog& said : *list)
+      if (said.text.find(sign) != std::string::npos) return &said;
+  return nullptr;
+}
+
+// What RCCL warns of at every start, and PyTorch of a barrier without a device; it need not be what holds this run up.
+void hint_at_warnings(const NcclLog& log, std::vector<Finding>& hints) {
   struct Warned {
     const char *sign, *rule, *what, *fix;
   };
@@ -180,20 +188,22 @@ void hint_at_system(const NcclLog& log, std::vector<Finding>& hints) {
       {"NUMA auto balancing enabled", "R21", "the kernel moves memory between sockets while the run uses it",
        "sysctl kernel.numa_balancing=0"},
       {"Missing \"iommu=pt\"", "R14", "the kernel was not told to let devices pass the IOMMU",
-       "iommu=pt on the kernel's command line"}};
-  for (const Warned& one : kWarned)
-    for (const SaidInLog& said : log.warnings) {
-      if (said.text.find(one.sign) == std::string::npos) continue;
-      Finding hint;
-      hint.rule = one.rule;
-      hint.severity = Severity::low;
-      hint.sure = Certainty::likely;
-      hint.what = one.what;
-      hint.evidence = line_of_file(log.file, said.line, said.text);
-      hint.fix = one.fix;
-      hints.push_back(std::move(hint));
-      break;
-    }
+       "iommu=pt on the kernel's command line"},
+      {"to perform barrier as devices used by this process are currently unknown", "R23",
+       "a barrier guesses its GPU by the rank's number; where that is another than the rank uses, it hangs",
+       "init_process_group(\"nccl\", device_id=torch.device(\"cuda\", local_rank))"}};
+  for (const Warned& one : kWarned) {
+    const SaidInLog* said = find_said(log, one.sign);
+    if (said == nullptr) continue;
+    Finding hint;
+    hint.rule = one.rule;
+    hint.severity = Severity::low;
+    hint.sure = Certainty::likely;
+    hint.what = one.what;
+    hint.evidence = line_of_file(log.file, said->line, said->text);
+    hint.fix = one.fix;
+    hints.push_back(std::move(hint));
+  }
 }
 
 // A virtual machine shows its GPUs without the bridges above them.
@@ -215,7 +225,7 @@ void add_failure_findings(const CaseFile& given, Diagnosis& diagnosis) {
   for (DeathFinding& death : deaths_in(given.files.logs))
     diagnosis.findings.push_back(std::move(death.finding));
   for (const NcclLog& log : given.files.logs) {
-    hint_at_system(log, diagnosis.hints);
+    hint_at_warnings(log, diagnosis.hints);
     hint_at_hidden_pci(log, diagnosis.hints);
   }
 }

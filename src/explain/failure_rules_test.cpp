@@ -161,5 +161,53 @@ TEST(DoctorOnDeaths, reads_what_distributed_data_parallel_says_of_unused_paramet
   EXPECT_EQ(needless.findings[0].severity, Severity::medium);
 }
 
+TEST(DoctorOnDeaths, reads_what_pytorch_says_where_nccl_says_nothing) {
+  EXPECT_EQ(
+      first_rule(diagnosis_of_log(
+          "RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective: X\n")),
+      "R35");
+  EXPECT_EQ(first_rule(diagnosis_of_log("[Rank 0]: Ranks 1 failed to pass monitoredBarrier in 30000 ms\n")),
+            "R35");
+  EXPECT_EQ(first_rule(diagnosis_of_log("RuntimeError: CUDA error: invalid device ordinal\n")), "R23");
+  EXPECT_EQ(first_rule(diagnosis_of_log("RuntimeError: unable to open shared memory object </torch_45_1> in "
+                                        "read-write mode: No space left on device (28)\n")),
+            "R18");
+  EXPECT_EQ(first_rule(diagnosis_of_log(
+                "n:1:2 [0] transport/net_socket.cc:424 NCCL WARN NET/Socket : peer "
+                "10.0.0.3<59> message truncated : receiving 1048576 bytes instead of 65536\n")),
+            "R35");
+  EXPECT_EQ(
+      first_rule(diagnosis_of_log(
+          "n:1:2 [0] misc/socket.cc:575 NCCL WARN socketPollConnect: connect to 10.0.0.2<4111> returned "
+          "Connection refused, exceeded error retry count after 35 attempts\n")),
+      "R36");
+}
+
+TEST(DoctorOnDeaths, tells_a_gpu_that_ranks_crowd_from_one_that_is_small) {
+  const std::string full =
+      "NCCL version 2.21.5\n[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to "
+      "allocate 2.00 GiB. GPU 0 has a total capacity of 23.69 GiB of which 100.06 MiB is free.";
+  EXPECT_EQ(
+      first_rule(diagnosis_of_log(full + " Process 111 has 7.75 GiB memory in use. Process 112 has 7.75 GiB "
+                                         "memory in use. Including non-PyTorch memory, this process\n")),
+      "R22");
+  EXPECT_EQ(first_rule(
+                diagnosis_of_log(full + " Including non-PyTorch memory, this process has 23.5 GiB memory\n")),
+            "");
+}
+
+TEST(DoctorOnDeaths, makes_little_of_gradients_that_lie_otherwise_and_of_a_barrier_that_guesses) {
+  const auto strides =
+      diagnosis_of_log("UserWarning: Grad strides do not match bucket view strides. This may\n");
+  EXPECT_EQ(first_rule(strides), "R28");
+  EXPECT_EQ(strides.findings[0].severity, Severity::low);
+  const auto barrier = diagnosis_of_log(
+      kP2p +
+      "[rank0]:[W ProcessGroupNCCL.cpp:4115] [PG ID 0 Rank 0]  using GPU 0 to perform barrier as devices "
+      "used by this process are currently unknown.\n");
+  EXPECT_EQ(first_rule(barrier), "");
+  EXPECT_EQ(barrier.hints.size(), 1u);
+}
+
 }  // namespace
 }  // namespace gradwire

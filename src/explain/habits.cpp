@@ -7,19 +7,74 @@
 namespace gradwire {
 namespace {
 
-enum class Habit { none, forward, optimizer, search, all_reduce, batch_norm };
+enum class Habit {
+  none,
+  forward,
+  optimizer,
+  search,
+  all_reduce,
+  broadcast,
+  batch_norm,
+  bucket_copy,
+  buffer_copy
+};
+
+// What puts buffers into one tensor and takes them out of it again.
+bool is_buffer_copy(std::string_view name) {
+  constexpr std::string_view kNames[] = {"aten::flatten_dense_tensors",
+                                         "aten::unflatten_dense_tensors",
+                                         "aten::copy_",
+                                         "aten::view",
+                                         "aten::reshape",
+                                         "aten::cat",
+                                         "aten::narrow",
+                                         "aten::slice",
+                                         "aten::as_strided",
+                                         "aten::empty",
+                                         "aten::detach"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
 
 Habit habit_of(std::string_view name) {
   if (name.starts_with("DistributedDataParallel.forward")) return Habit::forward;
   if (name.starts_with("Optimizer.step")) return Habit::optimizer;
   if (name.find("search_unused_parameters") != std::string_view::npos) return Habit::search;
+  if (name.find("reducer::mul_out") != std::string_view::npos ||
+      name.find("copy_bucket_to_grad") != std::string_view::npos)
+    return Habit::bucket_copy;
+  if (is_buffer_copy(name)) return Habit::buffer_copy;
   if (name.find("SyncBatchNorm") != std::string_view::npos ||
       name.find("batch_norm_gather_stats") != std::string_view::npos)
     return Habit::batch_norm;
-  const bool all_reduces = (is_backend_span(name) || name.starts_with("c10d::allreduce")) &&
-                           collective_of(name) == Collective::all_reduce;
-  return all_reduces ? Habit::all_reduce : Habit::none;
+  if (!is_backend_span(name) && !name.starts_with("c10d::")) return Habit::none;
+  const auto collective = collective_of(name);
+  if (collective == Collective::broadcast) return Habit::broadcast;
+  return collective == Collective::all_reduce ? Habit::all_reduce : Habit::none;
 }
+
+// What a forward does before the model's: where it broadcasts buffers, all until an operator that does not handle them.
+class Buffering {
+ public:
+  void see(const Activity& activity, Habit habit, LoopHabits& found) {
+    if (habit == Habit::forward) {
+      forward_ = &activity;
+      broadcasts_ = false;
+    } else if (forward_ != nullptr && activity.begin >= forward_->end) {
+      forward_ = nullptr;
+    } else if (habit == Habit::broadcast) {
+      broadcasts_ = true;
+    } else if (forward_ != nullptr && broadcasts_ && habit != Habit::buffer_copy &&
+               activity.kind == ActivityKind::cpu_op && activity.lane == forward_->lane) {
+      ++found.buffered;
+      found.buffering += static_cast<Seconds>(activity.begin - forward_->begin) * 1e-9;
+      forward_ = nullptr;
+    }
+  }
+
+ private:
+  const Activity* forward_ = nullptr;  // whose model has not begun
+  bool broadcasts_ = false;
+};
 
 // How many forwards have one of these moments between them and the next.
 int count_synced(const std::vector<Nanoseconds>& forwards, std::vector<Nanoseconds> all_reduces) {
@@ -40,6 +95,7 @@ LoopHabits loop_habits(const Profile& profile) {
   for (const std::string& name : profile.names) habits.push_back(habit_of(name));
   LoopHabits found;
   std::vector<Nanoseconds> forwards, all_reduces;
+  Buffering buffering;
   for (const Activity& activity : profile.activities) {
     if (on_gpu(activity.kind)) continue;
     const Habit habit = habits[activity.name];
@@ -47,9 +103,12 @@ LoopHabits loop_habits(const Profile& profile) {
     if (habit == Habit::all_reduce) all_reduces.push_back(activity.begin);
     found.optimizer_steps += habit == Habit::optimizer;
     found.sync_batch_norm = found.sync_batch_norm || habit == Habit::batch_norm;
+    buffering.see(activity, habit, found);
+    const Seconds time = static_cast<Seconds>(activity.end - activity.begin) * 1e-9;
+    if (habit == Habit::bucket_copy) found.bucketing += time;
     if (habit != Habit::search) continue;
     ++found.searches;
-    found.searching += static_cast<Seconds>(activity.end - activity.begin) * 1e-9;
+    found.searching += time;
   }
   found.forwards = static_cast<int>(forwards.size());
   found.synced_forwards = count_synced(forwards, std::move(all_reduces));

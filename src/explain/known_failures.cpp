@@ -55,6 +55,16 @@ constexpr const char* kAskAll = "NCCL_DEBUG=INFO on every node, and give all the
 constexpr const char* kCudaFailed =
     "a call of CUDA failed inside NCCL; NCCL is seldom the cause, the call before it is";
 
+constexpr const char* kCrowded =
+    "a GPU's memory is full, and several processes are on it: ranks allocate on GPUs that are not theirs";
+constexpr const char* kOwnGpu =
+    "torch.cuda.set_device(local_rank) first; torch.load(..., map_location=device)";
+constexpr KnownFailure kSilentPeer = {
+    "connect*refused*exceeded", Told::symptom, "R36",
+    "a peer did not answer: it had died, or can't be reached over the network interface that NCCL took",
+    "look at the log of the rank that did not answer; NCCL_SOCKET_IFNAME names the interface all nodes "
+    "share"};
+
 constexpr KnownFailure kFailures[] = {
     {"duplicate gpu detected", Told::cause, "R23", "two ranks use the same GPU",
      "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))  # before anything else"},
@@ -72,9 +82,11 @@ constexpr KnownFailure kFailures[] = {
      "look at the first rank that failed; docker run --ipc=host for all of them"},
     {"nvlink sharp*multicast", Told::cause, "R20", kNoSharp, kMendSharp},
     {"system not yet initialized", Told::cause, "R20", kNoFabric, kStartFabric},
+    {"cuda out of memory*. process *memory in use. process *memory in use", Told::cause, "R22", kCrowded,
+     kOwnGpu},
+    {"cuda out of memory*gpu 0 *. process *memory in use", Told::usual_cause, "R22", kCrowded, kOwnGpu},
     {"out of memory", Told::cause, "R22",
-     "a GPU's memory was full when NCCL wanted some: every rank may have allocated on GPU 0",
-     "torch.cuda.set_device(local_rank) first; torch.load(..., map_location=device)"},
+     "a GPU's memory was full when NCCL wanted some: every rank may have allocated on GPU 0", kOwnGpu},
     {"nvls.cc*initialization error", Told::unexplained, "R00", kCudaFailed,
      "torch.cuda.init() alone, and in a process that was not forked; driver and CUDA must fit"},
     {"nvls.cc*cuda failure", Told::cause, "R20", kNoSharp, kMendSharp},
@@ -106,6 +118,11 @@ constexpr KnownFailure kFailures[] = {
      "a parameter got its gradient twice in a step: checkpointing or a shared layer under "
      "DistributedDataParallel",
      "DistributedDataParallel(model, static_graph=True), or checkpoint(..., use_reentrant=False)"},
+    {"invalid device ordinal", Told::usual_cause, "R23",
+     "a process asks for a GPU that it does not see: more processes than GPUs, or a variable hides some",
+     "torchrun --nproc-per-node N with as many as nvidia-smi -L lists; look at CUDA_VISIBLE_DEVICES"},
+    {"detected mismatch between collectives", Told::cause, "R35", kApartCalls, kFirstApart},
+    {"message truncated", Told::usual_cause, "R35", kApartCalls, kFirstApart},
     {"collective mismatch", Told::cause, "R35", kApartCalls, kFirstApart},
     {"mismatched collective", Told::cause, "R35", kApartCalls, kFirstApart},
     {"ibv_reg_mr*bad address", Told::cause, "R38",
@@ -123,6 +140,7 @@ constexpr KnownFailure kFailures[] = {
     {"got completion from peer", Told::symptom, "R37", kBrokenLink, kMendLink},
     {"net/ofi*provider", Told::symptom, "R37", kNoEfa, kGiveEfa},
     {"net/ofi*initialization", Told::symptom, "R37", kNoEfa, kGiveEfa},
+    kSilentPeer,
     {"no route to host", Told::symptom, "R36", kNoWay, kNameInterface},
     {"connect*connection timed out", Told::symptom, "R36", kNoWay, kNameInterface},
     {"connect to*failed", Told::symptom, "R36", kNoWay, kNameInterface},
@@ -133,6 +151,14 @@ constexpr KnownFailure kFailures[] = {
     {"watchdog got stuck", Told::symptom, "R35",
      "a rank's own watchdog stood still: a call of CUDA, or Python's lock, did not come back",
      "py-spy dump --native on that rank; TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC only delays it"},
+    {"failed to pass monitoredbarrier", Told::symptom, "R35",
+     "a rank did not come to a barrier that the others were in",
+     "look at what that rank did instead: its stack (py-spy dump), its log, its input"},
+    {"grad strides do not match bucket view", Told::aside, "R28",
+     "gradients lie otherwise in memory than DistributedDataParallel's buckets: each is copied element by "
+     "element",
+     "loss and layers without transposed parameters; .contiguous() in a module's own backward; of 1x1 "
+     "convolutions it costs nothing"},
     {"did not find any unused parameters", Told::remark, "R25",
      "DistributedDataParallel looks for unused parameters every step, and there are none",
      "find_unused_parameters=False"},
@@ -141,6 +167,9 @@ constexpr KnownFailure kFailures[] = {
     {"unhandled cuda error", Told::unexplained, "R00", kCudaFailed,
      "NCCL_DEBUG=INFO says which call; CUDA_LAUNCH_BLOCKING=1 finds the first that fails"},
     {"ncclremoteerror", Told::unexplained, "R00", kDiedElsewhere, kAskAll},
+    {"unhandled system error", Told::unexplained, "R00", kNoReason, kAskAll},
+    {"ncclinvalidusage", Told::unexplained, "R00", kNoReason, kAskAll},
+    {"internal error - please report", Told::unexplained, "R00", kNoReason, kAskAll},
     {"ncclsystemerror", Told::unexplained, "R00", kNoReason, kAskAll},
     {"ncclinternalerror", Told::unexplained, "R00", kNoReason, kAskAll},
 };
@@ -162,6 +191,8 @@ std::string in_small_letters(std::string text) {
 }
 
 }  // namespace
+
+const KnownFailure& silent_peer() { return kSilentPeer; }
 
 const KnownFailure* find_known_failure(const std::string& text) {
   const std::string small = in_small_letters(text);

@@ -12,7 +12,8 @@ enum class Told {
   usual_cause,  // what such words mean mostly
   symptom,      // of it, or of another rank's death: where ranks disagree the first that was said counts
   unexplained,  // that it died, and not why
-  remark        // it did not die of it
+  remark,       // it did not die of it
+  aside         // nor does it matter much
 };
 
 struct KnownFailure {
@@ -23,5 +24,8 @@ struct KnownFailure {
 
 const KnownFailure* find_known_failure(
     const std::string& text);  // null: nothing that is known; the first that fits
+
+// A peer that was asked again and again.
+const KnownFailure& silent_peer();
 
 }  // namespace gradwire

@@ -54,6 +54,9 @@ struct LoopHabits {
   int synced_forwards = 0;  // of these, followed by an all-reduce before the next one
   int searches = 0;         // for unused parameters
   Seconds searching = 0;    // in all of them
+  Seconds bucketing = 0;    // copying gradients into buckets and back
+  int buffered = 0;         // forwards that begin with a broadcast of buffers
+  Seconds buffering = 0;  // in all of them, until the model's first operator: gathering, sending, handing out
   bool sync_batch_norm = false;
 };
 

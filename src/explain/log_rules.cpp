@@ -18,11 +18,31 @@ bool forbids_all_peers(const SaidInLog* level) {
   return level != nullptr && (level->text == "LOC" || level->text == "0");
 }
 
+bool is_before_2_6(const std::string& version) {
+  const auto parts = split(version, '.');
+  return parts.size() > 1 && find_integer<int>(parts[0]) == 2 && find_integer<int>(parts[1]).value_or(99) < 6;
+}
+
+// NCCL before 2.6 knows levels by number alone and takes any word for 0.
+Finding misread_level(const SetVariables& given, const SaidInLog& level) {
+  Finding finding;
+  finding.rule = "R07";
+  finding.severity = Severity::high;
+  finding.what = fmt::format(
+      "NCCL_P2P_LEVEL={} is a word that NCCL knows from 2.6 on; this version reads 0, and keeps GPUs from "
+      "reaching each other",
+      given.misread);
+  finding.evidence = place(given.file, level, "NCCL_P2P_LEVEL set to " + level.text);
+  finding.fix = "unset NCCL_P2P_LEVEL, or NCCL 2.6 and later";
+  return finding;
+}
+
 void check_p2p_variables(const SetVariables& given, std::vector<Finding>& findings) {
   const SaidInLog* disable = find_variable(given.of, "NCCL_P2P_DISABLE");
   const SaidInLog* level = find_variable(given.of, "NCCL_P2P_LEVEL");
   const bool disabled = is_on(disable);
   if (!turns_peers_off(given.of) || given.alone) return;
+  if (!disabled && !given.misread.empty()) return findings.push_back(misread_level(given, *level));
   const std::string name = disabled ? "NCCL_P2P_DISABLE" : "NCCL_P2P_LEVEL";
   const SaidInLog& said = disabled ? *disable : *level;
   Finding finding;
@@ -64,14 +84,8 @@ void check_narrowing_variables(const SetVariables& given, Diagnosis& diagnosis) 
     }
 }
 
-void check_variables(const SetVariables& given, Diagnosis& diagnosis) {
-  check_p2p_variables(given, diagnosis.findings);
-  check_network_variables(given, diagnosis.findings);
-  check_narrowing_variables(given, diagnosis);
-}
-
 void check_blocked_peers(const NcclLog& log, std::vector<Finding>& findings) {
-  if (!log.blocked_p2p) return;
+  if (!blocks_peers(log)) return;
   Finding finding;
   finding.rule = "R12";
   finding.severity = Severity::high;
@@ -134,16 +148,58 @@ void check_shared_memory(const NcclLog& log, const NcclLog& run, Diagnosis& diag
   diagnosis.findings.push_back(std::move(finding));
 }
 
-void check_log(const NcclLog& log, const NcclLog& run, bool explained, Diagnosis& diagnosis) {
+// By what a launcher or a scheduler sets.
+bool is_of_one_node(const std::map<std::string, SaidInLog>& variables) {
+  const auto text_of = [&](const char* name) {
+    const SaidInLog* said = find_variable(variables, name);
+    return said == nullptr ? std::string() : said->text;
+  };
+  const auto equal = [&](const char* all, const char* here) {
+    return !text_of(all).empty() && text_of(all) == text_of(here);
+  };
+  return text_of("SLURM_NNODES") == "1" || text_of("PET_NNODES") == "1" ||
+         equal("WORLD_SIZE", "LOCAL_WORLD_SIZE") ||
+         equal("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE");
+}
+
+// A word for the level in an environment, beside a log of a version that knows numbers.
+std::string misread_word(const NcclLog& log, const std::vector<EnvironmentFile>& environments) {
+  for (const EnvironmentFile& file : environments)
+    if (const SaidInLog* level = find_variable(file.variables, "NCCL_P2P_LEVEL");
+        level != nullptr && is_before_2_6(log.version) && !find_integer<int>(level->text))
+      return level->text;
+  return {};
+}
+
+struct Surroundings {
+  const std::vector<EnvironmentFile>& environments;
+  bool explained;  // one of them turned peers off
+};
+
+void check_log(const NcclLog& log, const NcclLog& run, const Surroundings& around, Diagnosis& diagnosis) {
   check_blocked_peers(log, diagnosis.findings);
-  check_variables({log.file, log.variables, run.spans_nodes(), run.gpus_per_node == 1 || run.ranks == 1},
+  const bool alone = run.gpus_per_node == 1 || run.ranks == 1;
+  check_variables({log.file, log.variables, run.spans_nodes(), alone, misread_word(log, around.environments)},
                   diagnosis);
-  if (!explained && !turns_peers_off(log.variables) && !log.blocked_p2p)
+  if (!around.explained && !turns_peers_off(log.variables) && !blocks_peers(log))
     check_shared_memory(log, run, diagnosis);
   check_network(log, run, diagnosis);
 }
 
 }  // namespace
+
+void check_variables(const SetVariables& given, Diagnosis& diagnosis) {
+  check_p2p_variables(given, diagnosis.findings);
+  check_network_variables(given, diagnosis.findings);
+  check_narrowing_variables(given, diagnosis);
+}
+
+// Before 2.11 it says so of every pair without peer access, also of those that were never meant to have it: of bridged
+// GeForce cards all but the bridged.
+bool blocks_peers(const NcclLog& log) {
+  if (!log.blocked_p2p) return false;
+  return !log.blocked_p2p->text.starts_with(kNoPeersOfOld) || log.find(Transport::p2p) == nullptr;
+}
 
 bool turns_peers_off(const std::map<std::string, SaidInLog>& variables) {
   return is_on(find_variable(variables, "NCCL_P2P_DISABLE")) ||
@@ -158,11 +214,12 @@ void add_log_findings(const CaseFile& given, Diagnosis& diagnosis) {
   bool explained = false;
   for (const EnvironmentFile& file : given.files.environments) {
     if (!silent) continue;
-    check_variables({file.file, file.variables, true, false}, diagnosis);
+    check_variables({file.file, file.variables, !is_of_one_node(file.variables), false}, diagnosis);
     explained = explained || turns_peers_off(file.variables);
   }
   const auto run = find_joined(logs);
-  for (const NcclLog& log : logs) check_log(log, run ? *run : log, explained, diagnosis);
+  for (const NcclLog& log : logs)
+    check_log(log, run ? *run : log, {given.files.environments, explained}, diagnosis);
 }
 
 }  // namespace gradwire

@@ -159,5 +159,52 @@ TEST(DoctorOnLogs, blames_the_variable_that_sends_neighbours_over_the_network) {
             "R06");
 }
 
+TEST(DoctorOnLogs, reads_how_old_versions_say_that_peers_are_blocked) {
+  const std::string blocked =
+      "n:1:2 [0] NCCL INFO Could not enable P2P between dev 1(=1b000) and dev 0(=1a000)\n";
+  const std::string shm = "n:1:2 [0] NCCL INFO Channel 00 : 0[1a000] -> 1[1b000] via direct shared memory\n";
+  EXPECT_EQ(first_rule(diagnosis_of_log(blocked + shm)), "R12");
+  // Cards that a bridge joins in pairs: the others were never meant to reach each other.
+  EXPECT_EQ(first_rule(diagnosis_of_log(kP2p + blocked + shm)), "R05");
+}
+
+TEST(DoctorOnLogs, knows_that_old_versions_read_a_word_as_the_level_0) {
+  CaseFile given;
+  given.files.logs.push_back(small_log(
+      "NCCL version 2.5.6+cuda10.2\nn:1:2 [0] NCCL INFO NCCL_P2P_LEVEL set by environment to 0.\n" + kShm));
+  EXPECT_EQ(first_rule(diagnose(given)), "R06");
+  given.files.environments.push_back(parse_environment("NCCL_P2P_LEVEL=NVL\n", "env.txt"));
+  EXPECT_EQ(first_rule(diagnose(given)), "R07");
+}
+
+TEST(DoctorOnLogs, takes_an_environment_of_one_node_for_that) {
+  const auto rule_of = [](const std::string& variables) {
+    CaseFile given;
+    given.files.environments.push_back(parse_environment("NCCL_IB_DISABLE=1\n" + variables, "env.txt"));
+    return first_rule(diagnose(given));
+  };
+  EXPECT_EQ(rule_of("SLURM_NNODES=2\n"), "R37");
+  EXPECT_EQ(rule_of("SLURM_NNODES=1\n"), "");
+  EXPECT_EQ(rule_of("WORLD_SIZE=8\nLOCAL_WORLD_SIZE=8\n"), "");
+}
+
+TEST(DoctorOnLogs, finds_that_one_card_carries_what_several_could) {
+  const auto log = [](const char* second) {
+    std::string lines =
+        "n:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [2]mlx5_2:1/IB "
+        "[3]mlx5_3:1/IB [RO]; OOB eth0\n";
+    for (int rank = 0; rank < 4; ++rank)
+      lines += fmt::format(
+          "n:1:2 [{0}] NCCL INFO ncclCommInitRank comm 0x1 rank {0} nranks 8 cudaDev {0} busId {0}000 - Init "
+          "START\nn:1:2 [{0}] NCCL INFO comm 0x1 rank {0} nRanks 8 nNodes 2 localRanks 4 localRank {0} MNNVL "
+          "0\n",
+          rank);
+    return lines + "n:1:2 [3] NCCL INFO Channel 00/0 : 3[3] -> 4[0] [send] via NET/IB/0/GDRDMA\n" +
+           "n:1:2 [3] NCCL INFO Channel 01/0 : 3[3] -> 4[0] [send] via NET/IB/" + second + "/GDRDMA\n";
+  };
+  EXPECT_EQ(first_rule(diagnosis_of_log(log("0"))), "R39");
+  EXPECT_EQ(first_rule(diagnosis_of_log(log("2"))), "");
+}
+
 }  // namespace
 }  // namespace gradwire

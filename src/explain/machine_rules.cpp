@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "explain/case_file.h"
+#include "explain/mixed_gpus.h"
 
 namespace gradwire {
 namespace {
@@ -102,10 +102,20 @@ bool has_nvlink_by_make(const std::string& name) {
   return name.find("SXM") != std::string::npos || name.find("HBM3") != std::string::npos;
 }
 
+// Links that lead nowhere: the cards of an H100 with bridges have twelve of its eighteen at their edge, and a virtual machine
+// with some GPUs of a mesh of V100 has links to those that it does not have.
+bool is_all_that_it_can(const NvlinkReport& report, const NvlinkReport::Gpu& gpu) {
+  const bool bridged = !has_nvlink_by_make(gpu.name) && gpu.active == 12 && gpu.inactive == 6;
+  const bool mesh = gpu.name.find("SXM2") != std::string::npos && report.gpus.size() > 1 &&
+                    std::all_of(report.gpus.begin(), report.gpus.end(),
+                                [&](const auto& other) { return other.active == gpu.active; });
+  return gpu.inactive == 0 || bridged || (mesh && gpu.active > 0);
+}
+
 void check_nvlink_states(const NvlinkReport& report, std::vector<Finding>& findings) {
   for (const auto& gpu : report.gpus) {
     const bool dark = gpu.active == 0;
-    if (dark ? !has_nvlink_by_make(gpu.name) : gpu.inactive == 0) continue;
+    if (dark ? !has_nvlink_by_make(gpu.name) : is_all_that_it_can(report, gpu)) continue;
     Finding finding;
     finding.rule = "R10";
     finding.severity = Severity::high;
@@ -218,7 +228,7 @@ void check_rates(const CaseFile& given, const NcclTestTable& table, std::vector<
   const NcclTestRow& row = *std::max_element(table.rows.begin(), table.rows.end(),
                                              [](auto& a, auto& b) { return a.bytes < b.bytes; });
   const int ranks = table.ranks > 0 ? table.ranks : static_cast<int>(given.machine->gpus.size());
-  const auto expected = find_expected_rate(*given.machine, Collective::all_reduce, row.bytes, ranks);
+  const auto expected = find_expected_rate(*given.machine, table.collective, row.bytes, ranks);
   if (!expected || row.busbw_gbps > expected->busbw_gbps * (1 - std::max(0.3, 2 * expected->relative_error)))
     return;
   Finding finding;
@@ -262,6 +272,7 @@ void add_machine_findings(const CaseFile& given, Diagnosis& diagnosis) {
     check_slots(report, diagnosis.findings);
     check_fabric(report, diagnosis.findings);
     check_acs(report, diagnosis.findings);
+    hint_at_mixed_gpus(report, diagnosis.hints);
   }
   for (const NcclTestTable& table : given.files.tables) check_rates(given, table, diagnosis.findings);
   if (given.nccl_calls) check_recorded_rates(*given.nccl_calls, diagnosis.findings);

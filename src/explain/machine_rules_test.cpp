@@ -91,5 +91,29 @@ TEST(DoctorOnMachines, finds_who_may_not_reach_whom) {
   EXPECT_EQ(rule("CNS"), "R12");
 }
 
+TEST(DoctorOnMachines, does_not_miss_links_that_lead_nowhere) {
+  EXPECT_EQ(first_rule(diagnosis_of_links({links_of("NVIDIA H100 NVL", 12, 6)})), "");
+  EXPECT_EQ(first_rule(diagnosis_of_links({links_of("NVIDIA H100 PCIe", 8, 10)})), "R10");
+  NvlinkReport mesh = links_of("Tesla V100-SXM2-16GB", 4, 2);  // half of eight in a virtual machine
+  mesh.gpus.push_back(mesh.gpus[0]);
+  EXPECT_EQ(first_rule(diagnosis_of_links({mesh})), "");
+  mesh.gpus[1].active = 5;
+  EXPECT_EQ(first_rule(diagnosis_of_links({mesh})), "R10");
+}
+
+TEST(DoctorOnMachines, hints_at_gpus_of_different_make) {
+  const auto hints = [](const std::string& second) {
+    CaseFile given;
+    given.files.pci.push_back(
+        parse_smi_query("GPU 00000000:18:00.0\n    Product Name : NVIDIA RTX A6000\nGPU 00000000:19:00.0\n"
+                        "    Product Name : " +
+                            second + "\n",
+                        "q.txt"));
+    return diagnose(given).hints.size();
+  };
+  EXPECT_EQ(hints("NVIDIA GeForce RTX 2080 Ti"), 1u);
+  EXPECT_EQ(hints("NVIDIA RTX A6000"), 0u);
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -48,9 +48,13 @@ void check_network_inside_node(const NcclLog& log, const NcclLog& run, std::vect
   findings.push_back(std::move(finding));
 }
 
-bool has_mellanox(const NcclLog& log) {
-  return std::any_of(log.cards.begin(), log.cards.end(),
-                     [](const auto& card) { return card.starts_with("mlx"); });
+// Of Mellanox and Broadcom, also as udev names them: "rocep1s0f0", "ibp12s0".
+bool has_rdma_to_gpus(const NcclLog& log) {
+  constexpr std::string_view kNames[] = {"mlx", "bnxt_re", "roce", "ibp", "ibs"};
+  return std::any_of(log.cards.begin(), log.cards.end(), [&](const auto& card) {
+    return std::any_of(std::begin(kNames), std::end(kNames),
+                       [&](auto name) { return card.starts_with(name); });
+  });
 }
 
 std::string way_to_gpudirect(const NcclLog& log) {
@@ -78,7 +82,7 @@ void check_gpudirect(const NcclLog& log, const NcclLog& run, std::vector<Finding
   const bool direct = std::any_of(log.transports.begin(), log.transports.end(),
                                   [](const auto& transport) { return transport.gpudirect; });
   const std::string evidence = staged_evidence(log, run);
-  if (evidence.empty() || direct || !has_mellanox(run) || run.nodes == 1) return;
+  if (evidence.empty() || direct || !has_rdma_to_gpus(run) || run.nodes == 1) return;
   Finding finding;
   finding.rule = "R38";
   finding.severity = Severity::high;
@@ -87,6 +91,35 @@ void check_gpudirect(const NcclLog& log, const NcclLog& run, std::vector<Finding
       "copied through host memory";
   finding.evidence = evidence;
   finding.fix = way_to_gpudirect(log);
+  findings.push_back(std::move(finding));
+}
+
+// Ranks of one host, all of which wrote into what is here.
+bool has_a_whole_node(const NcclLog& run) {
+  std::map<std::string, int> ranks;
+  for (const LoggedRank& place : run.places) ++ranks[place.host];
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [&](const auto& host) { return host.second >= run.gpus_per_node.value_or(8); });
+}
+
+// Several cards, several GPUs, and all that leaves the nodes goes through one card.
+void check_single_card(const NcclLog& log, const NcclLog& run, std::vector<Finding>& findings) {
+  constexpr std::size_t kManyCards = 4;
+  const auto cards = std::count_if(run.cards.begin(), run.cards.end(),
+                                   [](const auto& card) { return card.find("bond") == std::string::npos; });
+  const LoggedTransport* network = log.find(Transport::network);
+  if (network == nullptr || !network->via.starts_with("NET/IB") || run.used_cards.size() != 1 ||
+      static_cast<std::size_t>(cards) < kManyCards || run.gpus_per_node.value_or(0) < 4 ||
+      run.nodes.value_or(1) < 2 || !has_a_whole_node(run))
+    return;
+  Finding finding;
+  finding.rule = "R39";
+  finding.sure = Certainty::likely;
+  finding.what = fmt::format("everything between nodes goes through one of {} network cards", cards);
+  finding.evidence = place(log, *network) + fmt::format(", all by card {}", *run.used_cards.begin());
+  finding.fix =
+      "NCCL_CROSS_NIC=1, or another version of NCCL; NCCL_DEBUG_SUBSYS=INIT,GRAPH shows the channels it "
+      "chose; NCCL_IB_HCA names the cards";
   findings.push_back(std::move(finding));
 }
 
@@ -200,6 +233,7 @@ void check_network(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis)
   check_network_inside_node(log, run, diagnosis.findings);
   check_gpudirect(log, run, diagnosis.findings);
   check_lost_cards(log, run, diagnosis.findings);
+  check_single_card(log, run, diagnosis.findings);
   if (!is_on(find_variable(log.variables, "NCCL_IB_DISABLE"))) check_sockets(log, run, diagnosis);
   hint_at_containers(log, run, diagnosis.hints);
 }

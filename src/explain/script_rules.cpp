@@ -1,35 +1,17 @@
-// What a training script does that costs time on several GPUs, or breaks there.
+// What a training script does that costs time on several GPUs. Where it puts its ranks is device_rules.cpp's.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/text.h"
-#include "explain/case_file.h"
+#include "explain/script_words.h"
 
 namespace gradwire {
 namespace {
 
-std::string at_line(const ScriptFile& script, const ScriptLine& line) {
-  return line_of_file(script.file, line.number, line.text.substr(0, 100));
-}
-
-Finding script_finding(const char* rule, Severity severity, const ScriptFile& script,
-                       const ScriptLine& line) {
-  Finding finding;
-  finding.rule = rule;
-  finding.severity = severity;
-  finding.sure = Certainty::likely;
-  finding.evidence = at_line(script, line);
-  return finding;
-}
-
-bool distributes(const ScriptFile& script) {
-  return script.has("DistributedDataParallel") || script.has("DDP(");
-}
-bool uses_gpus(const ScriptFile& script) { return script.has("cuda"); }
-
 void check_unused_parameters(const ScriptFile& script, std::vector<Finding>& findings) {
   const ScriptLine* line = script.find("find_unused_parameters=True");
+  if (line == nullptr) line = script.find("ddp_find_unused_parameters_true");  // Lightning's word for it
   if (line == nullptr) return;
   Finding finding = script_finding("R25", Severity::medium, script, *line);
   finding.what =
@@ -40,22 +22,64 @@ void check_unused_parameters(const ScriptFile& script, std::vector<Finding>& fin
   findings.push_back(std::move(finding));
 }
 
+bool has_any_of(std::string_view text, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](auto part) { return text.find(part) != std::string_view::npos; });
+}
+
+struct Block {
+  bool backward = false, optimizer = false;
+};
+
+// What the lines below an if or a loop do, as far as they are indented more.
+Block block_below(const ScriptFile& script, std::size_t head) {
+  Block block;
+  for (std::size_t i = head + 1;
+       i < script.lines.size() && script.lines[i].indent > script.lines[head].indent; ++i) {
+    const std::string& text = script.lines[i].text;
+    const auto step = text.find(".step(");
+    block.backward = block.backward || text.find(".backward(") != std::string::npos;
+    block.optimizer =
+        block.optimizer ||
+        (step != std::string::npos && has_any_of(std::string_view(text).substr(0, step), {"opt", "scaler"}));
+  }
+  return block;
+}
+
+// "if (i + 1) % every == 0:" around the optimizer's step alone; "for micro in range(accumulate):" around backward alone;
+// "if step % accumulate != 0: continue".
+bool accumulates(const ScriptFile& script, std::size_t at) {
+  const std::string& text = script.lines[at].text;
+  const bool named = has_any_of(text, {"accum", "grad_acc"});
+  const Block block = block_below(script, at);
+  const bool every = text.find('%') != std::string::npos;
+  if (text.starts_with("if "))
+    return !block.backward && ((every && (named || block.optimizer)) || (named && block.optimizer));
+  return text.starts_with("for ") && text.find("range(") != std::string::npos &&
+         (named || has_any_of(text, {"micro"})) && block.backward && !block.optimizer;
+}
+
 // Every step of the optimizer is several backwards, and nothing keeps the gradients at home meanwhile.
 void check_accumulation(const ScriptFile& script, std::vector<Finding>& findings) {
   if (!distributes(script) || script.has("no_sync") || script.has("require_backward_grad_sync") ||
       script.has("accelerator.accumulate"))
     return;
-  const auto line = std::find_if(script.lines.begin(), script.lines.end(), [](const ScriptLine& one) {
-    return one.text.find('%') != std::string::npos && one.text.starts_with("if ") &&
-           (one.text.find("accum") != std::string::npos || one.text.find("grad_acc") != std::string::npos);
-  });
-  if (line == script.lines.end()) return;
-  Finding finding = script_finding("R26", Severity::high, script, *line);
-  finding.what =
-      "gradients are accumulated over several backwards, and each of them all-reduces: only the last needs "
-      "to";
-  finding.fix = "with model.no_sync() if not last else nullcontext():  # around forward and backward both";
-  findings.push_back(std::move(finding));
+  for (std::size_t i = 0; i < script.lines.size(); ++i) {
+    if (!accumulates(script, i)) continue;
+    Finding finding = script_finding("R26", Severity::high, script, script.lines[i]);
+    finding.what =
+        "gradients are accumulated over several backwards, and each of them all-reduces: only the last needs "
+        "to";
+    finding.fix = "with model.no_sync() if not last else nullcontext():  # around forward and backward both";
+    return findings.push_back(std::move(finding));
+  }
+}
+
+// A line that may run the model: it keeps what a call gives, but that of scaling a loss.
+bool may_be_forward(const std::string& text) {
+  const bool keeps = text.find('=') != std::string::npos && text.find('(') != std::string::npos &&
+                     text.find("scale(") == std::string::npos;
+  return keeps || text.find("step(") != std::string::npos;
 }
 
 // no_sync() takes effect in forward; around backward alone it does nothing.
@@ -63,14 +87,10 @@ void check_no_sync_block(const ScriptFile& script, std::vector<Finding>& finding
   for (std::size_t i = 0; i < script.lines.size(); ++i) {
     const ScriptLine& with = script.lines[i];
     if (!with.text.starts_with("with ") || with.text.find(".no_sync()") == std::string::npos) continue;
-    bool backward = false, forward = false;
-    for (std::size_t j = i + 1; j < script.lines.size() && script.lines[j].indent > with.indent; ++j) {
-      const std::string& text = script.lines[j].text;
-      backward = backward || text.find(".backward(") != std::string::npos;
-      forward = forward || (text.find('=') != std::string::npos && text.find('(') != std::string::npos) ||
-                text.find("step(") != std::string::npos;
-    }
-    if (!backward || forward) continue;
+    bool forward = false;
+    for (std::size_t j = i + 1; j < script.lines.size() && script.lines[j].indent > with.indent; ++j)
+      forward = forward || may_be_forward(script.lines[j].text);
+    if (!block_below(script, i).backward || forward) continue;
     Finding finding = script_finding("R26", Severity::high, script, with);
     finding.what =
         "no_sync() around backward alone does nothing: forward decides whether gradients are all-reduced";
@@ -79,101 +99,80 @@ void check_no_sync_block(const ScriptFile& script, std::vector<Finding>& finding
   }
 }
 
-void check_device(const ScriptFile& script, std::vector<Finding>& findings) {
-  if (!distributes(script) || !uses_gpus(script)) return;
-  const bool placed = script.has("set_device") || script.has("device_ids=") || script.has("LOCAL_RANK") ||
-                      script.has("local_rank") || script.has("Accelerator(") || script.has("device_mesh");
-  const ScriptLine* fixed = nullptr;
-  for (const char* part : {"\"cuda:0\"", "'cuda:0'", ".cuda(0)", ".cuda()", ".to(\"cuda\")", ".to('cuda')"})
-    if (fixed == nullptr) fixed = script.find(part);
-  if (fixed == nullptr || placed) return;
-  Finding finding = script_finding("R22", Severity::high, script, *fixed);
-  finding.what =
-      "every rank puts its model on the same GPU: nothing in the script chooses a device by LOCAL_RANK";
-  finding.fix = "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))  # first thing in every rank";
-  findings.push_back(std::move(finding));
-}
-
-void check_device_count(const ScriptFile& script, std::vector<Finding>& findings) {
-  const ScriptLine* line = script.find("% torch.cuda.device_count()");
-  if (line == nullptr || script.has("LOCAL_RANK")) return;
-  Finding finding = script_finding("R23", Severity::low, script, *line);
-  finding.what =
-      "rank % device_count() takes the wrong GPU where a node runs fewer processes than it has GPUs";
-  finding.fix = "int(os.environ[\"LOCAL_RANK\"])";
-  findings.push_back(std::move(finding));
-}
-
-void check_loading(const ScriptFile& script, std::vector<Finding>& findings) {
-  const ScriptLine* line = script.find("torch.load(");
-  if (line == nullptr || !distributes(script) || !uses_gpus(script) ||
-      line->text.find("map_location") != std::string::npos)
-    return;
-  Finding finding = script_finding("R22", Severity::low, script, *line);
-  finding.what = "torch.load() without map_location puts every rank's copy on the GPU it was saved from";
-  finding.fix = "torch.load(path, map_location=f\"cuda:{local_rank}\")";
-  findings.push_back(std::move(finding));
-}
-
 void check_backend(const ScriptFile& script, std::vector<Finding>& findings) {
-  const ScriptLine* line = script.find("init_process_group(\"gloo\"");
-  for (const char* part : {"init_process_group('gloo'", "backend=\"gloo\"", "backend='gloo'"})
-    if (line == nullptr) line = script.find(part);
-  if (line == nullptr || !uses_gpus(script) || script.has("nccl")) return;
+  const auto line = std::find_if(script.lines.begin(), script.lines.end(), [](const ScriptLine& one) {
+    const bool second =
+        one.code.find("new_group(") != std::string::npos;  // beside another, for what has no GPU
+    return !second && has_any_of(one.code, {"init_process_group(\"gloo\"", "init_process_group('gloo'",
+                                            "backend=\"gloo\"", "backend='gloo'"});
+  });
+  if (line == script.lines.end() || !uses_gpus(script) || script.has("nccl") || script.has("NCCL")) return;
   Finding finding = script_finding("R32", Severity::high, script, *line);
   finding.what = "gloo copies the gradients of GPUs through host memory and sockets";
   finding.fix = "torch.distributed.init_process_group(\"nccl\")";
   findings.push_back(std::move(finding));
 }
 
-void check_variables_in_code(const ScriptFile& script, std::vector<Finding>& findings) {
-  const auto line = std::find_if(script.lines.begin(), script.lines.end(), [](const ScriptLine& one) {
-    return one.text.find("NCCL_P2P_DISABLE") != std::string::npos &&
-           one.text.find("environ") != std::string::npos && one.text.find('1') != std::string::npos;
-  });
-  if (line == script.lines.end()) return;
-  Finding finding = script_finding("R06", Severity::high, script, *line);
-  finding.sure = Certainty::certain;
-  finding.what =
-      "NCCL_P2P_DISABLE=1 keeps GPUs from reaching each other: neither NVLink nor PCIe peer access is used";
-  finding.fix = "remove the line";
-  findings.push_back(std::move(finding));
+void hint_at_buckets(const ScriptFile& script, std::vector<Finding>& hints) {
+  const ScriptLine* line = script.find("bucket_cap_mb=");
+  if (line == nullptr) return;
+  const auto code = script.statement(*line);
+  const auto digits = std::string_view(code).substr(code.find("bucket_cap_mb=") + 14);
+  const auto size = find_integer<int>(digits.substr(0, digits.find_first_not_of("0123456789")));
+  if (!size || *size >= 5) return;
+  Finding hint = script_finding("R24", Severity::medium, script, *line);
+  hint.what = fmt::format("buckets of {} MB are so small that each all-reduce is mostly latency", *size);
+  hint.fix = "bucket_cap_mb=25, or more on fast links";
+  hints.push_back(std::move(hint));
 }
 
-void hint_at_buckets_and_input(const ScriptFile& script, std::vector<Finding>& hints) {
-  if (const ScriptLine* line = script.find("bucket_cap_mb=")) {
-    const auto at = line->text.find("bucket_cap_mb=") + 14;
-    const auto digits = std::string_view(line->text).substr(at);
-    const auto size = find_integer<int>(digits.substr(0, digits.find_first_not_of("0123456789")));
-    if (size && *size < 5) {
-      Finding hint = script_finding("R24", Severity::medium, script, *line);
-      hint.what = fmt::format("buckets of {} MB are so small that each all-reduce is mostly latency", *size);
-      hint.fix = "bucket_cap_mb=25, or more on fast links";
-      hints.push_back(std::move(hint));
-    }
-  }
+void hint_at_input(const ScriptFile& script, std::vector<Finding>& hints) {
   const ScriptLine* loader = script.find("DataLoader(");
-  if (loader != nullptr && !script.has("num_workers")) {
-    Finding hint = script_finding("R41", Severity::low, script, *loader);
-    hint.what = "a DataLoader without num_workers makes each batch in the loop itself, while the GPU waits";
-    hint.fix = "DataLoader(..., num_workers=4, pin_memory=True, persistent_workers=True)";
-    hints.push_back(std::move(hint));
-  }
+  if (loader == nullptr || script.has("num_workers")) return;
+  Finding hint = script_finding("R41", Severity::low, script, *loader);
+  hint.what = "a DataLoader without num_workers makes each batch in the loop itself, while the GPU waits";
+  hint.fix = "DataLoader(..., num_workers=4, pin_memory=True, persistent_workers=True)";
+  hints.push_back(std::move(hint));
+}
+
+void hint_at_synced_norms(const ScriptFile& script, std::vector<Finding>& hints) {
+  const ScriptLine* line = script.find("convert_sync_batchnorm(");
+  if (line == nullptr) return;
+  Finding hint = script_finding("R27", Severity::low, script, *line);
+  hint.what = "SyncBatchNorm all-reduces in every layer, forward and backward, and every layer waits for it";
+  hint.fix = "plain BatchNorm if each GPU's batch is large enough; else GroupNorm";
+  hints.push_back(std::move(hint));
 }
 
 }  // namespace
+
+Finding script_finding(const char* rule, Severity severity, const ScriptFile& script,
+                       const ScriptLine& line) {
+  Finding finding;
+  finding.rule = rule;
+  finding.severity = severity;
+  finding.sure = Certainty::likely;
+  finding.evidence = line_of_file(script.file, line.number, line.text.substr(0, 100));
+  return finding;
+}
+
+bool distributes(const ScriptFile& script) {
+  return script.has("DistributedDataParallel") || script.has("DDP(");
+}
+
+bool uses_gpus(const ScriptFile& script) { return script.has("cuda"); }
 
 void add_script_findings(const CaseFile& given, Diagnosis& diagnosis) {
   for (const ScriptFile& script : given.files.scripts) {
     check_unused_parameters(script, diagnosis.findings);
     check_accumulation(script, diagnosis.findings);
     check_no_sync_block(script, diagnosis.findings);
-    check_device(script, diagnosis.findings);
-    check_device_count(script, diagnosis.findings);
-    check_loading(script, diagnosis.findings);
     check_backend(script, diagnosis.findings);
-    check_variables_in_code(script, diagnosis.findings);
-    hint_at_buckets_and_input(script, diagnosis.hints);
+    add_device_findings(script, diagnosis.findings);
+    add_launch_findings(script, diagnosis);
+    hint_at_buckets(script, diagnosis.hints);
+    hint_at_input(script, diagnosis.hints);
+    hint_at_synced_norms(script, diagnosis.hints);
   }
 }
 

@@ -5,19 +5,34 @@
 
 #include "explain/case_file.h"
 #include "explain/landmarks.h"
+#include "explain/mixed_gpus.h"
 #include "explain/trace_words.h"
 
 namespace gradwire {
 namespace {
 
-// What communication costs a step: what nothing hides, and all of it where computing has no core to itself.
+// Where computing has no core to itself it pays for what communication does under it: as long as its thread waited for
+// the core.
+Seconds paid_for_hidden(const CaseFile& given, int rank, Seconds hidden) {
+  for (const WatchNotes& notes : given.files.notes)
+    if (notes.rank == rank && notes.no_spare_core())
+      return notes.waited_ms ? std::min(hidden, *notes.waited_ms * 1e-3) : hidden;
+  return 0;
+}
+
+// What communication costs a typical step.
 Seconds communication_cost(const CaseFile& given) {
-  const auto& notes = given.files.notes;
-  const bool shared = std::any_of(notes.begin(), notes.end(), [](auto& one) { return one.no_spare_core(); });
-  Seconds hidden = 0;
-  for (const AnalyzedRank& rank : given.analysis->ranks) hidden += rank.summary.mean.parts.comm_overlapped;
-  return mean_exposed(*given.analysis) +
-         (shared ? hidden / static_cast<double>(given.analysis->ranks.size()) : 0);
+  Seconds sum = 0;
+  for (const AnalyzedRank& rank : given.analysis->ranks) {
+    const Breakdown parts = rank.summary.typical.value_or(rank.summary.mean.parts);
+    sum += parts.comm_exposed + paid_for_hidden(given, rank.summary.rank, parts.comm_overlapped);
+  }
+  return sum / static_cast<double>(given.analysis->ranks.size());
+}
+
+// On a processor the loop's own thread copies gradients into buckets and back.
+Seconds bucketing_cost(const RunAnalysis& analysis, const LoopHabits& habits) {
+  return analysis.ranks[0].summary.on_gpu ? 0 : habits.bucketing / std::max(1, analysis.ranks[0].steps);
 }
 
 // What DistributedDataParallel said of itself, if the run was watched.
@@ -28,7 +43,8 @@ const DdpSettings* find_settings(const CaseFile& given) {
 }
 
 // What holds the run up, as a finding with its cost.
-void add_bottleneck(const RunAnalysis& analysis, std::vector<Finding>& findings) {
+void add_bottleneck(const CaseFile& given, std::vector<Finding>& findings) {
+  const RunAnalysis& analysis = *given.analysis;
   const BottleneckVerdict& verdict = analysis.verdict;
   const char *rule = "R01", *fix = nullptr;
   switch (verdict.bottleneck) {
@@ -62,6 +78,7 @@ void add_bottleneck(const RunAnalysis& analysis, std::vector<Finding>& findings)
   Finding finding = trace_finding(rule, Severity::medium, short_name(analysis.ranks[0].file), cost);
   finding.what = verdict.reason;
   finding.fix = fix;
+  if (verdict.bottleneck == Bottleneck::straggler) blame_slower_gpu(given, finding);
   findings.push_back(std::move(finding));
 }
 
@@ -75,7 +92,7 @@ void check_synchronising(const CaseFile& given, const LoopHabits& habits, std::v
       "R26", Severity::high,
       fmt::format("{}: {} forwards, {} of them followed by an all-reduce, and {} steps of the optimizer",
                   short_name(profile.file), habits.forwards, habits.synced_forwards, habits.optimizer_steps),
-      communication_cost(given) * unneeded);
+      (communication_cost(given) + bucketing_cost(*given.analysis, habits)) * unneeded);
   finding.what = fmt::format(
       "gradients are all-reduced {:.1f} times for each step of the optimizer: accumulation without no_sync()",
       static_cast<double>(habits.synced_forwards) / steps);
@@ -162,6 +179,20 @@ void check_buckets(const CaseFile& given, const LoopHabits& habits, std::vector<
   findings.push_back(std::move(finding));
 }
 
+// On a processor a forward gathers its buffers, sends them and hands them out before the model begins; what a rank waits
+// there for one that comes later it would wait for anyway, so the one that does it quickest counts. Nothing where a trace
+// does not tell.
+std::optional<Seconds> find_buffering(const CaseFile& given) {
+  std::optional<Seconds> least;
+  for (const Profile& profile : given.files.profiles) {
+    const LoopHabits habits = loop_habits(profile);
+    if (habits.buffered == 0 || given.analysis->ranks[0].summary.on_gpu) return std::nullopt;
+    const Seconds each = habits.buffering / std::max(1, given.analysis->ranks[0].steps);
+    least = std::min(least.value_or(each), each);
+  }
+  return least;
+}
+
 void check_broadcasts(const CaseFile& given, std::vector<Finding>& findings) {
   const RunAnalysis& analysis = *given.analysis;
   Seconds exposed = 0;
@@ -172,12 +203,13 @@ void check_broadcasts(const CaseFile& given, std::vector<Finding>& findings) {
       count += row.count;
     }
   const int steps = std::max(1, analysis.ranks[0].steps);
-  if (count < steps || exposed < kWorthSaying * mean_step(analysis)) return;
+  const Seconds cost = find_buffering(given).value_or(exposed);
+  if (count < steps || cost < kWorthSaying * mean_step(analysis)) return;
   Finding finding =
       trace_finding("R27", Severity::high,
                     fmt::format("{}: {:.1f} broadcasts a step", short_name(analysis.ranks[0].file),
                                 static_cast<double>(count) / steps),
-                    exposed);
+                    cost);
   finding.what = "buffers (statistics of BatchNorm) are broadcast before every forward";
   finding.fix =
       "DistributedDataParallel(model, broadcast_buffers=False)  # where ranks may keep their own, or "
@@ -219,7 +251,7 @@ void add_trace_findings(const CaseFile& given, Diagnosis& diagnosis) {
   check_buckets(given, habits, diagnosis.findings);
   check_broadcasts(given, diagnosis.findings);
   add_link_findings(given, diagnosis.findings);
-  add_bottleneck(analysis, diagnosis.findings);
+  add_bottleneck(given, diagnosis.findings);
 }
 
 }  // namespace gradwire

@@ -79,6 +79,40 @@ TEST(WatchedRun, has_nothing_against_a_search_that_finds_something) {
   EXPECT_NE(first_rule_of(diagnosis_with(searching_trace(), notes)), "R25");
 }
 
+TEST(WatchedRun, prices_communication_under_computing_by_what_computing_waited_for_its_core) {
+  SampleTrace trace;
+  trace.distributed(0, 2).step(0, 0, 10000);
+  for (int micro = 0; micro < 4; ++micro) {
+    trace.host("user_annotation", "DistributedDataParallel.forward", micro * 2000.0, 900);
+    trace.host("cpu_op", "aten::mm", micro * 2000.0, 1450);
+    trace.host("user_annotation", "gloo:all_reduce", micro * 2000.0 + 1000, 900,
+               9);  // half of it under computing
+  }
+  trace.host("user_annotation", "Optimizer.step#SGD.step", 9000, 500);
+  WatchNotes notes = notes_of_rank(0);
+  notes.waited_ms = 0.6;
+  const auto cost = [&](int cores) {
+    notes.cores = cores;
+    return *diagnosis_with(trace, notes).findings.at(0).cost_ms;
+  };
+  EXPECT_NEAR(cost(4), 4 * 0.45 * 3 / 4, 1e-6);  // three of the four are not needed
+  EXPECT_NEAR(cost(1), (4 * 0.45 + 0.6) * 3 / 4, 1e-6);
+}
+
+TEST(WatchedRun, prices_buffers_until_the_model_begins) {
+  SampleTrace trace;
+  trace.distributed(0, 2).step(0, 0, 10000);
+  trace.host("user_annotation", "DistributedDataParallel.forward", 100, 5000);
+  trace.host("cpu_op", "aten::flatten_dense_tensors", 300, 100);
+  trace.host("cpu_op", "c10d::broadcast_", 420, 10);
+  trace.host("user_annotation", "gloo:broadcast", 440, 300, 9);
+  trace.host("cpu_op", "aten::copy_", 900, 50);
+  trace.host("cpu_op", "aten::linear", 1100, 8000);
+  const auto diagnosis = diagnosis_with(trace, notes_of_rank(0));
+  ASSERT_EQ(first_rule_of(diagnosis), "R27");
+  EXPECT_NEAR(*diagnosis.findings[0].cost_ms, 1.0, 1e-6);
+}
+
 SampleTrace run_on_gpus() {
   SampleTrace trace;
   trace.distributed(0, 2).gpus(2, "NVIDIA A100-SXM4-80GB");

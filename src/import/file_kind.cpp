@@ -6,6 +6,8 @@
 #include "base/text.h"
 #include "import/machine_reports.h"
 #include "import/nccl_records.h"
+#include "import/smi_table.h"
+#include "import/trouble.h"
 #include "topo/import/matrix.h"
 
 namespace gradwire {
@@ -61,6 +63,14 @@ bool is_script(std::string_view head) {
   return hints >= 1 && has_any(head, {"torch", "gradwire"});
 }
 
+// What starts a run: a shell's, or a job of Slurm.
+bool is_launch_script(std::string_view head) {
+  const auto first = head.substr(0, head.find('\n'));
+  const bool shell = (first.starts_with("#!") && has_text(first, "sh")) || has_text(head, "\n#SBATCH");
+  return shell && has_any(head, {"torchrun", "torch.distributed", "srun", "mpirun", "python", "accelerate",
+                                 "deepspeed", "NCCL_"});
+}
+
 // Not of text: a share of bytes that no text has.
 bool is_binary(std::string_view head) {
   const auto odd = std::count_if(head.begin(), head.end(), [](unsigned char c) {
@@ -80,24 +90,21 @@ bool is_nvlink_status(std::string_view head) {
 
 // What PyTorch prints of a run that died, where nobody asked NCCL to log.
 bool tells_of_a_death(std::string_view head) {
-  return has_any(
-      head, {"WorkNCCL", "ProcessGroupNCCL", "ncclSystemError", "ncclInternalError", "ncclUnhandledCudaError",
-             "Expected to have finished reduction in the prior iteration",
-             "Expected to mark a variable ready only once",
-             "did not find any unused parameters in the forward pass"});
+  return has_any(head, {"WorkNCCL", "ProcessGroupNCCL"}) || tells_of_trouble(head);
 }
 
 FileKind kind_of_text(std::string_view head) {
-  // A log is also what a test printed while it logged; the log says more.
+  // A log is also what a test printed while it logged, or as it failed; the log says more.
   if (is_log(head)) return FileKind::nccl_log;
   if (has_text(head, "# nThread") || (has_text(head, "out-of-place") && has_text(head, "busbw")))
-    return FileKind::nccl_tests;
+    return tells_of_trouble(head) ? FileKind::nccl_log : FileKind::nccl_tests;
   if (has_text(head, "==============NVSMI LOG==============")) return FileKind::smi_query;
   if (is_nvlink_status(head)) return FileKind::nvlink_status;
   if (has_any(head, {"LnkSta:", "LnkCap:", "ACSCtl:"})) return FileKind::lspci;
   if (looks_like_peer_status(head)) return FileKind::peer_status;
   if (looks_like_matrix(head)) return FileKind::topo_matrix;
-  if (is_script(head)) return FileKind::script;
+  if (looks_like_smi_table(head)) return FileKind::smi_table;
+  if (is_script(head) || is_launch_script(head)) return FileKind::script;
   if (tells_of_a_death(head)) return FileKind::nccl_log;
   return is_environment(head) ? FileKind::environment : FileKind::unknown;
 }
@@ -117,9 +124,7 @@ FileKind kind_of(std::string_view head) {
   // Lines of a log may be JSON, each for itself.
   const bool wrapped = has_any(text, {"NCCL INFO", "NCCL WARN"}) && !has_text(text, "\"traceEvents\"");
   if (!wrapped && (text[0] == '{' || text[0] == '['))
-    if (const FileKind kind = kind_of_json(text);
-        kind != FileKind::unknown || !(is_log(text) || tells_of_a_death(text)))
-      return kind;
+    if (const FileKind kind = kind_of_json(text); kind != FileKind::unknown) return kind;
   if (is_environment(head) && head.find('\0') != std::string_view::npos) return FileKind::environment;
   if (is_binary(head) && !is_log(head)) return FileKind::binary;
   if (text.starts_with("<system") || (text[0] == '<' && has_text(text, "<system"))) return FileKind::nccl_xml;
@@ -140,6 +145,7 @@ std::string_view words_for(FileKind kind) {
                                          "nvidia-smi topo -p2p",
                                          "nvidia-smi nvlink -s",
                                          "nvidia-smi -q",
+                                         "nvidia-smi",
                                          "lspci -vv",
                                          "an environment",
                                          "a flight recorder's dump",

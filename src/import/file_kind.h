@@ -19,13 +19,14 @@ enum class FileKind : std::uint8_t {
   peer_status,      // nvidia-smi topo -p2p r
   nvlink_status,    // nvidia-smi nvlink -s
   smi_query,        // nvidia-smi -q
+  smi_table,        // nvidia-smi
   lspci,            // lspci -vv
   environment,      // env, printenv, /proc/PID/environ
   flight_recorder,  // a dump of PyTorch's flight recorder: JSON or pickle
   nccl_records,     // NCCL's calls, by Gradwire's profiler plugin
   nvlink_traffic,   // NVML's counters of NVLink over a watched run
   watch_notes,      // what the hook of gradwire watch noted
-  script,           // a training script: Python or C++
+  script,           // a training script: Python or C++; one of a shell that starts a run
   empty,
   binary,
   unknown

@@ -12,9 +12,11 @@ bool LogLines::fill() {
 
 void LogLines::keep(char c) {
   if (escape_ == 1) {
-    escape_ = c == '[' ? 2 : 0;
+    escape_ = c == '[' ? 2 : c == ']' ? 3 : 0;
   } else if (escape_ == 2) {
     if (std::isalpha(static_cast<unsigned char>(c))) escape_ = 0;
+  } else if (escape_ == 3) {
+    if (c == '\a' || c == '\\') escape_ = 0;
   } else if (c == '\x1b') {
     escape_ = 1;
   } else if (line_.size() < kLongestLine) {
@@ -32,7 +34,7 @@ std::optional<std::string_view> LogLines::next() {
     any = true;
     const char c = block_[at_++];
     if (c == '\n') break;
-    if (c != '\r') keep(c);
+    keep(c == '\r' ? ' ' : c);
   }
   if (!any) return std::nullopt;
   ++number_;

@@ -1,5 +1,5 @@
-// The lines of a text, one by one, unpacked if it is gzip; escape codes of terminals are left out. A line
-// longer than a screenful of pages is cut. One thread; what next() gives lives until the next call.
+// The lines of a text, one by one, unpacked if it is gzip; escape codes of terminals are left out, and a carriage return,
+// behind which a progress bar writes anew, is a blank. A line longer than a screenful of pages is cut. One thread; what next() gives lives until the next call.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,8 @@ class LogLines {
   std::string block_, line_;
   std::size_t at_ = 0, end_ = 0;
   int number_ = 0;
-  int escape_ = 0;  // 0: none; 1: after ESC; 2: in a sequence that a letter ends
+  int escape_ =
+      0;  // 0: none; 1: after ESC; 2: in a sequence that a letter ends; 3: in a title, which BEL ends
   bool cut_ = false;
 };
 

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "topo/import/matrix_words.h"
 
 namespace gradwire {
 namespace {
@@ -84,6 +85,8 @@ void read_query_line(std::string_view section, std::string_view line, int number
     device.width_now = count_behind(line, ":");
     device.line = number;
   }
+  if (line.starts_with("Product Name") && line.find(':') != std::string_view::npos)
+    device.product = std::string(trim(line.substr(line.find(':') + 1)).substr(0, 80));
   if (section == "Fabric" && line.starts_with("State")) {
     device.fabric = std::string(trim(line.substr(line.find(':') + 1)).substr(0, 40));
     device.fabric_line = number;
@@ -91,23 +94,18 @@ void read_query_line(std::string_view section, std::string_view line, int number
 }
 
 // "GPU0 X OK CNS": a row of cells that say who may reach whom.
-std::vector<std::string_view> peer_cells(std::string_view line) {
-  constexpr std::string_view kStatuses[] = {"X", "OK", "CNS", "GNS", "TNS", "NS", "DR", "U"};
-  std::vector<std::string_view> words;
-  for (const auto part : split(line, ' '))
-    for (const auto word : split(part, '\t'))
-      if (const auto cell = trim(word); !cell.empty() && cell != "|") words.push_back(cell);
-  if (words.size() < 3 || !words[0].starts_with("GPU")) return {};
-  const auto known = [&](auto word) {
-    return std::find(std::begin(kStatuses), std::end(kStatuses), word) != std::end(kStatuses);
-  };
-  return std::all_of(words.begin() + 1, words.end(), known) ? words : std::vector<std::string_view>{};
+Words peer_cells(std::string_view line) {
+  Words words = matrix_words(line);
+  if (words.size() < 3 || !is_gpu_name(words[0])) return {};
+  const auto known = [](auto word) { return word == "X" || is_p2p_status(word); };
+  return std::all_of(words.begin() + 1, words.end(), known) ? words : Words{};
 }
 
 }  // namespace
 
 bool looks_like_peer_status(std::string_view text) {
-  const auto lines = split(text, '\n');
+  const std::string clean = without_escapes(text);
+  const auto lines = split(clean, '\n');
   return std::any_of(lines.begin(), lines.end(), [](auto line) { return !peer_cells(line).empty(); });
 }
 
@@ -115,7 +113,8 @@ PeerReport parse_peer_status(std::string_view text, const std::string& name) {
   PeerReport report;
   report.file = name;
   int number = 0;
-  for (const auto line : split(text, '\n')) {
+  const std::string clean = without_escapes(text);
+  for (const auto line : split(clean, '\n')) {
     ++number;
     const auto cells = peer_cells(line);
     if (cells.empty()) continue;

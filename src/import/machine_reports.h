@@ -24,6 +24,7 @@ struct PciReport {
   std::string file;
   struct Device {
     std::string slot, name;
+    std::string product;                   // of a GPU, by nvidia-smi -q
     double speed_now = 0, speed_most = 0;  // GT/s; 0: not said
     int width_now = 0, width_most = 0;     // lanes
     bool gpu = false, bridge = false;

@@ -7,15 +7,18 @@
 namespace gradwire {
 namespace {
 
+// "0(1)" of "NET/IB/0(1)/GDRDMA"
+bool is_number_of_card(std::string_view part) {
+  const auto digits = part.find_first_not_of("0123456789");
+  return !part.empty() &&
+         (digits == std::string_view::npos || (digits > 0 && (part[digits] == '(' || part[digits] == '[')));
+}
+
 // "NET/IB/0(1)/GDRDMA" and "NET/IB/3/GDRDMA/Shared" are one means: numbers of cards are left out.
 std::string without_numbers(std::string_view via) {
   std::string means;
-  for (const auto part : split(via, '/')) {
-    const auto digits = part.find_first_not_of("0123456789");
-    const bool card = !part.empty() && (digits == std::string_view::npos ||
-                                        (digits > 0 && (part[digits] == '(' || part[digits] == '[')));
-    if (!card) means += (means.empty() ? "" : "/") + std::string(part);
-  }
+  for (const auto part : split(via, '/'))
+    if (!is_number_of_card(part)) means += (means.empty() ? "" : "/") + std::string(part);
   return means;
 }
 
@@ -66,6 +69,12 @@ std::optional<RankPair> find_pair(std::string_view text) {
   return pair;
 }
 
+void add_used_card(std::string_view via, NcclLog& log) {
+  for (const auto part : split(via, '/'))
+    if (is_number_of_card(part) && log.used_cards.size() < kMostKeptOfLog)
+      log.used_cards.insert(find_integer<int>(leading_digits(part)).value_or(0));
+}
+
 void add_pair(const RankPair& pair, Transport transport, NcclLog& log) {
   if (transport == Transport::network && log.network_pairs.size() < kMostPairsOfLog)
     log.network_pairs.emplace_back(pair.from, pair.to);
@@ -75,6 +84,13 @@ void add_pair(const RankPair& pair, Transport transport, NcclLog& log) {
   if (!known && log.peers.size() < kMostKeptOfLog) log.peers.push_back(peers);
 }
 
+// NCCL 2.5 wrote numbers for the kinds of ways.
+std::string_view kind_of_way(std::string_view kind) {
+  constexpr std::string_view kKinds[] = {"LOC", "NVL", "PIX", "PXB", "PHB", "SYS"};
+  const auto number = find_integer<std::size_t>(kind);
+  return number && *number < std::size(kKinds) ? kKinds[*number] : kind;
+}
+
 // "GPU/8F000 :GPU/16000 (2/264.000000/NVL) CPU/0 (4/9.000000/SYS) ...": hops, GB/s and the kind of the way.
 void read_paths(std::string_view message, NcclLog& log) {
   if (!message.starts_with("GPU/") || message.find(" :GPU/") == std::string_view::npos) return;
@@ -82,7 +98,7 @@ void read_paths(std::string_view message, NcclLog& log) {
     const auto open = rest.find('('), close = rest.find(')');
     if (open == std::string_view::npos || close == std::string_view::npos || close < open) return;
     const auto way = rest.substr(open + 1, close - open - 1);
-    const auto kind = way.substr(way.rfind('/') + 1);
+    const auto kind = kind_of_way(way.substr(way.rfind('/') + 1));
     if (rest.starts_with("GPU/") && kind != "LOC" && kind.size() == 3) log.gpu_paths.emplace(kind);
     rest = trim(rest.substr(close + 1));
   }
@@ -144,14 +160,17 @@ void read_connection(std::string_view message, int line, NcclLog& log) {
         {transport_of(*via), means, via->find("GDRDMA") != std::string_view::npos, line, 1});
   }
   if (via->find("indirect") != std::string_view::npos) log.gpu_paths.emplace("NVB");  // another GPU's NVLinks
+  if (transport_of(*via) == Transport::network) add_used_card(*via, log);
   if (const auto pair = find_pair(message)) add_pair(*pair, transport_of(*via), log);
 }
 
-void read_machine_line(std::string_view message, NcclLog& log) {
+void read_machine_line(std::string_view message, int line, NcclLog& log) {
+  if (message.starts_with("P2P is disabled between") || message.starts_with(kNoPeersOfOld))
+    say_once(log.blocked_p2p, message.substr(0, message.find(". You")), line);
   // A graph that NCCL did not find says where it began to look.
   if (const auto type = find_after(message, " type ");
       type && message.find("Pattern") != std::string_view::npos && number_after(message, "nChannels ") != 0)
-    log.path_types.insert(std::string(first_word(*type)));
+    log.path_types.insert(std::string(kind_of_way(first_word(*type))));
   if (message.starts_with("+ NVL[") || number_after(message, " MNNVL ") == 1) log.gpu_paths.emplace("NVL");
   read_paths(message, log);
   log.rccl = log.rccl || is_of_rccl(message);

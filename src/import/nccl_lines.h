@@ -10,7 +10,7 @@
 
 namespace gradwire {
 
-constexpr std::size_t kMostKeptOfLog = 1000, kMostPairsOfLog = 1 << 16, kLongestLogText = 300;
+constexpr std::size_t kMostKeptOfLog = 1000, kMostPairsOfLog = 1 << 16, kLongestLogText = 500;
 
 // What follows `word`, without blanks; nothing if it is not there.
 std::optional<std::string_view> find_after(std::string_view text, std::string_view word);
@@ -22,7 +22,7 @@ std::string shortened(std::string_view text);
 void say(SaidInLog& said, std::string_view text, int line);
 
 void read_connection(std::string_view message, int line, NcclLog& log);
-void read_machine_line(std::string_view message, NcclLog& log);
+void read_machine_line(std::string_view message, int line, NcclLog& log);
 void read_network_line(std::string_view message, int line, NcclLog& log);
 
 }  // namespace gradwire

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "import/log_lines.h"
 #include "import/nccl_lines.h"
+#include "import/trouble.h"
 
 namespace gradwire {
 namespace {
@@ -39,7 +40,8 @@ void read_place(std::string_view message, std::string_view host, NcclLog& log) {
     log.ranks = *ranks;
     log.places.clear();  // ranks of a part of it are numbered anew
   }
-  const auto bus = find_after(message, " busId ");
+  auto bus = find_after(message, " busId ");
+  if (!bus) bus = find_after(message, " nvmlDev ");  // before 2.5: the driver's number for it
   if (!rank || !bus || (ranks && *ranks < log.ranks.value_or(0))) return;
   const bool known = std::any_of(log.places.begin(), log.places.end(),
                                  [&](const auto& place) { return place.rank == *rank; });
@@ -59,10 +61,10 @@ void read_shape(std::string_view message, NcclLog& log) {
   if (ranks && (!log.ranks || *ranks > *log.ranks)) log.ranks = *ranks;
 }
 
-// "NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/IB [RO]; OOB eth0"
+// "NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/IB [RO]; OOB eth0"; a plugin may call itself "NET/IBext_v8".
 void read_cards(std::string_view message, NcclLog& log) {
-  const auto rest = find_after(message, "NET/IB : Using ");
-  if (!rest) return;
+  const auto rest = find_after(message, ": Using ");
+  if (!rest || !message.starts_with("NET/IB")) return;
   for (const auto word : split(rest->substr(0, rest->find("OOB")), ' ')) {
     const auto close = word.find(']'), colon = word.find(':');
     if (word.starts_with('[') && close != std::string_view::npos && colon != std::string_view::npos &&
@@ -75,11 +77,6 @@ void read_info(std::string_view message, std::string_view host, int line, NcclLo
   if (message.starts_with("Channel ") || message.starts_with("Ring ") || message.starts_with("Tree "))
     return read_connection(message, line, log);
   if (message.starts_with("NCCL_")) return read_variable(message, line, log);
-  if (message.starts_with("P2P is disabled between")) {
-    if (!log.blocked_p2p)
-      log.blocked_p2p = SaidInLog{shortened(message.substr(0, message.find(". You"))), line, 0};
-    ++log.blocked_p2p->times;
-  }
   if (const auto chunk = number_after(message, "P2P Chunksize set to ")) log.p2p_chunk = *chunk;
   if (message.find(" coll channels") != std::string_view::npos)
     log.channels = std::max(log.channels.value_or(0), find_integer<int>(first_word(message)).value_or(0));
@@ -89,13 +86,14 @@ void read_info(std::string_view message, std::string_view host, int line, NcclLo
   read_place(message, host, log);
   read_shape(message, log);
   read_cards(message, log);
-  read_machine_line(message, log);
+  read_machine_line(message, line, log);
   read_network_line(message, line, log);
   const bool too_large = message.find("exceeds device/fn maxSharedMem") != std::string_view::npos;
   if (too_large) say_in(log.warnings, message, line);  // its kernels can't be launched
 }
 
-// "host:pid:tid [0] " before the message; anything may stand before that, as "[1,0]<stdout>:" of mpirun.
+// "host:pid:tid [0] " before the message; anything may stand before that, as "[1,0]<stdout>:" of mpirun, or a progress bar that
+// ended in "it/s]".
 std::string_view host_before(std::string_view prefix) {
   prefix = trim(prefix);
   const auto bracket = prefix.rfind('[');
@@ -104,7 +102,9 @@ std::string_view host_before(std::string_view prefix) {
   const auto blank = prefix.find_last_of(" \t");
   if (blank != std::string_view::npos) prefix = prefix.substr(blank + 1);
   const auto parts = split(prefix, ':');
-  return parts.size() < 2 ? std::string_view{} : parts[parts.size() < 3 ? 0 : parts.size() - 3];
+  if (parts.size() < 2) return {};
+  const auto host = parts[parts.size() < 3 ? 0 : parts.size() - 3];
+  return host.substr(host.find_last_of("])>|\"") + 1);  // 0 where there is none
 }
 
 // "init.cc:902 " of what stands before a warning, from 2.29 on with the function: "init.cc:902 (ncclCommInit) ".
@@ -118,9 +118,9 @@ std::string_view source_before(std::string_view prefix) {
   return source ? word : std::string_view{};
 }
 
-// Of a line that a container's runtime wrapped in JSON, {"log":"... NCCL INFO ...\n","stream":"stdout"}, what was wrapped.
+// Of a line that somebody wrapped, {"log":"... NCCL INFO ...\n","stream":"stdout"} or a table of quoted columns, what was wrapped.
 std::string_view unwrapped(std::string_view prefix, std::string_view message) {
-  if (!trim(prefix).starts_with('{')) return message;
+  if (std::count(prefix.begin(), prefix.end(), '"') % 2 == 0) return message;
   return message.substr(0, std::min(message.find("\\n"), message.find('"')));
 }
 
@@ -132,31 +132,6 @@ void read_version(std::string_view line, NcclLog& log) {
   if (version->starts_with(':')) version = trim(version->substr(1));
   if (log.version.empty())
     log.version = std::string(version->substr(0, version->find_first_not_of("0123456789.")).substr(0, 32));
-}
-
-// What programs around NCCL print when they die of it.
-constexpr std::string_view kDeaths[] = {"Duplicate GPU detected",
-                                        "system not yet initialized",
-                                        "Watchdog caught collective operation timeout",
-                                        "watchdog got stuck",
-                                        "ncclSystemError",
-                                        "ncclInternalError",
-                                        "ncclUnhandledCudaError",
-                                        "unhandled cuda error",
-                                        "unhandled system error",
-                                        "out of shared memory",
-                                        "ncclRemoteError",
-                                        "Expected to have finished reduction in the prior iteration",
-                                        "Expected to mark a variable ready only once",
-                                        "did not find any unused parameters in the forward pass"};
-
-bool tells_why(std::string_view line) {
-  // A full disk says the same; what a loader's worker or NCCL shares has these names.
-  const bool full =
-      line.find("No space left on device") != std::string_view::npos &&
-      (line.find("shm") != std::string_view::npos || line.find("/torch_") != std::string_view::npos);
-  return full || std::any_of(std::begin(kDeaths), std::end(kDeaths),
-                             [&](auto sign) { return line.find(sign) != std::string_view::npos; });
 }
 
 // PyTorch repeats what NCCL warned of, on the line below "Last error:" or behind it.
@@ -179,7 +154,11 @@ class LogReader {
  private:
   void read_other(std::string_view line, int number) {
     const auto error = find_after(line, "Last error:");
-    if (error || repeated_ || tells_why(line)) say_in(log_.failures, trim(line), number);
+    // A full disk says the same; what a loader's worker or NCCL shares has these names.
+    const bool full =
+        line.find("No space left on device") != std::string_view::npos &&
+        (line.find("shm") != std::string_view::npos || line.find("/torch_") != std::string_view::npos);
+    if (error || repeated_ || full || tells_of_trouble(line)) say_in(log_.failures, trim(line), number);
     repeated_ = error && error->empty();
   }
 
@@ -244,6 +223,7 @@ std::optional<NcclLog> find_joined(const std::vector<NcclLog>& logs) {
     run.hosts.insert(log.hosts.begin(), log.hosts.end());
     run.addresses.insert(log.addresses.begin(), log.addresses.end());
     run.cards.insert(log.cards.begin(), log.cards.end());
+    run.used_cards.insert(log.used_cards.begin(), log.used_cards.end());
     run.transports.insert(run.transports.end(), log.transports.begin(), log.transports.end());
     run.failures.insert(run.failures.end(), log.failures.begin(), log.failures.end());
     run.peers.insert(run.peers.end(), log.peers.begin(), log.peers.end());

@@ -52,6 +52,9 @@ struct LoggedPeers {
   bool operator==(const LoggedPeers&) const = default;
 };
 
+// What NCCL before 2.11 says where the driver grants two GPUs no peer access.
+constexpr std::string_view kNoPeersOfOld = "Could not enable P2P between";
+
 struct NcclLog {
   std::string file;
   std::string version;  // "2.26.2"; empty: not said
@@ -62,7 +65,7 @@ struct NcclLog {
   std::map<std::string, SaidInLog> variables;  // NCCL_P2P_LEVEL: what it was set to
   std::vector<SaidInLog> warnings;       // NCCL WARN, after the source that warns: "init.cc:902 Duplicate.."
   std::vector<SaidInLog> failures;       // lines of others that say why a run died
-  std::optional<SaidInLog> blocked_p2p;  // "P2P is disabled between connected GPUs ..."
+  std::optional<SaidInLog> blocked_p2p;  // "P2P is disabled between connected GPUs ...", see kNoPeersOfOld
   std::optional<SaidInLog> staged_network;   // "GPU Direct RDMA Disabled for HCA ..."
   std::optional<SaidInLog> no_network_card;  // "NET/IB : No device found."
   std::optional<SaidInLog> hidden_pci;       // "Topology detection : could not read ... max_link_speed"
@@ -74,6 +77,7 @@ struct NcclLog {
   std::optional<bool> nvls;        // multicast: NVLink SHARP
   SaidInLog network;               // "Socket", "IB", "AWS Libfabric"
   std::set<std::string> cards;     // "mlx5_0", "hfi1_2"
+  std::set<int> used_cards;        // by NCCL's numbers for them
   std::vector<LoggedRank> places;  // ranks whose place is known, first said first
   std::vector<std::pair<int, int>> network_pairs;  // ranks connected by the network
   std::vector<LoggedPeers> peers;                  // from 2.18 on

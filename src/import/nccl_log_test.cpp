@@ -6,7 +6,6 @@
 #include "import/environment.h"
 #include "import/file_kind.h"
 #include "import/machine_reports.h"
-#include "import/nccl_tests.h"
 #include "import/script.h"
 
 namespace gradwire {
@@ -157,22 +156,6 @@ TEST(Environment, is_read_from_env_exports_and_proc) {
   EXPECT_EQ(parse_environment(std::string_view("A=1\0B=2\0", 8), "e").variables.at("B").text, "2");
 }
 
-TEST(NcclTests, gives_busbw_by_size) {
-  const auto table = parse_nccl_tests(
-      "#  Rank  0 Group  0 Pid 1 on a device  0 [0000:06:00] NVIDIA H100 80GB HBM3\n"
-      "#  Rank  1 Group  0 Pid 1 on b device  0 [0000:06:00] NVIDIA H100 80GB HBM3\n"
-      "  1073741824     268435456     float     sum      -1    71024   15.12   15.12      0    70967   15.13 "
-      "  15.13      0\n"
-      "       65536         16384     float     sum    97.96    0.67    1.25  2e-07    97.36    0.67    1.26 "
-      " 2e-07\n",
-      "t");
-  EXPECT_EQ(table.ranks, 2);
-  ASSERT_EQ(table.rows.size(), 2u);
-  EXPECT_EQ(table.rows[0].busbw_gbps, 15.12);
-  EXPECT_EQ(table.rows[0].time_us, 71024);
-  EXPECT_EQ(table.rows[1].busbw_gbps, 1.25);
-}
-
 TEST(MachineReports, count_nvlinks_and_lanes_and_see_acs) {
   const auto links = parse_nvlink_status(
       "GPU 0: NVIDIA GeForce RTX 3090 (UUID: GPU-1)\n\t Link 0: 14.062 GB/s\n\t Link 1: <inactive>\n\t Link "
@@ -194,18 +177,6 @@ TEST(MachineReports, count_nvlinks_and_lanes_and_see_acs) {
   EXPECT_TRUE(pci.devices[1].gpu);
   EXPECT_EQ(pci.devices[1].width_now, 8);
   EXPECT_EQ(pci.devices[1].width_most, 16);
-}
-
-TEST(NcclTests, takes_the_inspectors_lines_too) {
-  const auto table = parse_inspector(
-      "{\"header\": {\"rank\": 0, \"n_ranks\": 8}, \"coll_perf\": {\"coll\": \"AllReduce\", "
-      "\"coll_msg_size_bytes\": 1048576, "
-      "\"coll_exec_time_us\": 100, \"coll_busbw_gbs\": 18.3}}\nnot json\n{\"coll_perf\": {\"coll\": "
-      "\"Broadcast\"}}\n",
-      "i");
-  EXPECT_EQ(table.ranks, 8);
-  ASSERT_EQ(table.rows.size(), 1u);
-  EXPECT_EQ(table.rows[0].busbw_gbps, 18.3);
 }
 
 TEST(MachineReports, read_lanes_from_nvidia_smi_q) {
@@ -247,6 +218,38 @@ TEST(Script, leaves_out_comments_and_keeps_indents) {
   EXPECT_EQ(script.lines[2].text, "a = '#' + b");
   EXPECT_EQ(script.lines[2].indent, 4);
   EXPECT_EQ(script.lines[3].text, "c = d // 2");
+}
+
+TEST(NcclLog, reads_the_numbers_that_2_5_wrote_for_ways_and_the_devices_of_2_4) {
+  const NcclLog log = log_of(
+      "n:1:2 [0] NCCL INFO GPU/1000 :GPU/1000 (0/5000/0) GPU/2000 (2/12/4) CPU/0 (1/12/4)\n"
+      "n:1:2 [0] NCCL INFO Pattern 4, crossNic 0, nChannels 1, speed 21/21, nvlink 1, type 1, sameChannels "
+      "1\n"
+      "n:1:2 [0] NCCL INFO comm 0x7f rank 1 nranks 2 cudaDev 0 nvmlDev 3 - Init COMPLETE\n");
+  EXPECT_EQ(log.gpu_paths, std::set<std::string>{"PHB"});
+  EXPECT_EQ(log.path_types, std::set<std::string>{"NVL"});
+  ASSERT_EQ(log.places.size(), 1u);
+  EXPECT_EQ(log.places[0].bus, "3");
+}
+
+TEST(NcclLog, knows_cards_by_whichever_plugin_names_them_and_which_of_them_were_used) {
+  const NcclLog log = log_of(
+      "n:1:2 [0] NCCL INFO NET/IBext_v8 : Using [0]mlx5_0:1/IB/SHARP [1]mlx5_1:1/IB/SHARP [RO]; OOB eth0\n"
+      "n:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IBext_v8/1(3)/GDRDMA\n");
+  EXPECT_EQ(log.cards, (std::set<std::string>{"mlx5_0", "mlx5_1"}));
+  EXPECT_EQ(log.used_cards, std::set<int>{1});
+}
+
+TEST(FileKind, knows_what_starts_a_run_and_what_a_run_died_of) {
+  EXPECT_EQ(kind_of("#!/bin/bash\nmodule load cuda\nsrun python train.py\n"), FileKind::script);
+  EXPECT_EQ(kind_of("#!/bin/sh\nls | wc -l\n"), FileKind::unknown);
+  EXPECT_EQ(kind_of("[pod/a-0/main] GPU0 GPU1\n[pod/a-0/main] GPU0 X NV4\n"), FileKind::topo_matrix);
+  EXPECT_EQ(kind_of("[1, 2, {\"a\": 3}]\n"), FileKind::unknown);
+  EXPECT_EQ(
+      kind_of("# nThread 1 nGpus 8\nbox: Test CUDA failure common.cu:941 'system not yet initialized'\n"),
+      FileKind::nccl_log);
+  EXPECT_EQ(kind_of("RuntimeError: [Rank 0]: Ranks 1 failed to pass monitoredBarrier in 30000 ms\n"),
+            FileKind::nccl_log);
 }
 
 }  // namespace

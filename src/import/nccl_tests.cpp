@@ -6,15 +6,28 @@
 #include <optional>
 
 #include "base/text.h"
+#include "import/communication_names.h"
 
 namespace gradwire {
 namespace {
 
+// "[1,0]<stdout>:", "0:", "[pod/launcher/main]": what a launcher puts before a line.
+bool is_tag(std::string_view word) { return word.ends_with(':') || word.ends_with(']'); }
+
 std::vector<std::string_view> blank_words(std::string_view line) {
   std::vector<std::string_view> words;
   for (const auto word : split(line, ' '))
-    if (const auto text = trim(word); !text.empty()) words.push_back(text);
+    if (const auto text = trim(word); !text.empty() && !(words.empty() && is_tag(text)))
+      words.push_back(text);
   return words;
+}
+
+// "all_gather" of "./build/all_gather_perf -b 8"
+std::optional<Collective> find_test(std::string_view line) {
+  const auto end = line.find("_perf");
+  if (end == std::string_view::npos) return std::nullopt;
+  const auto begin = line.substr(0, end).find_last_of(" /\t:");
+  return collective_of(line.substr(begin + 1, end - begin - 1));  // npos + 1 is 0
 }
 
 std::optional<double> decimal(std::string_view text) {
@@ -64,6 +77,7 @@ void read_record(const nlohmann::json& record, int line, NcclTestTable& table) {
 NcclTestTable parse_inspector(std::string_view lines, const std::string& name) {
   NcclTestTable table;
   table.file = name;
+  table.collective = Collective::all_reduce;
   int line = 0;
   for (const auto raw : split(lines, '\n')) {
     ++line;
@@ -77,9 +91,11 @@ NcclTestTable parse_nccl_tests(std::string_view text, const std::string& name) {
   NcclTestTable table;
   table.file = name;
   int line = 0;
+  bool reduces = false;
   for (const auto raw : split(text, '\n')) {
     ++line;
     const auto words = blank_words(raw);
+    if (!table.collective) table.collective = find_test(raw);
     if (words.size() > 3 && words[0] == "#" && words[1] == "Rank") {
       ++table.ranks;
       if (const auto bracket = raw.rfind(']'); bracket != std::string_view::npos)
@@ -87,8 +103,10 @@ NcclTestTable parse_nccl_tests(std::string_view text, const std::string& name) {
     } else if (auto row = find_row(words)) {
       row->line = line;
       table.rows.push_back(*row);
+      reduces = reduces || words[3] != "none";
     }
   }
+  if (!table.collective && reduces) table.collective = Collective::all_reduce;
   return table;
 }
 

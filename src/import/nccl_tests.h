@@ -1,10 +1,12 @@
 // Bus bandwidth by size: the table that nccl-tests prints, or the lines of NCCL's inspector. Pure functions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/collective.h"
 #include "base/units.h"
 
 namespace gradwire {
@@ -19,6 +21,8 @@ struct NcclTestTable {
   std::string file;
   int ranks = 0;    // lines "#  Rank  0 ..."; 0: not shown
   std::string gpu;  // as those lines name it
+  // By the name of the test, else by whether it reduces: all-reduce is what people run. Absent: another, not said which.
+  std::optional<Collective> collective;
   std::vector<NcclTestRow> rows;
 };
 

@@ -41,11 +41,17 @@ struct Activity {
   ActivityKind kind = ActivityKind::cpu_op;
 };
 
+// The lowest and the highest of some ranks.
+struct RankRange {
+  int first = 0, last = 0;
+};
+
 // What a collective was asked to do, where the trace says it. Zero and empty: it does not.
 struct ProfiledCall {
   SaidCollective collective;
   Bytes bytes = 0;  // of the larger of input and output on one rank
   int ranks = 0;
+  std::optional<RankRange> members;  // of the group
   std::string group;
   std::int64_t sequence = -1;
   std::int64_t external = -1;

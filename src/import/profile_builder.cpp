@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/text.h"
 #include "import/communication_names.h"
 
 namespace gradwire {
@@ -47,6 +48,21 @@ bool tells_of_a_call(const ProfileEvent& event) {
   if (!event.collective.empty()) return event.collective != "wait";
   return event.input_elements > 0 && (is_backend_span(event.name) || event.name.starts_with("c10d::") ||
                                       event.name == "record_param_comms");
+}
+
+// "[0, 8, 16]"; a long list is cut, "[0, 1, 2, ...]".
+std::optional<RankRange> find_members(std::string_view list) {
+  constexpr int kMostRanks = 1 << 24;
+  std::optional<RankRange> range;
+  for (const auto part : split(list, ',')) {
+    const auto digits = part.substr(std::min(part.find_first_of("0123456789"), part.size()));
+    const auto rank = find_integer<int>(digits.substr(0, digits.find_first_not_of("0123456789")));
+    if (!rank || *rank > kMostRanks) continue;
+    if (!range) range = RankRange{*rank, *rank};
+    range->first = std::min(range->first, *rank);
+    range->last = std::max(range->last, *rank);
+  }
+  return range;
 }
 
 }  // namespace
@@ -105,6 +121,7 @@ std::int32_t ProfileBuilder::add_call(const ProfileEvent& event) {
   call.collective = SaidCollective(said);
   call.bytes = call_bytes(event);
   call.ranks = static_cast<int>(std::clamp<std::int64_t>(event.group_size, 0, 1 << 24));
+  call.members = find_members(event.group_ranks);
   call.group = std::string(event.group.substr(0, 64));
   call.sequence = event.sequence;
   call.external = event.external;

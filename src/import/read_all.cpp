@@ -114,6 +114,7 @@ void read_text(const ReadFile& file, Gathered& gathered) {
   if (file.kind == FileKind::nccl_inspector) gathered.tables.push_back(parse_inspector(text, file.file));
   if (file.kind == FileKind::smi_query) gathered.pci.push_back(parse_smi_query(text, file.file));
   if (file.kind == FileKind::lspci) gathered.pci.push_back(parse_lspci(text, file.file));
+  if (looks_like_smi_table(text)) gathered.process_tables.push_back(parse_smi_table(text, file.file));
   if (file.kind == FileKind::script) gathered.scripts.push_back(parse_script(text, file.file));
 }
 
@@ -126,6 +127,7 @@ bool is_small_text(const ReadFile& file) {
     case FileKind::peer_status:
     case FileKind::lspci:
     case FileKind::smi_query:
+    case FileKind::smi_table:
     case FileKind::nccl_inspector:
     case FileKind::script:
       return true;

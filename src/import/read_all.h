@@ -16,6 +16,7 @@
 #include "import/nvlink_traffic.h"
 #include "import/profile.h"
 #include "import/script.h"
+#include "import/smi_table.h"
 #include "import/watch_notes.h"
 #include "topo/import/matrix.h"
 #include "trace/timeline.h"
@@ -49,6 +50,7 @@ struct Gathered {
   std::vector<NvlinkReport> nvlinks;
   std::vector<PeerReport> peers;
   std::vector<PciReport> pci;
+  std::vector<SmiTable> process_tables;
   std::vector<ScriptFile> scripts;
   std::vector<FlightDump> dumps;
   std::vector<WatchNotes> notes;

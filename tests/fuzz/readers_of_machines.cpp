@@ -2,6 +2,7 @@
 #include "import/machine_reports.h"
 #include "import/measured.h"
 #include "import/nccl_tests.h"
+#include "import/smi_table.h"
 #include "predict/backends/backends.h"
 #include "predict/records/read.h"
 #include "predict/workload/catalog.h"
@@ -118,6 +119,11 @@ std::vector<Reader> readers_of_machines() {
           {"peer_status",
            [](std::string_view text) { parse_peer_status(text, "p"); },
            {"\tGPU0\tGPU1\n GPU0\tX\tCNS\n GPU1\tOK\tX\n\nLegend:\n\n  X    = Self\n"}},
+          {"smi_table",
+           [](std::string_view text) { parse_smi_table(text, "t"); },
+           {"|   0  Tesla V100-SXM2...  On   | 00000000:00:16.0 Off |\n|    0   N/A  N/A    11      C   "
+            "python     "
+            "1733MiB |\n|    0     12      C   python     0MiB |\n"}},
           {"smi_query", [](std::string_view text) { parse_smi_query(text, "q"); }, {kSmiQuery}},
           {"lspci", [](std::string_view text) { parse_lspci(text, "p"); }, {kPci}}};
 }

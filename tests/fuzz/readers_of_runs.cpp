@@ -49,6 +49,9 @@ const std::string kNotesOfWatch =
         "ddp": {"find_unused_parameters": 1, "bucket_cap_bytes": 26214400, "num_parameter_tensors": 6,
                 "bucket_sizes": "1048576, 405544", "unused_parameter_size": 0}, "problems": ["one"]})";
 
+const std::string kScript =
+    "import torch  # find_unused_parameters=True\nif x:\n    a = '#' + b\n    c = d // 2\n";
+
 // The calls of a communicator of two ranks: two all-reduces, and places that were never used.
 std::string nccl_calls() {
   NcclRecordsHead head;
@@ -96,9 +99,7 @@ std::vector<Reader> readers_of_runs() {
           {"environment",
            [](std::string_view text) { parse_environment(text, "e"); },
            {"NCCL_DEBUG=INFO\nA=b\n", "A=b\0C=d\0"s}},
-          {"script",
-           [](std::string_view text) { parse_script(text, "s"); },
-           {"import torch  # find_unused_parameters=True\nif x:\n    a = '#' + b\n    c = d // 2\n"}}};
+          {"script", [](std::string_view text) { parse_script(text, "s"); }, {kScript}}};
 }
 
 }  // namespace gradwire

@@ -84,7 +84,8 @@ TEST(Matrix, columns_that_lost_their_blank_are_read) {
 }
 
 TEST(Matrix, quoted_lines_and_those_that_a_launcher_labels_are_read) {
-  for (const char* label : {"> ", "0: "}) {
+  for (const char* label : {"> ", "0: ", "[pod/train-0/main] ",
+                            "[1,0]<stdout>:", "2024-05-01T10:00:00.1Z stdout F ", "(worker pid=77) "}) {
     const std::string before = label;
     const auto matrix = parse_matrix(
         before + "     GPU0 GPU1\n" + before + "GPU0  X   NV4\n" + before + "GPU1  NV4  X\n", "x");

@@ -49,10 +49,24 @@ void add_unglued(std::string_view word, Words& words) {
   words.insert(words.end(), parts.begin(), parts.end());
 }
 
-// What stands before every line of a quoted text, or of a task's output: "> ", "0: ".
+// "2024-05-01T10:00:00.1Z", "10:00:00"
+bool is_time(std::string_view word) {
+  return !word.empty() && std::isdigit(static_cast<unsigned char>(word[0])) != 0 &&
+         (std::count(word.begin(), word.end(), ':') == 2 || std::count(word.begin(), word.end(), '-') == 2);
+}
+
+// What stands before every line of a quoted text, of a task's output, of a container's: "> ", "0: ", "[pod/a-0/main] ",
+// "2024-05-01T10:00:00.1Z stderr F ".
 bool is_label(std::string_view word) {
-  return word == ">" ||
+  return word == ">" || word == "stdout" || word == "stderr" || word == "F" || word.starts_with('[') ||
+         word.starts_with('(') || word.ends_with(')') || is_time(word) ||
          (word.ends_with(':') && find_integer<int>(word.substr(0, word.size() - 1)).has_value());
+}
+
+// "[1,0]<stdout>:GPU0 ..." of mpirun
+std::string_view without_tag(std::string_view line) {
+  const auto end = line.find(">:");
+  return line.starts_with('[') && end < line.find(' ') ? line.substr(end + 2) : line;
 }
 
 }  // namespace
@@ -60,13 +74,14 @@ bool is_label(std::string_view word) {
 Words matrix_words(std::string_view line) {
   const auto is_space = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
   Words words;
+  line = without_tag(line);
   for (std::size_t i = 0; i < line.size();) {
     const std::size_t begin = i;
     while (i < line.size() && !is_space(line[i])) ++i;
     if (i > begin) add_unglued(line.substr(begin, i - begin), words);
     while (i < line.size() && is_space(line[i])) ++i;
   }
-  if (!words.empty() && is_label(words[0])) words.erase(words.begin());
+  words.erase(words.begin(), std::find_if_not(words.begin(), words.end(), is_label));
   return words;
 }
 

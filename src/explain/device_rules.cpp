@@ -1,0 +1,97 @@
+// Which GPU each rank of a script takes.
+#include <algorithm>
+
+#include "explain/script_words.h"
+
+namespace gradwire {
+namespace {
+
+bool names_a_rank(std::string_view argument) {
+  constexpr std::string_view kNames[] = {"rank", "RANK", "gpu", "local", "LOCALID", "device_id", "index"};
+  return std::any_of(std::begin(kNames), std::end(kNames),
+                     [&](auto name) { return argument.find(name) != std::string_view::npos; });
+}
+
+// ".to(rank)", ".cuda(args.gpu)", "set_device(local_rank)", "device_ids=[gpu]"
+bool places_by_rank(const ScriptFile& script, const ScriptLine& line) {
+  constexpr std::size_t kArgument = 50;
+  const std::string code = script.statement(line);
+  for (const std::string_view call : {"set_device(", "device_ids=[", ".cuda(", ".to("})
+    for (auto at = code.find(call); at != std::string::npos; at = code.find(call, at + 1)) {
+      const auto rest = std::string_view(code).substr(at + call.size(), kArgument);
+      if (names_a_rank(rest.substr(0, rest.find_first_of("),")))) return true;
+    }
+  return false;
+}
+
+bool places_by_rank(const ScriptFile& script) {
+  for (const char* word : {"cuda:{", "cuda:%", "\"cuda\",", "'cuda',", "\"cuda:\"+", "'cuda:'+",
+                           "CUDA_VISIBLE_DEVICES", "Accelerator(", "device_mesh", "Trainer("})
+    if (script.has(word)) return true;
+  return std::any_of(script.lines.begin(), script.lines.end(),
+                     [&](const ScriptLine& line) { return places_by_rank(script, line); });
+}
+
+// A GPU that is written into the script. Not as what a run without others falls back to, nor as where a file is loaded to.
+const ScriptLine* find_written_gpu(const ScriptFile& script) {
+  const auto holds = [](const ScriptLine& line, std::initializer_list<std::string_view> parts) {
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](auto part) { return line.code.find(part) != std::string::npos; });
+  };
+  const auto found = std::find_if(script.lines.begin(), script.lines.end(), [&](const ScriptLine& line) {
+    return holds(line, {"set_device(0)", "device_ids=[0]", "\"cuda:0\"", "'cuda:0'", ".cuda(0)"}) &&
+           !holds(line, {"is_available()", "map_location", "else"});
+  });
+  return found == script.lines.end() ? nullptr : &*found;
+}
+
+// The current GPU, which is the first where nobody sets it.
+const ScriptLine* find_current_gpu(const ScriptFile& script) {
+  for (const char* part : {".cuda()", ".to(\"cuda\")", ".to('cuda')", "\"cuda:0\"", "'cuda:0'"})
+    if (const ScriptLine* line = script.find(part)) return line;
+  return nullptr;
+}
+
+void check_device(const ScriptFile& script, std::vector<Finding>& findings) {
+  if (!distributes(script) || !uses_gpus(script) || places_by_rank(script)) return;
+  const bool asks =
+      script.has("LOCAL_RANK") || script.has("local_rank");  // and may hand it to somebody who sets it
+  const ScriptLine* line = find_written_gpu(script);
+  if (line == nullptr && !asks) line = find_current_gpu(script);
+  if (line == nullptr) return;
+  Finding finding = script_finding("R22", Severity::high, script, *line);
+  finding.what =
+      "every rank puts its model on the same GPU: nothing in the script chooses a device by LOCAL_RANK";
+  finding.fix = "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))  # first thing in every rank";
+  findings.push_back(std::move(finding));
+}
+
+void check_device_count(const ScriptFile& script, std::vector<Finding>& findings) {
+  const ScriptLine* line = script.find("%torch.cuda.device_count()");
+  if (line == nullptr || script.has("LOCAL_RANK")) return;
+  Finding finding = script_finding("R23", Severity::low, script, *line);
+  finding.what =
+      "rank % device_count() takes the wrong GPU where a node runs fewer processes than it has GPUs";
+  finding.fix = "int(os.environ[\"LOCAL_RANK\"])";
+  findings.push_back(std::move(finding));
+}
+
+// One that says where a file is loaded to knows of it: what it loads elsewhere is data, or of a run without others.
+void check_loading(const ScriptFile& script, std::vector<Finding>& findings) {
+  const ScriptLine* line = script.find("torch.load(");
+  if (line == nullptr || !distributes(script) || !uses_gpus(script) || script.has("map_location")) return;
+  Finding finding = script_finding("R22", Severity::low, script, *line);
+  finding.what = "torch.load() without map_location puts every rank's copy on the GPU it was saved from";
+  finding.fix = "torch.load(path, map_location=f\"cuda:{local_rank}\")";
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+void add_device_findings(const ScriptFile& script, std::vector<Finding>& findings) {
+  check_device(script, findings);
+  check_device_count(script, findings);
+  check_loading(script, findings);
+}
+
+}  // namespace gradwire

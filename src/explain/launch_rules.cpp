@@ -1,0 +1,113 @@
+// What a script sets for NCCL before a run, and how a job shares out GPUs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/text.h"
+#include "explain/log_words.h"
+#include "explain/script_words.h"
+
+namespace gradwire {
+namespace {
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+std::string_view leading_word(std::string_view text) {
+  return text.substr(
+      0, static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_word) - text.begin()));
+}
+
+std::string_view without_leading(std::string_view text, std::string_view characters) {
+  return text.substr(std::min(text.find_first_not_of(characters), text.size()));
+}
+
+// Behind a name, what it is set to: os.environ["NAME"] = "1", setdefault("NAME", "1"), {"NAME": "1"}, NAME=1. A comparison
+// sets nothing.
+std::optional<std::string_view> find_value(std::string_view behind) {
+  const bool quoted = behind.starts_with('"') || behind.starts_with('\'');
+  if (quoted) behind = without_leading(behind, "\"'] ");
+  if (behind.empty() || behind.starts_with("==")) return std::nullopt;
+  if (behind[0] != '=' && !(quoted && (behind[0] == ',' || behind[0] == ':'))) return std::nullopt;
+  const auto word = leading_word(without_leading(behind.substr(1), quoted ? "\"' " : "\"'"));
+  return word.empty() ? std::nullopt : std::optional(word);
+}
+
+bool only_asks(std::string_view before) {
+  constexpr std::string_view kAsks[] = {".get(", "getenv(", ".pop(", "unset", "echo", "print("};
+  return std::any_of(std::begin(kAsks), std::end(kAsks),
+                     [&](auto word) { return before.find(word) != std::string_view::npos; });
+}
+
+void read_settings(const ScriptLine& line, std::map<std::string, SaidInLog>& variables) {
+  const std::string_view text = line.text;
+  for (auto at = text.find("NCCL_"); at != std::string_view::npos; at = text.find("NCCL_", at + 1)) {
+    const auto name = leading_word(text.substr(at));
+    const auto value = find_value(text.substr(at + name.size()));
+    if (value && !only_asks(text.substr(0, at)))
+      variables.try_emplace(std::string(name), SaidInLog{std::string(*value), line.number, 1});
+  }
+}
+
+std::map<std::string, SaidInLog> settings_in(const ScriptFile& script) {
+  std::map<std::string, SaidInLog> variables;
+  for (const ScriptLine& line : script.lines) read_settings(line, variables);
+  return variables;
+}
+
+// "--gpus-per-task=1", "--gpus-per-task 1"
+std::optional<int> find_option(const ScriptLine& line, std::string_view option) {
+  const auto at = line.text.find(option);
+  if (at == std::string::npos) return std::nullopt;
+  auto rest = std::string_view(line.text).substr(at + option.size());
+  while (!rest.empty() && (rest[0] == '=' || rest[0] == ' ')) rest.remove_prefix(1);
+  return find_integer<int>(rest.substr(0, rest.find_first_not_of("0123456789")));
+}
+
+std::optional<int> find_option(const ScriptFile& script, std::initializer_list<std::string_view> options) {
+  for (const ScriptLine& line : script.lines)
+    for (const auto option : options)
+      if (const auto value = find_option(line, option)) return value;
+  return std::nullopt;
+}
+
+// Slurm then shows each process one GPU, and those of the others are out of its reach.
+void check_gpus_of_tasks(const ScriptFile& script, std::vector<Finding>& findings) {
+  const auto line = std::find_if(script.lines.begin(), script.lines.end(), [](const ScriptLine& one) {
+    return find_option(one, "--gpus-per-task") == 1 ||
+           one.code.find("--gpu-bind=single") != std::string::npos ||
+           one.code.find("--gpu-bind=per_task") != std::string::npos;
+  });
+  const bool alone = find_option(script, {"--ntasks-per-node", "--tasks-per-node", "--ntasks"}) == 1;
+  if (line == script.lines.end() || alone || script.has("--gpu-bind=none")) return;
+  Finding finding = script_finding("R17", Severity::high, script, *line);
+  finding.what =
+      "each process is given a single GPU and sees no other: NCCL can't use NVLink or peer access between "
+      "them and goes "
+      "through host memory";
+  finding.fix = "--gpus-per-node=N and a device by SLURM_LOCALID, instead of --gpus-per-task and --gpu-bind";
+  findings.push_back(std::move(finding));
+}
+
+void hint_at_shared_memory(const ScriptFile& script, std::vector<Finding>& hints) {
+  const auto line = std::find_if(script.lines.begin(), script.lines.end(), [](const ScriptLine& one) {
+    return one.text.find("docker run") != std::string::npos && one.text.find("--gpus") != std::string::npos;
+  });
+  if (line == script.lines.end() || script.has("--shm-size") || script.has("--ipc")) return;
+  Finding hint = script_finding("R18", Severity::low, script, *line);
+  hint.what = "a container has 64 MB of shared memory unless told otherwise, too little for NCCL and loaders";
+  hint.fix = "docker run --ipc=host, or --shm-size=1g";
+  hints.push_back(std::move(hint));
+}
+
+}  // namespace
+
+void add_launch_findings(const ScriptFile& script, Diagnosis& diagnosis) {
+  const auto variables = settings_in(script);
+  const bool several = find_option(script, {"--nnodes", "--nodes", "--num_machines"}).value_or(1) > 1;
+  check_variables({script.file, variables, several, false}, diagnosis);
+  check_gpus_of_tasks(script, diagnosis.findings);
+  hint_at_shared_memory(script, diagnosis.hints);
+}
+
+}  // namespace gradwire

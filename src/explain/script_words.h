@@ -1,0 +1,17 @@
+// What the rules about scripts share. For those rules alone.
+#pragma once
+
+#include "explain/case_file.h"
+
+namespace gradwire {
+
+Finding script_finding(const char* rule, Severity severity, const ScriptFile& script, const ScriptLine& line);
+bool distributes(const ScriptFile&);  // with DistributedDataParallel
+bool uses_gpus(const ScriptFile&);
+
+// On which GPU each rank computes.
+void add_device_findings(const ScriptFile&, std::vector<Finding>& findings);
+// Variables that it sets for NCCL, and how a job gives its processes GPUs.
+void add_launch_findings(const ScriptFile&, Diagnosis&);
+
+}  // namespace gradwire

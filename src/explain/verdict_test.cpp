@@ -1,0 +1,111 @@
+#include "explain/verdict.h"
+
+#include <gtest/gtest.h>
+
+#include "explain/analysis.h"
+#include "explain/trace_fixture.h"
+
+namespace gradwire {
+namespace {
+
+TEST(Verdict, is_communication_inside_the_node_where_it_is_exposed_and_all_ranks_fit_one) {
+  SampleTrace trace;
+  trace.distributed(0, 2).gpus(2).step(0, 0, 1000).kernel(10, 400).all_reduce(410, 590);
+  EXPECT_EQ(analyze_profiles({trace.profile()}).verdict.bottleneck, Bottleneck::communication_intra);
+}
+
+TEST(Verdict, is_communication_between_nodes_where_there_are_more_ranks_than_gpus_in_one) {
+  SampleTrace trace;
+  trace.distributed(0, 16).gpus(8).step(0, 0, 1000).kernel(10, 400).all_reduce(410, 590, 1 << 20, 16);
+  EXPECT_EQ(analyze_profiles({trace.profile()}).verdict.bottleneck, Bottleneck::communication_inter);
+}
+
+TEST(Verdict, is_input_where_the_loop_waits_for_a_batch) {
+  SampleTrace trace;
+  trace.step(0, 0, 10000)
+      .host("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 6000);
+  trace.kernel(6100, 3800);
+  const auto analysis = analyze_profiles({trace.profile()});
+  EXPECT_EQ(analysis.verdict.bottleneck, Bottleneck::input);
+  EXPECT_EQ(analysis.verdict.figures.size(), 3u);
+}
+
+TEST(Verdict, is_input_too_where_the_processor_runs_nothing_for_milliseconds) {
+  SampleTrace trace;
+  trace.step(0, 0, 30000)
+      .kernel(10, 5000)
+      .kernel(25000, 4000);  // launches at 5 and 24995 us, nothing between
+  EXPECT_EQ(analyze_profiles({trace.profile()}).verdict.bottleneck, Bottleneck::input);
+}
+
+TEST(Verdict, is_launch_where_the_processor_pauses_and_the_loader_does_not_hold_it_up) {
+  SampleTrace trace;
+  trace.step(0, 0, 30000)
+      .host("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 0, 5)
+      .kernel(10, 5000)
+      .kernel(25000, 4000);
+  const auto verdict = analyze_profiles({trace.profile()}).verdict;
+  EXPECT_EQ(verdict.bottleneck, Bottleneck::launch);
+  EXPECT_NE(verdict.reason.find("no operator at all"), std::string::npos) << verdict.reason;
+}
+
+TEST(Verdict, is_input_where_the_gpu_waits_for_copies_from_the_host) {
+  SampleTrace trace;
+  trace.step(0, 0, 10000).gpu("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 100, 5000).kernel(5100, 4800);
+  const auto analysis = analyze_profiles({trace.profile()});
+  EXPECT_EQ(analysis.verdict.bottleneck, Bottleneck::input);
+  EXPECT_NEAR(analysis.ranks[0].summary.mean.copies_in, 5e-3, 1e-9);
+}
+
+TEST(Verdict, is_not_known_where_the_gpus_side_of_a_run_was_not_recorded) {
+  SampleTrace trace;
+  trace.distributed(0, 2).step(0, 0, 1000).host("cpu_op", "aten::mm", 0, 900);
+  trace.host("user_annotation", "nccl:all_reduce", 900, 20);
+  EXPECT_EQ(analyze_profiles({trace.profile()}).verdict.bottleneck, Bottleneck::unknown);
+}
+
+TEST(Verdict, is_launch_where_small_kernels_leave_gaps) {
+  SampleTrace trace;
+  trace.step(0, 0, 1000);
+  for (int i = 1; i < 50; ++i) trace.kernel(i * 20.0, 5);
+  EXPECT_EQ(analyze_profiles({trace.profile()}).verdict.bottleneck, Bottleneck::launch);
+}
+
+TEST(Verdict, is_compute_where_the_gpu_is_busy) {
+  EXPECT_EQ(analyze_profiles({SampleTrace().step(0, 0, 1000).kernel(10, 950).profile()}).verdict.bottleneck,
+            Bottleneck::compute);
+}
+
+TEST(Verdict, names_the_straggler_and_what_it_does_longer) {
+  std::vector<Profile> ranks;
+  for (int rank = 0; rank < 4; ++rank) {
+    const double late = rank == 2 ? 300 : 0;
+    SampleTrace trace;
+    trace.distributed(rank, 4).gpus(4).step(0, 0, 1000).kernel(10, 500 + late);
+    trace.all_reduce(520 + late, 400 - late, 1 << 20, 4);
+    ranks.push_back(trace.profile());
+  }
+  const auto verdict = analyze_profiles(ranks).verdict;
+  EXPECT_EQ(verdict.bottleneck, Bottleneck::straggler);
+  EXPECT_EQ(verdict.rank, 2);
+  EXPECT_NE(verdict.reason.find("computes 0.3 ms longer"), std::string::npos) << verdict.reason;
+  EXPECT_NEAR(verdict.figures.at(0).value, 0.3, 1e-6);  // what the step gets shorter without it
+}
+
+TEST(Verdict, is_communication_inside_the_node_where_the_group_that_waits_stays_in_one) {
+  const auto verdict = [](const char* members) {
+    SampleTrace trace;
+    trace.distributed(0, 16).gpus(8).step(0, 0, 10000).kernel(10, 4000);
+    trace.gpu("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", 4010, 5000, 20,
+              std::string(
+                  R"("Collective name": "allreduce", "In msg nelems": 1048576, "Group size": 8, "dtype": )") +
+                  R"("Float", "Process Group Name": "3", "Process Group Ranks": ")" + members + '"');
+    return analyze_profiles({trace.profile()}).verdict.bottleneck;
+  };
+  EXPECT_EQ(verdict("[8, 9, 10, 11, 12, 13, 14, 15]"), Bottleneck::communication_intra);
+  EXPECT_EQ(verdict("[0, 8]"), Bottleneck::communication_inter);
+  EXPECT_EQ(verdict(""), Bottleneck::communication_inter);
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,51 @@
+#include "import/nccl_tests.h"
+
+#include <gtest/gtest.h>
+
+namespace gradwire {
+namespace {
+
+TEST(NcclTests, gives_busbw_by_size) {
+  const auto table = parse_nccl_tests(
+      "#  Rank  0 Group  0 Pid 1 on a device  0 [0000:06:00] NVIDIA H100 80GB HBM3\n"
+      "#  Rank  1 Group  0 Pid 1 on b device  0 [0000:06:00] NVIDIA H100 80GB HBM3\n"
+      "  1073741824     268435456     float     sum      -1    71024   15.12   15.12      0    70967   15.13 "
+      "  15.13      0\n"
+      "       65536         16384     float     sum    97.96    0.67    1.25  2e-07    97.36    0.67    1.26 "
+      " 2e-07\n",
+      "t");
+  EXPECT_EQ(table.ranks, 2);
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(table.rows[0].busbw_gbps, 15.12);
+  EXPECT_EQ(table.rows[0].time_us, 71024);
+  EXPECT_EQ(table.rows[1].busbw_gbps, 1.25);
+}
+
+TEST(NcclTests, takes_the_inspectors_lines_too) {
+  const auto table = parse_inspector(
+      "{\"header\": {\"rank\": 0, \"n_ranks\": 8}, \"coll_perf\": {\"coll\": \"AllReduce\", "
+      "\"coll_msg_size_bytes\": 1048576, "
+      "\"coll_exec_time_us\": 100, \"coll_busbw_gbs\": 18.3}}\nnot json\n{\"coll_perf\": {\"coll\": "
+      "\"Broadcast\"}}\n",
+      "i");
+  EXPECT_EQ(table.ranks, 8);
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_EQ(table.rows[0].busbw_gbps, 18.3);
+}
+
+TEST(NcclTests, know_which_collective_they_time) {
+  const auto test = [](const std::string& heading, const char* reduction) {
+    return parse_nccl_tests(heading + "[1,0]<stdout>:  1048576  262144  float  " + reduction +
+                                "  -1  100.0  10.49  18.35  0  100.0  10.49  18.35  0\n",
+                            "t");
+  };
+  EXPECT_EQ(test("", "sum").collective, Collective::all_reduce);
+  EXPECT_EQ(test("", "none").collective, std::nullopt);
+  const auto gather = test("$ mpirun -np 8 ./build/all_gather_perf -b 8 -e 1G\n", "none");
+  EXPECT_EQ(gather.collective, Collective::all_gather);
+  ASSERT_EQ(gather.rows.size(), 1u);
+  EXPECT_EQ(gather.rows[0].busbw_gbps, 18.35);
+}
+
+}  // namespace
+}  // namespace gradwire
