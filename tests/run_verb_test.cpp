@@ -206,6 +206,34 @@ TEST(RunVerb, gives_up_on_a_launcher_that_is_stopped) {
   EXPECT_THAT(first.text(), HasSubstr("the launcher of node 1 has been silent for 2 s"));
 }
 
+// Node 1's rank stays when its work is done, so that node 0 has to wait for it.
+TEST(RunVerb, a_signal_when_all_work_is_done_makes_no_failure_of_it) {
+  const TempDir directory;
+  const auto go = directory.path() / "go";
+  const auto master = fmt::format("127.0.0.1:{}", free_port());
+  const Environment variables = {{"GRADWIRE_SECRET", "0123456789abcdef"}, {"GO", go.string()}};
+  const auto node = [&](const char* number) {
+    return gradwire_run(
+        {"--nnodes", "2", "--node-rank", number, "--master", master, "--", "sh", "-c",
+         "\"$0\" meet; echo left; [ $RANK = 0 ] || until [ -e $GO ]; do sleep 0.01; done", kRank},
+        variables);
+  };
+  auto first = node("0"), second = node("1");
+  first.expect("left");
+  second.expect("left");
+  first.signal(SIGTERM);
+  first.expect("SIGTERM");
+  write_file(go, "");
+  EXPECT_EQ(first.finish(), 0) << first.text();
+  EXPECT_EQ(second.finish(), 0) << second.text();
+}
+
+TEST(RunVerb, says_which_rank_was_stopped) {
+  auto run = gradwire_run({"-n", "3", "--timeout", "1", "--", kRank, "stop-late", "1"});
+  EXPECT_EQ(run.finish(), 1);
+  EXPECT_THAT(run.text(), HasSubstr("gradwire run: rank 1 was stopped when the job was ended\n"));
+}
+
 TEST(RunVerb, ranks_do_not_outlive_a_launcher_that_is_killed) {
   auto run = gradwire_run({"-n", "2", "--", "sh", "-c", "echo ready $RANK; exec sleep 1000"});
   run.expect("ready 0");

@@ -7,12 +7,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <random>
 #include <system_error>
 
 #include "base/deadline.h"
+#include "base/disk_fault.h"
 #include "base/error.h"
+#include "base/held_signal.h"
 #include "base/units.h"
 
 namespace gradwire {
@@ -22,11 +25,6 @@ using Path = std::filesystem::path;
 
 constexpr std::string_view kDraft = ".writing-";
 constexpr std::size_t kDraftDigits = 8;
-
-// No fault of whoever named the file.
-bool is_fault_of_disk(int error) {
-  return error == ENOSPC || error == EDQUOT || error == EIO || error == EFBIG;
-}
 
 [[noreturn]] void throw_file_error(const char* verb, const Path& path) {
   const int error = errno;
@@ -46,6 +44,8 @@ void sync_folder(const Path& path) {
 }
 
 std::string random_digits() { return fmt::format("{:08x}", std::uint32_t{std::random_device()()}); }
+
+bool is_private(int mode) { return (mode & 0077) == 0; }
 
 bool is_abandoned(const Path& path) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
@@ -119,7 +119,8 @@ std::string read_file(const Path& path, std::uint64_t most_bytes, Seconds silenc
 
 FileDraft::FileDraft(const Path& path, int mode) : path_(place_of(path)) { open(mode); }
 
-// Between making the file and locking it, a process that cleans up may take it for abandoned: then once more.
+// Between making the file and locking it, a process that cleans up may take it for abandoned: then once more. One that is
+// replaced was as open to others as somebody wanted it, and stays so.
 void FileDraft::open(int mode) {
   for (;;) {
     name_ = path_.string() + std::string(kDraft) + random_digits();
@@ -130,8 +131,12 @@ void FileDraft::open(int mode) {
       throw_file_error("write", path_);
     }
     ::flock(file_.get(), LOCK_EX);  // where there are no locks, nobody will clean up either
-    struct stat file {};
-    if (::fstat(file_.get(), &file) == 0 && file.st_nlink > 0) return;
+    struct stat file {
+    }, before{};
+    if (::fstat(file_.get(), &file) != 0 || file.st_nlink == 0) continue;
+    const mode_t allowed = is_private(mode) ? static_cast<mode_t>(mode) : 0666;
+    if (::stat(path_.c_str(), &before) == 0) ::fchmod(file_.get(), before.st_mode & allowed);
+    return;
   }
 }
 
@@ -139,7 +144,9 @@ FileDraft::~FileDraft() {
   if (!committed_) withdraw();
 }
 
+// Beyond a limit on the length of files the system would end the process before it could say so.
 void FileDraft::write(std::string_view content) {
+  const HeldSignal too_long(SIGXFSZ);
   while (!content.empty()) {
     const auto written = ::write(file_.get(), content.data(), content.size());
     if (written < 0 && errno == EINTR) continue;

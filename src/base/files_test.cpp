@@ -63,17 +63,31 @@ TEST(WriteFile, takes_from_the_mode_what_the_umask_says) {
   EXPECT_EQ(status.st_mode & 0777, 0640u);
 }
 
+TEST(WriteFile, leaves_a_file_as_closed_or_open_as_it_was) {
+  const TempDir directory;
+  const auto path = directory.path() / "file";
+  for (const mode_t mode : {0600, 0664}) {
+    write_file(path, "x");
+    ASSERT_EQ(::chmod(path.c_str(), mode), 0);
+    write_file(path, "y");
+    struct stat status {};
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, mode);
+    write_file(path, "secret", 0600);
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0600u);
+  }
+}
+
 TEST(WriteFile, on_a_full_disk_is_no_mistake_of_the_caller) {
   struct rlimit before {};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const TempDir directory;
-  const auto ignored = ::signal(SIGXFSZ, SIG_IGN);
   struct rlimit small = before;
   small.rlim_cur = 1000;
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
   EXPECT_THROW(write_file(directory.path() / "file", uniform(2000, 'a')), FileError);
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
-  ::signal(SIGXFSZ, ignored);
   EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -26,6 +27,23 @@ struct PricedRow {
   double busbw = 0;
 };
 
+OwnCosts own_costs(const std::string& measured, const std::string& file) try {
+  return own_costs_from_bench(measured);
+} catch (const ConfigError& error) {
+  throw ConfigError(fmt::format("--costs {}: {}", file, error.what()));
+}
+
+// A file that nobody reads is a slip.
+void check_costs(const PriceOptions& options) {
+  const auto& backends = options.backends;
+  if (options.costs.empty() ||
+      std::ranges::any_of(backends, [](Backend one) { return one != Backend::nccl; }))
+    return;
+  throw ConfigError(
+      fmt::format("--costs {}: nccl has a model of its own; name what was measured, as in --backend gloo",
+                  options.costs));
+}
+
 // Prices all-reduces of one backend other than NCCL: ours by their programs, the others by two constants.
 class HostBackend {
  public:
@@ -33,7 +51,7 @@ class HostBackend {
     const bool given = !options.costs.empty();
     const auto measured = given ? read_file(options.costs) : std::string();
     if (is_own(backend))
-      own_ = given ? own_costs_from_bench(measured) : default_own_costs();
+      own_ = given ? own_costs(measured, options.costs) : default_own_costs();
     else
       cost_ =
           given ? backend_cost_from_bench(measured, backend, options.costs) : default_backend_cost(backend);
@@ -179,6 +197,7 @@ Report prices_report(const PriceOptions& options, const Machine& machine,
 }  // namespace
 
 int price_bench(const PriceOptions& options) {
+  check_costs(options);
   Machine machine = find_machine(options.on);
   apply_measured(machine, options.measured);
   if (options.ranks > 0) machine = with_gpus(std::move(machine), options.ranks);

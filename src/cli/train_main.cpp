@@ -139,7 +139,7 @@ int train(const World& world, TrainOptions options) {
     write_page(options.html, train_page(options, result, trainer.timeline()));
     fmt::print(stderr, "wrote {}: open it in a browser\n", printable(options.html));
   }
-  leave(world);
+  leave(world, result.interrupted_by == 0 ? Leaving::done : Leaving::unfinished);
   return result.interrupted_by == 0 ? 0 : 128 + result.interrupted_by;
 }
 
@@ -177,7 +177,7 @@ void end_with_mpirun() {
 int run_rank(const char* json) {
   const World world = join("env://");
   try {
-    return train(world, nlohmann::json::parse(json).get<TrainOptions>());
+    return train(world, from_argument(json));
   } catch (const ConfigError& error) {
     if (first_to_say(world, error.what())) complain(error.what());
     return 2;

@@ -94,7 +94,7 @@ LaunchOptions by_mpirun(LaunchOptions launch, const std::string& backend, const 
 }  // namespace
 
 int start_ranks(LaunchOptions launch, const std::string& trainer, const TrainOptions& train) {
-  launch.command = {trainer, nlohmann::json(prepare_for_restarts(train, launch.max_restarts)).dump()};
+  launch.command = {trainer, to_argument(prepare_for_restarts(train, launch.max_restarts))};
   if (is_rank_of_mpirun(launch.environment)) {
     take_share_of_cores(launch.environment);
     become(launch.command);

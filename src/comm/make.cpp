@@ -8,6 +8,7 @@
 #include "base/similar.h"
 #include "base/text.h"
 #include "comm/hierarchical/hierarchical.h"
+#include "comm/inquiring.h"
 #include "comm/modules.h"
 #include "comm/queued.h"
 #include "comm/scheduled/scheduled.h"
@@ -155,7 +156,8 @@ std::unique_ptr<Communicator> make_communicator(const World& world, const std::s
   const BackendSpec spec = parse_spec(backend);
   if (spec.family == BackendFamily::nccl) return open_nccl(world, {.device = find_device(spec)});
   const bool choose = spec.family == BackendFamily::automatic && !spec.inside_too;
-  auto collectives = make_collectives(world, choose ? best_backend(world) : spec);
+  auto collectives =
+      make_inquiring(world, [&] { return make_collectives(world, choose ? best_backend(world) : spec); });
   auto recorder = make_recorder(*collectives);
   return std::make_unique<Queued>(std::move(collectives), std::move(recorder));
 }

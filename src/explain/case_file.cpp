@@ -16,11 +16,15 @@ void look(std::vector<std::string>& list, std::size_t count, const char* one, co
 }
 
 std::vector<std::string> looked_at(const CaseFile& given) {
+  const auto topologies = std::count_if(
+      given.files.files.begin(), given.files.files.end(),
+      [](const ReadFile& file) { return file.kind == FileKind::nccl_xml && file.problem.empty(); });
   std::vector<std::string> list;
   look(list, given.files.profiles.size(), "a trace", "traces");
   look(list, given.files.timelines.size(), "a trace of gradwire", "traces of gradwire");
   look(list, given.files.logs.size(), "a log of NCCL", "logs of NCCL");
   look(list, given.files.matrices.size(), "a topology matrix", "topology matrices");
+  look(list, static_cast<std::size_t>(topologies), "NCCL's topology of the machine", "topologies of NCCL");
   look(list, given.files.tables.size(), "a table of nccl-tests", "tables of nccl-tests");
   look(list, given.files.nvlinks.size(), "the state of NVLinks", "states of NVLinks");
   look(list, given.files.peers.size(), "who may reach whom", "reports of who may reach whom");

@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "import/byte_source.h"
 #include "import/profile.h"
+#include "topo/import/xml_system.h"
 
 namespace gradwire {
 namespace {
@@ -147,6 +148,12 @@ void read_log(const ReadFile& file, Gathered& gathered) {
   }
 }
 
+// Which machine it is of is found later, with what else is known; here that it is whole.
+void read_topology(const ReadFile& file, Gathered& gathered) {
+  parse_xml_system(read_unpacked(file.file, kMostText), file.file);
+  gathered.machines.push_back(file.file);
+}
+
 std::string refusal(const ReadFile& file) {
   if (file.kind == FileKind::perfetto)
     return file.file +
@@ -157,7 +164,7 @@ std::string refusal(const ReadFile& file) {
 void read_other(ReadFile& file, Gathered& gathered) {
   try {
     if (file.kind == FileKind::timeline) gathered.timelines.push_back({file.file, read_timeline(file.file)});
-    if (file.kind == FileKind::nccl_xml) gathered.machines.push_back(file.file);
+    if (file.kind == FileKind::nccl_xml) read_topology(file, gathered);
     if (file.kind == FileKind::nccl_log) read_log(file, gathered);
     if (is_small_text(file)) read_text(file, gathered);
     if (file.kind == FileKind::flight_recorder)

@@ -32,5 +32,14 @@ TEST(ReadAll, says_that_a_long_text_is_of_no_kind_it_knows) {
   EXPECT_NE(read_all({file.string()}).files.at(0).problem.find("text of no kind"), std::string::npos);
 }
 
+TEST(ReadAll, says_that_a_topology_is_cut_off) {
+  const TempDir folder;
+  const auto file = folder.path() / "topo.xml";
+  write_file(file, "<system version=\"1\"><cpu numaid=\"0\">");
+  const Gathered gathered = read_all({file.string()});
+  EXPECT_NE(gathered.files.at(0).problem.find("not whole XML"), std::string::npos);
+  EXPECT_TRUE(gathered.machines.empty());
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -21,7 +21,8 @@ std::string key(const char* what, int attempt, int node) {
   return fmt::format("{}/{}/{}", what, attempt, node);
 }
 
-constexpr Seconds kLastCall = 3;  // for more nodes than are needed
+constexpr Seconds kLastCall = 3;       // for more nodes than are needed
+constexpr const char* kWell = "well";  // how an attempt ended
 constexpr std::chrono::milliseconds kLookEvery(20);
 
 // As --nnodes is written.
@@ -51,8 +52,14 @@ Council::Council(const CouncilOptions& options)
   take_seat();
 }
 
+// What one connection has waited for in vain the other need not wait for again.
+Store& Council::store() const {
+  if (!out_of_reach_.empty()) throw TransportError(out_of_reach_);
+  return *store_;
+}
+
 std::string Council::find(const char* what, int number) const {
-  return store_->find(fmt::format("{}/{}", what, number));
+  return store().find(fmt::format("{}/{}", what, number));
 }
 
 std::shared_ptr<Store> Council::enter(Rank as, const std::string& space) const {
@@ -64,27 +71,27 @@ std::shared_ptr<Store> Council::enter(Rank as, const std::string& space) const {
 // Who had the seat before may have it again, and so may anybody when its launcher is gone.
 void Council::take_seat() {
   const auto mine = nodes_text(least_, options_.nodes);
-  if (options_.node == 0) store_->set("nodes", mine);
-  const auto nodes = store_->get("nodes", Deadline::after(options_.timeout));
+  if (options_.node == 0) store().set("nodes", mine);
+  const auto nodes = store().get("nodes", Deadline::after(options_.timeout));
   if (nodes != mine)
     throw ConfigError(fmt::format(
         "the job at {} is of {} node{}, but this launcher was told of {}: write the same --nnodes on all, or "
         "another --master for another job",
         place_.text(), nodes, nodes == "1" ? "" : "s", mine));
-  const bool first = store_->add(fmt::format("seat/{}", options_.node), 1) == 1;
+  const bool first = store().add(fmt::format("seat/{}", options_.node), 1) == 1;
   if (!first && find("holder", options_.node) != name_ && !is_gone(options_.node))
     throw ConfigError(
         fmt::format("node {} of the job at {} has a launcher already: start each node once, with a "
                     "--node-rank of its own",
                     options_.node, place_.text()));
-  store_->set(fmt::format("holder/{}", options_.node), name_);
+  store().set(fmt::format("holder/{}", options_.node), name_);
   // What the launcher before was ready for is not this one's; first this, or the seat would look taken and ready.
-  store_->set(fmt::format("ready/{}", options_.node), "");
-  store_->set(fmt::format("lost/{}", options_.node), "");
+  store().set(fmt::format("ready/{}", options_.node), "");
+  store().set(fmt::format("lost/{}", options_.node), "");
 }
 
 // The store keeps no time, so what changes is a number.
-void Council::let_hear() { store_->set(fmt::format("alive/{}", options_.node), std::to_string(++beats_)); }
+void Council::let_hear() { store().set(fmt::format("alive/{}", options_.node), std::to_string(++beats_)); }
 
 Seconds Council::silence_of(int node) {
   const auto now = find("alive", node);
@@ -98,40 +105,44 @@ bool Council::is_gone(int node) {
          (node != options_.node && silence_of(node) >= options_.timeout);
 }
 
-// In these a store that is gone is not the news.
+// For what is asked of the ranks' space a store that is gone is not the news: whoever asks the launchers' next says so.
 void Council::report_lost_rank(Rank rank, const std::string& reason) {
   try {
-    if (ranks_) report_lost(*ranks_, rank, reason);
-  } catch (const TransportError&) {
-    // The ranks have lost it too.
+    if (ranks_ && out_of_reach_.empty()) report_lost(*ranks_, rank, reason);
+  } catch (const TransportError& error) {
+    out_of_reach_ = error.what();
   }
 }
 
-bool Council::have_written(const char* what, Rank rank) const {
+std::string Council::find_of_ranks(const std::string& name) {
   try {
-    return ranks_ && !ranks_->find(fmt::format("{}/{}", what, rank)).empty();
-  } catch (const TransportError&) {
-    return false;
+    if (ranks_ && out_of_reach_.empty()) return ranks_->find(name);
+  } catch (const TransportError& error) {
+    out_of_reach_ = error.what();
   }
+  return {};
 }
 
-bool Council::has_joined(Rank rank) { return have_written("joined", rank); }
+bool Council::has_joined(Rank rank) { return !find_of_ranks(fmt::format("joined/{}", rank)).empty(); }
 
-bool Council::has_done_its_work(Rank rank) { return have_written("done", rank); }
+bool Council::has_done_its_work(Rank rank) { return find_of_ranks(fmt::format("done/{}", rank)) == "done"; }
+
+bool Council::needs_nobody(Rank rank) { return !find_of_ranks(fmt::format("done/{}", rank)).empty(); }
+
+bool Council::all_work_is_done() {
+  for (Rank rank = 0; rank < roster_.ranks(); ++rank)
+    if (!has_done_its_work(rank)) return false;
+  return true;
+}
 
 std::string Council::describe_losses(int ranks) {
   std::vector<std::string> absent, said;
-  try {
-    for (Rank rank = 0; rank < ranks && ranks_; ++rank)
-      if (ranks_->find(fmt::format("joined/{}", rank)).empty())
-        absent.push_back(fmt::format("rank {}", rank));
-    const auto first = ranks_ && ranks > 0 ? ranks_->find("lost/earliest") : std::string();
-    if (!absent.empty()) said.push_back(fmt::format("{} had not joined", join(absent, ", ")));
-    if (!first.empty()) said.push_back(fmt::format("rank {} is gone", first));
-  } catch (const TransportError&) {
-    // Then there is no more to say.
-  }
-  return join(said, "; ");
+  for (Rank rank = 0; rank < ranks; ++rank)
+    if (!has_joined(rank)) absent.push_back(fmt::format("rank {}", rank));
+  const auto first = ranks > 0 ? find_of_ranks("lost/earliest") : std::string();
+  if (!absent.empty()) said.push_back(fmt::format("{} had not joined", join(absent, ", ")));
+  if (!first.empty()) said.push_back(fmt::format("rank {} is gone", first));
+  return out_of_reach_.empty() ? join(said, "; ") : std::string();
 }
 
 // Those that are there and have said so since the roster before.
@@ -178,16 +189,16 @@ void Council::draw_up_roster(int attempt) {
     if (deadline.passed()) give_up(ready);
     std::this_thread::sleep_for(kLookEvery);
   }
-  store_->set(key("restarts", attempt), std::to_string(options_.max_restarts));
-  store_->set(key("port", attempt), std::to_string(free_port()));
-  store_->set(key("roster", attempt), ready.text());
-  store_->set("generation", std::to_string(attempt));
+  store().set(key("restarts", attempt), std::to_string(options_.max_restarts));
+  store().set(key("port", attempt), std::to_string(free_port()));
+  store().set(key("roster", attempt), ready.text());
+  store().set("generation", std::to_string(attempt));
 }
 
 std::optional<Seating> Council::find_seating() {
-  const auto attempt = find_integer<int>(store_->find("generation"));
+  const auto attempt = find_integer<int>(store().find("generation"));
   if (!attempt || *attempt <= last_attempt_) return std::nullopt;
-  const auto roster = NodeRoster::parse(store_->find(key("roster", *attempt)));
+  const auto roster = NodeRoster::parse(store().find(key("roster", *attempt)));
   const auto* const mine = roster.find(options_.node);
   if (mine == nullptr || mine->token != fmt::format("{}.{}", name_, times_ready_)) return std::nullopt;
   return take_place(*attempt, roster, *mine);
@@ -204,8 +215,8 @@ Seating Council::take_place(int attempt, const NodeRoster& roster, const NodeRos
     seating.first_rank += entry.ranks;
     ++seating.group_rank;
   }
-  seating.max_restarts = find_integer<int>(store_->find(key("restarts", attempt))).value_or(0);
-  seating.master_port = parse_port(store_->find(key("port", attempt)));
+  seating.max_restarts = find_integer<int>(store().find(key("restarts", attempt))).value_or(0);
+  seating.master_port = parse_port(store().find(key("port", attempt)));
   seating.master_host = place_.host;
   seating.store = fmt::format("{}/{}", place_.text(), attempt);
   ranks_ = enter(-1, std::to_string(attempt));
@@ -214,7 +225,7 @@ Seating Council::take_place(int attempt, const NodeRoster& roster, const NodeRos
 }
 
 Seating Council::begin(int local_ranks) {
-  store_->set(fmt::format("ready/{}", options_.node),
+  store().set(fmt::format("ready/{}", options_.node),
               fmt::format("{}:{}.{}", local_ranks, name_, ++times_ready_));
   if (options_.node == 0) draw_up_roster(last_attempt_ + 1);
   for (;;) {
@@ -229,25 +240,41 @@ Seating Council::begin(int local_ranks) {
 void Council::rejoin() {
   ranks_.reset();
   store_.reset();  // a connection that broke stays broken
+  out_of_reach_.clear();
   store_ = enter(options_.node, "launchers");
   heard_.clear();
   take_seat();
 }
 
+void Council::claim_last_word(int attempt, const std::string& text) {
+  if (store().add(key("verdicts", attempt), 1) == 1) store().set(key("verdict", attempt), text);
+}
+
 void Council::report_failure(int attempt, const Failure& failure) {
-  if (store_->add(key("failures", attempt), 1) > 1) return;
-  store_->set(key("failure", attempt),
-              fmt::format("{} {} {}", failure.exit_code, failure.final ? 1 : 0, failure.text));
+  claim_last_word(attempt, fmt::format("{} {} {}", failure.exit_code, failure.final ? 1 : 0, failure.text));
 }
 
 std::optional<Failure> Council::find_failure(int attempt) {
-  const auto text = store_->find(key("failure", attempt));
+  const auto text = store().find(key("verdict", attempt));
+  if (text == kWell) return std::nullopt;
   const auto fields = split(text, ' ');
   if (fields.size() > 2)
     return Failure{find_integer<int>(fields[0]).value_or(1),
                    text.substr(fields[0].size() + fields[1].size() + 2), fields[1] == "1"};
   const auto lost = find_lost_launcher();
   return lost.empty() ? std::nullopt : std::optional(Failure{1, lost, false});
+}
+
+// Between a claim and its text there may be a moment. Launchers that are gone are named by who noticed first: soon it is
+// noticed of that one that it has begun anew.
+std::optional<Failure> Council::conclude(int attempt) {
+  if (all_have_ended(attempt) || all_work_is_done())
+    claim_last_word(attempt, kWell);
+  else if (const auto lost = find_lost_launcher(); !lost.empty())
+    report_failure(attempt, {1, lost, false});
+  if (!store().find(key("verdicts", attempt)).empty())
+    store().get(key("verdict", attempt), Deadline::after(options_.timeout));
+  return find_failure(attempt);
 }
 
 // Of the nodes that take part in this attempt.
@@ -265,23 +292,23 @@ std::string Council::find_lost_launcher(Seconds patience) {
   return {};
 }
 
-void Council::report_end(int attempt) { store_->set(key("ended", attempt, options_.node), "ended"); }
+void Council::report_end(int attempt) { store().set(key("ended", attempt, options_.node), "ended"); }
 
-// One that has begun anew has let this attempt go.
-bool Council::has_ended(int attempt) {
-  bool all = true;
-  for (const auto& entry : roster_.entries)
-    all = all && !find(key("ended", attempt).c_str(), entry.node).empty();
-  return all || !find_lost_launcher().empty();
+bool Council::all_have_ended(int attempt) const {
+  return std::all_of(roster_.entries.begin(), roster_.entries.end(), [&](const NodeRoster::Entry& entry) {
+    return !find(key("ended", attempt).c_str(), entry.node).empty();
+  });
 }
 
-void Council::leave() {
-  store_->set(fmt::format("left/{}", options_.node), "bye");
-  if (!server_) return;
-  const auto deadline = Deadline::after(options_.timeout);
-  for (const auto& [node, ranks, token] : roster_.entries)
-    while (node != 0 && !is_gone(node) && !deadline.passed())
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+// One that has begun anew has let this attempt go.
+bool Council::has_ended(int attempt) { return all_have_ended(attempt) || !find_lost_launcher().empty(); }
+
+void Council::say_goodbye() { store().set(fmt::format("left/{}", options_.node), "bye"); }
+
+bool Council::is_needed() {
+  return server_ && std::any_of(roster_.entries.begin(), roster_.entries.end(), [&](const auto& entry) {
+           return entry.node != options_.node && !is_gone(entry.node);
+         });
 }
 
 }  // namespace gradwire

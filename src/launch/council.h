@@ -66,18 +66,24 @@ class Council {
   // After the store was out of reach: takes part again from the next generation on. Not for node 0.
   void rejoin();
 
-  void report_failure(int attempt, const Failure& failure);  // the first that is reported anywhere counts
-  std::optional<Failure> find_failure(int attempt);          // also when a launcher is gone
-  void report_end(int attempt);                              // this node's ranks have ended
-  bool has_ended(int attempt);                               // those of all nodes have
+  // The first word of any launcher on how an attempt ended counts, on all nodes alike: this, or conclude()'s.
+  void report_failure(int attempt, const Failure& failure);
+  std::optional<Failure> find_failure(int attempt);  // also when a launcher is gone
+  void report_end(int attempt);                      // this node's ranks have ended
+  bool has_ended(int attempt);                       // those of all nodes have
   // Of the attempt, in words; empty: none is. One that was silent for longer than `patience`, or the timeout, counts.
   std::string find_lost_launcher(Seconds patience = std::numeric_limits<Seconds>::infinity());
-  void leave();  // after which nobody needs the store any more
+  // How the attempt ended, once it has: done is done, whatever becomes of launchers after that.
+  std::optional<Failure> conclude(int attempt);
+  void say_goodbye();  // the last word of a launcher but the first, which stays while it is needed
+  bool is_needed();    // another launcher of the attempt may still ask the store that is here
 
-  // Of the ranks of the attempt that was begun last. A loss is told to the ranks that still wait for it.
+  // Of the ranks of the attempt that was begun last, on all nodes. A loss is told to the ranks that still wait for it.
   void report_lost_rank(Rank rank, const std::string& reason);
   bool has_joined(Rank rank);
   bool has_done_its_work(Rank rank);
+  bool needs_nobody(Rank rank);  // it has done its work, or has left it unfinished because it was told to
+  bool all_work_is_done();
   // Of so many ranks that another program starts: who was lost first, who never came. Empty where all is well.
   std::string describe_losses(int ranks);
 
@@ -87,9 +93,12 @@ class Council {
     Deadline until;  // when it counts as gone
   };
 
+  Store& store() const;
   std::string find(const char* what, int number) const;
-  bool have_written(const char* what, Rank rank) const;
+  std::string find_of_ranks(const std::string& name);
   std::shared_ptr<Store> enter(Rank as, const std::string& space) const;
+  void claim_last_word(int attempt, const std::string& text);
+  bool all_have_ended(int attempt) const;
   void take_seat();
   void let_hear();
   Seconds silence_of(int node);
@@ -109,6 +118,7 @@ class Council {
   HostPort door_;                        // by which this launcher itself goes in
   std::shared_ptr<Store> store_;
   std::shared_ptr<Store> ranks_;  // the space of the ranks of an attempt
+  std::string out_of_reach_;      // why the store is, once one of the two connections has found out
   std::uint64_t beats_ = 0;
   int times_ready_ = 0, last_attempt_ = -1;
   NodeRoster roster_;           // of the attempt that was begun last

@@ -3,10 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <csignal>
 #include <thread>
 
 #include "base/error.h"
+#include "launch/forked_rank.h"
 #include "net/address/socket.h"
+#include "net/store/tcp.h"
 
 namespace gradwire {
 namespace {
@@ -46,7 +51,9 @@ TEST(Council, of_one_needs_nobody) {
   EXPECT_FALSE(council.find_failure(0));
   council.report_end(0);
   EXPECT_TRUE(council.has_ended(0));
-  council.leave();
+  EXPECT_FALSE(council.conclude(0));
+  council.say_goodbye();
+  EXPECT_FALSE(council.is_needed());
 }
 
 TEST(Council, seats_the_ranks_of_all_nodes_in_their_order) {
@@ -57,7 +64,8 @@ TEST(Council, seats_the_ranks_of_all_nodes_in_their_order) {
     nodes.emplace_back([&, number] {
       Council council(node(number, 3, port));
       seatings[number] = council.begin(number + 1);
-      council.leave();
+      council.say_goodbye();
+      while (council.is_needed()) std::this_thread::yield();
     });
   for (auto& thread : nodes) thread.join();
   EXPECT_EQ(seatings[0].first_rank, 0);
@@ -89,6 +97,63 @@ TEST(Council, agrees_on_the_first_failure) {
   EXPECT_TRUE(first.has_ended(0));
 }
 
+TEST(Council, does_not_take_back_that_all_is_well) {
+  const auto port = free_port();
+  Council first(node(0, 2, port)), second(node(1, 2, port));
+  begin_both(first, second);
+  first.report_end(0);
+  second.report_end(0);
+  EXPECT_FALSE(first.conclude(0));
+  second.report_failure(0, {143, "interrupted by SIGTERM", true});
+  for (auto* council : {&first, &second}) EXPECT_FALSE(council->conclude(0));
+}
+
+// As the ranks of an attempt write it.
+void end_work(std::uint16_t port, const std::string& attempt, Rank rank, const std::string& how) {
+  TcpStore({{"127.0.0.1", port}, "secret", {-1, attempt}}, Deadline::after(60))
+      .set(fmt::format("done/{}", rank), how);
+}
+
+TEST(Council, takes_work_that_is_done_for_done_whatever_becomes_of_a_launcher) {
+  const auto port = free_port();
+  Council first(node(0, 2, port));
+  {
+    Council second(node(1, 2, port));
+    begin_both(first, second);
+  }
+  first.report_end(0);
+  for (const Rank rank : {0, 1}) end_work(port, "0", rank, "done");
+  end_work(port, "0", 2, "unfinished");
+  EXPECT_TRUE(first.needs_nobody(2));
+  EXPECT_FALSE(first.all_work_is_done());
+  end_work(port, "0", 2, "done");
+  EXPECT_TRUE(first.all_work_is_done());
+  EXPECT_FALSE(first.conclude(0));
+}
+
+// Node 0 in a process of its own, which is stopped.
+TEST(Council, waits_once_for_a_store_that_does_not_answer) {
+  auto zero = node(0, 2, free_port()), one = node(1, 2, zero.master->port);
+  zero.timeout = one.timeout = 2;
+  ForkedRank host(0, [&] {
+    return run_guarded(0, [&] {
+      Council council(zero);
+      council.begin(1);
+      ::pause();
+    });
+  });
+  Council second(one);
+  second.begin(1);
+  host.signal(SIGSTOP);
+  const auto deadline = Deadline::after(60);
+  while (!host.find_stop() && !deadline.passed()) std::this_thread::yield();
+  EXPECT_FALSE(second.has_done_its_work(0));
+  const auto again = Deadline::after(one.timeout / 2);
+  EXPECT_FALSE(second.has_done_its_work(1));
+  EXPECT_THROW(second.find_failure(0), TransportError);
+  EXPECT_FALSE(again.passed()) << "what one connection waited for in vain the other need not wait for again";
+}
+
 TEST(Council, notices_a_launcher_that_is_gone) {
   const auto port = free_port();
   Council first(node(0, 2, port));
@@ -103,6 +168,7 @@ TEST(Council, notices_a_launcher_that_is_gone) {
   EXPECT_EQ(failure->text, "the launcher of node 1 is gone");
   EXPECT_FALSE(failure->final) << "it may come back";
   EXPECT_TRUE(first.has_ended(0));
+  EXPECT_EQ(first.conclude(0)->text, "the launcher of node 1 is gone");
 }
 
 TEST(Council, goes_on_without_a_node_and_takes_it_back) {

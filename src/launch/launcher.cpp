@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include "base/cpu.h"
 #include "base/error.h"
@@ -24,18 +25,43 @@ void say(const LaunchOptions& options, const std::string& text) {
   fmt::print(stderr, "{}: {}\n", options.name, printable(text, Lines::keep));
 }
 
+// A signal that asks the launcher to end; others that have come are of no use where no rank runs.
+std::optional<int> find_interruption(SignalWatch& signals) {
+  while (const auto number = signals.next())
+    if (*number != SIGUSR1 && *number != SIGUSR2) return number;
+  return std::nullopt;
+}
+
 // One attempt of the job on this node.
 class Attempt {
  public:
-  Attempt(const LaunchOptions& options, Council& council, const Seating& seating)
+  Attempt(const LaunchOptions& options, Council& council, const Seating& seating, SignalWatch& signals)
       : options_(options),
         council_(council),
         number_(seating.attempt),
-        signals_({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}),
+        signals_(signals),
         group_(members(options, seating), group_options(seating)),
         within_(options.sole_program.empty() ? -1 : group_.process_groups().front(), options.rank_variable) {}
 
+  // Ranks whose launcher has lost the others have lost theirs too, and say whom they miss if they have the time.
   std::optional<Failure> run() {
+    try {
+      see_to_the_end();
+      council_.report_end(number_);
+      wait_for_other_nodes();
+      auto failure = council_.conclude(number_);
+      if (failure && interrupted_by_ != 0) failure->final = true;
+      return failure;
+    } catch (const TransportError&) {
+      group_.end();
+      while (!group_.wait(Deadline::after(kLookAroundEvery))) {
+      }
+      throw;
+    }
+  }
+
+ private:
+  void see_to_the_end() {
     const Seconds often = options_.sole_program.empty() ? kLookAroundEvery : kLookWithinEvery;
     while (!group_.wait(Deadline::after(often), signals_.descriptor(), !told_)) {
       pass_signals_on();
@@ -44,12 +70,10 @@ class Attempt {
       end_idlers();
     }
     look_around();
-    council_.report_end(number_);
-    wait_for_other_nodes();
-    return council_.find_failure(number_);
+    if (const auto& problem = group_.output_problem(); !problem.empty())
+      council_.report_failure(number_, {1, "what the ranks said could not be written: " + problem, true});
   }
 
- private:
   static std::vector<Member> members(const LaunchOptions& options, const Seating& seating) {
     std::vector<Member> members;
     for (int local = 0; local < options.ranks; ++local)
@@ -65,13 +89,11 @@ class Attempt {
     return group;
   }
 
-  // One that is killed when its work is done has not failed: nothing of the job is missing.
-  // What became of ranks within another program is known only from how that ended: by a code that means something, or not.
+  // One that is killed when its work is done has not failed, whoever has killed it: nothing of the job is missing.
+  // What became of ranks within another program is known only from how that ended.
   bool is_excused(const Outcome& outcome) {
     const bool inner = !options_.sole_program.empty();
-    if (inner && is_final(options_, exit_code_of(outcome))) return false;
-    if ((outcome.kind != Outcome::Kind::killed && !inner) || interrupted_ || !has_done_its_work(outcome.rank))
-      return false;
+    if ((outcome.kind != Outcome::Kind::killed && !inner) || !has_done_its_work(outcome.rank)) return false;
     say(options_, fmt::format("{} after {} work was done", called(outcome), inner ? "all" : "its"));
     return true;
   }
@@ -111,6 +133,9 @@ class Attempt {
                                explain(*group_.failure()), interrupted_.has_value()});
     }
     if (options_.nodes > 1 && council_.find_failure(number_)) group_.end();
+    if (!group_.stopped().empty() && !std::exchange(told_of_stopped_, true))
+      say(options_,
+          fmt::format("rank {} was stopped when the job was ended", fmt::join(group_.stopped(), ", rank ")));
   }
 
   // A program that has ranks within it says by its own end alone that one has died, and ends the others. So the first
@@ -118,7 +143,7 @@ class Attempt {
   void look_within() {
     if (interrupted_ || told_ || !lost_within_.empty()) return;
     lost_within_ = within_.look();
-    std::erase_if(lost_within_, [this](Rank rank) { return council_.has_done_its_work(rank); });
+    std::erase_if(lost_within_, [this](Rank rank) { return council_.needs_nobody(rank); });
     for (const Rank rank : lost_within_) {
       if (!council_.has_joined(rank))
         say(options_, fmt::format("rank {} is gone before it had joined", rank));
@@ -127,21 +152,22 @@ class Attempt {
   }
 
   // Of this rank, or of all where a program has ranks within it.
-  bool has_done_its_work(Rank rank) {
-    if (options_.sole_program.empty()) return council_.has_done_its_work(rank);
+  bool all_in(Rank rank, bool (Council::*have)(Rank)) {
+    if (options_.sole_program.empty()) return (council_.*have)(rank);
     for (Rank inner = 0; inner < options_.ranks_within; ++inner)
-      if (!council_.has_done_its_work(inner)) return false;
+      if (!(council_.*have)(inner)) return false;
     return true;
   }
+  bool has_done_its_work(Rank rank) { return all_in(rank, &Council::has_done_its_work); }
 
-  // Where all that run have done their work nothing is left to wait for: one that does not end by itself is
+  // Where all that run have ended their work nothing is left to wait for: one that does not end by itself is
   // stopped, or hangs on its way out. The ranks wait for each other as long as the timeout, and end by themselves
   // then; hence a little more.
   void end_idlers() {
     constexpr Seconds kMore = 1;
     const auto running = group_.running();
-    const bool idle =
-        std::all_of(running.begin(), running.end(), [this](Rank rank) { return has_done_its_work(rank); });
+    const bool idle = std::all_of(running.begin(), running.end(),
+                                  [this](Rank rank) { return all_in(rank, &Council::needs_nobody); });
     if (!idle) return idle_until_.reset();
     if (!idle_until_) idle_until_ = Deadline::after(options_.timeout + kMore);
     if (idle_until_->passed()) group_.end();
@@ -167,11 +193,15 @@ class Attempt {
     return fmt::format("{}; its output is in {}", said, log.string());
   }
 
+  // Where all work is done a signal interrupts nothing.
   void wait_for_other_nodes() {
     while (!council_.has_ended(number_)) {
       wait_until_ready(signals_.descriptor(), POLLIN, Deadline::after(kLookAroundEvery));
-      const auto number = signals_.next();
-      if (!number || *number == SIGUSR1 || *number == SIGUSR2) continue;
+      const auto number = find_interruption(signals_);
+      if (!number) continue;
+      if (council_.all_work_is_done())
+        return say(options_, fmt::format("{}: all work is done already", describe_signal(*number)));
+      interrupted_by_ = *number;
       council_.report_failure(number_, {128 + *number, "interrupted by " + describe_signal(*number), true});
       return;
     }
@@ -180,25 +210,40 @@ class Attempt {
   const LaunchOptions& options_;
   Council& council_;
   const int number_;
-  SignalWatch signals_;
+  SignalWatch& signals_;
   RankGroup group_;
   InnerRanks within_;
   std::vector<Rank> lost_within_;
   std::optional<Deadline> interrupted_;  // and until when a further signal is the same interruption
   int interrupted_by_ = 0;
   std::optional<Deadline> idle_until_;  // when ranks that have nothing left to do are ended
-  bool told_ = false;
+  bool told_ = false, told_of_stopped_ = false;
 };
 
+// How the job ended is settled, so a signal only says that the other launchers should hurry to read it.
+void leave(const LaunchOptions& options, Council& council, SignalWatch& signals) {
+  constexpr Seconds kOften = 0.02;
+  council.say_goodbye();
+  Deadline deadline = Deadline::after(options.timeout);
+  while (council.is_needed() && !deadline.passed()) {
+    wait_until_ready(signals.descriptor(), POLLIN, Deadline::after(kOften));
+    if (find_interruption(signals))
+      deadline = Deadline::after(std::min(options.group.grace, deadline.remaining()));
+  }
+  while (signals.next()) {  // one that is left would end this process with another exit code
+  }
+}
+
 // The other nodes must not wait for a node that could not even begin.
-std::optional<Failure> run_attempt(const LaunchOptions& options, Council& council, const Seating& seating) {
+std::optional<Failure> run_attempt(const LaunchOptions& options, Council& council, const Seating& seating,
+                                   SignalWatch& signals) {
   try {
-    return Attempt(options, council, seating).run();
+    return Attempt(options, council, seating, signals).run();
   } catch (const ConfigError& error) {
     council.report_failure(seating.attempt,
                            {1, fmt::format("node {}: {}", options.node, error.what()), true});
     council.report_end(seating.attempt);
-    council.leave();
+    leave(options, council, signals);
     throw;
   }
 }
@@ -247,15 +292,16 @@ void announce(const LaunchOptions& options, const Seating& seating) {
 
 // One attempt and what became of it: nothing when there is to be another, else the exit code.
 std::optional<int> see_through(const LaunchOptions& options, Council& council, const Seating& seating) {
+  SignalWatch signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2});
   announce(options, seating);
-  const auto failure = run_attempt(options, council, seating);
+  const auto failure = run_attempt(options, council, seating, signals);
   const bool in_vain = failure && (failure->final || is_final(options, failure->exit_code));
   if (failure) say(options, failure->text);
   if (failure && !in_vain && seating.attempt < seating.max_restarts) {
     say(options, fmt::format("restart {} of {}", seating.attempt + 1, seating.max_restarts));
     return std::nullopt;
   }
-  council.leave();
+  leave(options, council, signals);
   return failure ? failure->exit_code : 0;
 }
 

@@ -7,7 +7,12 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdlib>
+#include <system_error>
+
+#include "base/disk_fault.h"
+#include "base/held_signal.h"
 
 namespace gradwire {
 namespace {
@@ -32,12 +37,15 @@ void LineSink::add(Rank rank, std::string_view line) {
 // A pipe that poll() calls writable takes PIPE_BUF bytes without blocking, though the descriptor, which other
 // processes may share, stays a blocking one.
 void LineSink::write_some() {
+  const HeldSignal too_long(SIGXFSZ);
   const auto written =
       ::write(descriptor_, pending_.data(), std::min<std::size_t>(pending_.size(), PIPE_BUF));
-  if (written >= 0)
+  const int error = written < 0 ? errno : 0;
+  if (error == 0)
     pending_.erase(0, static_cast<std::size_t>(written));
-  else if (errno != EINTR && errno != EAGAIN)
+  else if (error != EINTR && error != EAGAIN)
     pending_.clear();
+  if (is_fault_of_disk(error)) problem_ = std::generic_category().message(error);
 }
 
 bool LineSource::read_some() {

@@ -18,6 +18,8 @@ class LineSink {
   void add(Rank rank, std::string_view line);  // without its end
   int descriptor() const { return descriptor_; }
   bool empty() const { return pending_.empty(); }
+  // The disk is full or broken, as in "No space left on device"; empty: all lines are where they belong.
+  const std::string& problem() const { return problem_; }
   bool full() const { return pending_.size() > 1 << 20; }  // then stop reading from ranks for a while
   // Call when poll() finds the descriptor writable. A reader that is gone takes everything.
   void write_some();
@@ -25,7 +27,7 @@ class LineSink {
  private:
   const int descriptor_;
   const bool colour_;
-  std::string pending_;
+  std::string pending_, problem_;
 };
 
 // One rank's output on its way to a sink. Owns the reading end of the pipe.

@@ -92,5 +92,14 @@ TEST(WantsColour, is_for_terminals) {
   EXPECT_FALSE(wants_colour(pipe.write_end.get()));
 }
 
+TEST(LineSink, says_that_a_disk_is_full) {
+  const Fd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  LineSink sink(full.get(), false);
+  sink.add(0, "line");
+  sink.write_some();
+  EXPECT_TRUE(sink.empty());
+  EXPECT_EQ(sink.problem(), "No space left on device");
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -18,7 +18,10 @@ Fd open_log(const std::filesystem::path& directory, Rank rank, bool append) {
   if (problem)
     throw ConfigError(fmt::format("can't make the folder {}: {}", directory.string(), problem.message()));
   const auto path = directory / fmt::format("rank-{}.log", rank);
-  Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | (append ? 0 : O_TRUNC), 0644));
+  // A pipe that lies there under that name and that nobody reads would hold the launcher for ever.
+  Fd file(::open(path.c_str(),
+                 O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | O_NONBLOCK | (append ? 0 : O_TRUNC), 0644));
+  if (file) ::fcntl(file.get(), F_SETFL, O_APPEND);
   if (!file)
     throw ConfigError(
         fmt::format("can't write {}: {}", path.string(), std::generic_category().message(errno)));
@@ -156,6 +159,11 @@ void RankGroup::note_ended() {
   end();
 }
 
+void RankGroup::note_stopped() {
+  for (auto& member : running_)
+    if (!member.ended && member.process.find_stop()) stopped_.push_back(member.rank);
+}
+
 void RankGroup::signal(int number) {
   for (auto& member : running_)
     if (!member.ended) member.process.signal(number);
@@ -164,6 +172,7 @@ void RankGroup::signal(int number) {
 void RankGroup::end() {
   if (ending_) return;
   ending_ = true;
+  note_stopped();
   kill_at_ = Deadline::after(options_.grace);
   signal(SIGTERM);
   signal(SIGCONT);  // one that is stopped would not take notice

@@ -62,6 +62,13 @@ class RankGroup {
   std::vector<pid_t> process_groups() const;  // of all, by the number of the process that leads each
   // The first that failed by itself, not because it was told to end.
   const std::optional<Outcome>& failure() const { return failure_; }
+  // Those that were stopped when the others were told to end, which wakes them.
+  const std::vector<Rank>& stopped() const { return stopped_; }
+
+  // Why what the ranks wrote could not all be passed on; empty: it could.
+  const std::string& output_problem() const {
+    return out_.problem().empty() ? error_.problem() : out_.problem();
+  }
 
   void signal(int number);  // to all that live
   // To all that live, stopped ones included, and SIGKILL to those that live on; wait() sees to it.
@@ -81,6 +88,7 @@ class RankGroup {
   void poll_once(Deadline deadline, int wake);
   void move_output();
   void note_ended();
+  void note_stopped();
   void clean_up();
   void abandon();
   bool all_ended() const;
@@ -94,6 +102,7 @@ class RankGroup {
   std::optional<Deadline> kill_at_;
   bool ending_ = false, swept_ = false;
   std::optional<Outcome> failure_;
+  std::vector<Rank> stopped_;
 };
 
 }  // namespace gradwire

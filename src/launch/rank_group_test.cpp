@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,6 +107,18 @@ TEST_F(RankGroupTest, ends_a_rank_that_is_stopped) {
   EXPECT_EQ(group.failure()->rank, 1);
 }
 
+TEST_F(RankGroupTest, knows_who_was_stopped_when_another_failed) {
+  RankGroup group(
+      members(
+          {"echo $$ > $DIR/pid; kill -STOP $$",
+           "until grep -q State:.T /proc/$(cat $DIR/pid)/status; do sleep 0.01; done 2> /dev/null; exit 3",
+           "sleep 1000"}),
+      {});
+  ASSERT_TRUE(finish(group));
+  EXPECT_EQ(group.failure()->rank, 1);
+  EXPECT_EQ(group.stopped(), std::vector<Rank>{0});
+}
+
 TEST_F(RankGroupTest, lets_ranks_end_in_their_own_way_when_asked) {
   const auto out = open("out");
   RankGroup group(
@@ -159,6 +172,14 @@ TEST_F(RankGroupTest, says_where_it_cannot_write) {
   const GroupOptions options{.output = GroupOptions::Output::files, .log_dir = "/proc/nowhere"};
   EXPECT_THAT([&] { RankGroup group(members({"true"}), options); },
               ThrowsMessage<ConfigError>(HasSubstr("can't make the folder /proc/nowhere: ")));
+}
+
+TEST_F(RankGroupTest, does_not_wait_for_a_pipe_that_nobody_reads) {
+  const auto folder = directory_.path() / "pipes";
+  std::filesystem::create_directory(folder);
+  ASSERT_EQ(::mkfifo((folder / "rank-0.log").c_str(), 0600), 0);
+  const GroupOptions options{.output = GroupOptions::Output::files, .log_dir = folder};
+  EXPECT_THROW(RankGroup(members({"true"}), options), ConfigError);
 }
 
 TEST_F(RankGroupTest, returns_early_when_woken) {

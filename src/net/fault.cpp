@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "net/overdue.h"
 
 namespace gradwire {
 namespace {
@@ -17,8 +18,8 @@ Fault::Kind kind_of(const std::exception& error) {
 }  // namespace
 
 Fault Fault::of(const std::exception& error, Rank origin) {
-  const auto* lost = dynamic_cast<const PeerLost*>(&error);
-  return {kind_of(error), origin, lost != nullptr ? lost->peer() : -1, error.what()};
+  const auto* const lost = dynamic_cast<const PeerLost*>(&error);
+  return {kind_of(error), origin, lost != nullptr ? lost->peer() : -1, error.what(), awaited_in(error)};
 }
 
 void Fault::raise(Rank here) const {
@@ -28,7 +29,7 @@ void Fault::raise(Rank here) const {
     case Kind::mismatch:
       throw Mismatch(said);
     case Kind::timeout:
-      throw Timeout(said);
+      throw Overdue(said, awaited);
     case Kind::peer_lost:
       throw PeerLost(peer == here ? origin : peer, said);
     case Kind::cancelled:
@@ -38,6 +39,14 @@ void Fault::raise(Rank here) const {
       break;
   }
   throw TransportError(said);
+}
+
+Fault Fault::seen_by(Rank here, std::vector<Rank> theirs, const std::string& waits) const {
+  Fault seen = *this;
+  if (kind != Kind::timeout || origin == here || theirs.empty()) return seen;
+  seen.text += fmt::format("; rank {} waited for {}", here, waits);
+  seen.awaited = std::move(theirs);
+  return seen;
 }
 
 std::string Fault::encode() const {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "net/overdue.h"
 
 namespace gradwire {
 namespace {
@@ -51,6 +52,16 @@ TEST(Fault, never_tells_a_rank_that_it_is_itself_lost) {
   } catch (const PeerLost& error) {
     EXPECT_EQ(error.peer(), 1);
   }
+}
+
+TEST(Fault, of_one_that_lost_patience_shows_for_whom_others_waited) {
+  const Fault first = travelled(Fault::of(Overdue("rank 1 waited for rank 0", {0}), 1));
+  const Fault seen = first.seen_by(0, {2}, "rank 2 to send");
+  EXPECT_EQ(raised<Timeout>(seen, 0),
+            "rank 1 reports: rank 1 waited for rank 0; rank 0 waited for rank 2 to send");
+  EXPECT_EQ(seen.awaited, std::vector<Rank>{2});
+  EXPECT_EQ(raised<Mismatch>(Fault::of(Mismatch("4 is not 8"), 1).seen_by(0, {2}, "rank 2"), 0),
+            "rank 1 reports: 4 is not 8");
 }
 
 TEST(Fault, can_be_read_from_garbage) {

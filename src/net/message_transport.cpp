@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "net/overdue.h"
 
 namespace gradwire {
 namespace {
@@ -116,13 +117,18 @@ void MessageTransport::check_header(Rank from, const Peer& peer) const {
 void MessageTransport::check_patience(Deadline deadline) {
   if (cancelled_.load(std::memory_order_relaxed))
     throw Cancelled(fmt::format("rank {} was told to stop waiting for {}", names_.me(), describe_waits()));
-  fault_ = wire_->find_fault();
-  // Whoever lost patience first may have waited for one that waits itself, and that one knows for whom.
-  if (fault_ && fault_->kind == Fault::Kind::timeout && fault_->origin != names_.me())
-    fault_->text += fmt::format("; rank {} waited for {}", names_.me(), describe_waits());
+  if (const auto found = wire_->find_fault())
+    fault_ = found->seen_by(names_.me(), awaited(), describe_waits());
   if (fault_) fault_->raise(names_.me());
   if (deadline.passed())
-    throw Timeout(fmt::format("rank {} waited too long for {}", names_.me(), describe_waits()));
+    throw Overdue(fmt::format("rank {} waited too long for {}", names_.me(), describe_waits()), awaited());
+}
+
+std::vector<Rank> MessageTransport::awaited() const {
+  std::vector<Rank> ranks;
+  for (Rank other = 0; other < size(); ++other)
+    if (!peers_[other].recvs.empty() || !peers_[other].sends.empty()) ranks.push_back(names_.of(other));
+  return ranks;
 }
 
 // "rank 1 to send 4096 bytes (call 3: ...), rank 2 to take 64 bytes (call 3: ...)"

@@ -56,6 +56,7 @@ class MessageTransport final : public Transport {
   bool pull(Rank from, Peer& peer);
   void check_header(Rank from, const Peer& peer) const;
   void check_patience(Deadline deadline);
+  std::vector<Rank> awaited() const;
   std::string describe_waits() const;
   Ticket take_completed();
 

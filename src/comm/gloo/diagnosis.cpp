@@ -4,10 +4,12 @@
 #include <optional>
 #include <thread>
 
+#include "base/bounded.h"
 #include "base/deadline.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "net/fault.h"
+#include "net/overdue.h"
 
 namespace gradwire {
 namespace {
@@ -30,14 +32,18 @@ class Inquiry {
     testify();
     collect();
     const std::vector<Rank> silent = silent_ranks();
-    if (failure_.timed_out || someone(Fault::Kind::timeout)) throw Timeout(describe_timeout(silent));
+    if (failure_.timed_out || someone(Fault::Kind::timeout)) throw_timeout(silent);
     for (const auto& fault : faults_)
       if (fault && fault->kind != Fault::Kind::peer_lost) fault->raise(global(world_.rank));
     if (!silent.empty())
       throw PeerLost(global(silent[0]), fmt::format("{} closed its connection during {}: {}", names(silent),
                                                     failure_.during, failure_.text));
-    throw TransportError(fmt::format("rank {} lost its connections during {}: {}", global(world_.rank),
-                                     failure_.during, failure_.text));
+    throw_unexplained();
+  }
+
+  [[noreturn]] void conclude_alone() const {
+    if (failure_.timed_out) throw_timeout({});
+    throw_unexplained();
   }
 
  private:
@@ -94,10 +100,19 @@ class Inquiry {
     return fmt::format("rank{} {}", words.size() == 1 ? "" : "s", join(words, ", "));
   }
 
-  std::string describe_timeout(const std::vector<Rank>& silent) const {
+  [[noreturn]] void throw_unexplained() const {
+    throw TransportError(fmt::format("rank {} lost its connections during {}: {}", global(world_.rank),
+                                     failure_.during, failure_.text));
+  }
+
+  [[noreturn]] void throw_timeout(const std::vector<Rank>& silent) const {
     const auto& awaited = silent.empty() ? failure_.awaited : silent;
-    return fmt::format("rank {} waited {} in {}{}", global(world_.rank), format_seconds(world_.timeout),
-                       failure_.during, awaited.empty() ? "" : " for " + names(awaited));
+    std::vector<Rank> known;
+    for (const Rank rank : awaited) known.push_back(global(rank));
+    throw Overdue(
+        fmt::format("rank {} waited {} in {}{}", global(world_.rank), format_seconds(world_.timeout),
+                    failure_.during, awaited.empty() ? "" : " for " + names(awaited)),
+        known);
   }
 
   const World& world_;
@@ -112,8 +127,10 @@ void tell_gloo_fault(const World& world, const std::exception& error) noexcept t
 } catch (const std::exception&) {  // the store is gone, and with it everybody who would ask
 }
 
+// Where the store can't be reached nobody else can be heard.
 void raise_gloo_failure(const World& world, const GlooFailure& failure) {
-  Inquiry(world, failure).conclude();
+  find_within(2 * kGrace, [world, failure]() -> bool { Inquiry(world, failure).conclude(); });
+  Inquiry(world, failure).conclude_alone();
 }
 
 }  // namespace gradwire

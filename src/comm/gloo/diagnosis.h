@@ -21,7 +21,8 @@ struct GlooFailure {
 // Says why this rank gives up, for those who fail because of it.
 void tell_gloo_fault(const World& world, const std::exception& error) noexcept;
 
-// Throws PeerLost, Timeout or TransportError naming the rank at fault; takes at most about half a second.
+// Throws PeerLost, Timeout or TransportError naming the rank at fault; takes at most about half a second, and a second
+// where the store is out of reach.
 [[noreturn]] void raise_gloo_failure(const World& world, const GlooFailure& failure);
 
 }  // namespace gradwire

@@ -4,10 +4,8 @@
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
-#include <signal.h>
 
 #include <algorithm>
-#include <ctime>
 #include <future>
 #include <thread>
 
@@ -122,24 +120,6 @@ void break_off(gloo::Context& context) noexcept {
     context.createUnboundBuffer(&nothing, 1)->waitRecv(std::chrono::milliseconds(1));
   } catch (...) {
   }
-}
-
-BrokenPipeGuard::BrokenPipeGuard() {
-  sigset_t pipe, before;
-  sigemptyset(&pipe);
-  sigaddset(&pipe, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &pipe, &before);
-  blocked_here_ = sigismember(&before, SIGPIPE) == 0;
-}
-
-BrokenPipeGuard::~BrokenPipeGuard() {
-  if (!blocked_here_) return;
-  sigset_t pipe;
-  sigemptyset(&pipe);
-  sigaddset(&pipe, SIGPIPE);
-  const timespec at_once{};
-  while (sigtimedwait(&pipe, nullptr, &at_once) == SIGPIPE) continue;
-  pthread_sigmask(SIG_UNBLOCK, &pipe, nullptr);
 }
 
 }  // namespace gradwire

@@ -4,8 +4,10 @@
 #include <gloo/context.h>
 
 #include <chrono>
+#include <csignal>
 #include <memory>
 
+#include "base/held_signal.h"
 #include "net/world.h"
 
 namespace gradwire {
@@ -22,15 +24,8 @@ void break_off(gloo::Context& context) noexcept;
 
 // Gloo writes to sockets without asking for no signal: while this exists, a write to a connection that its
 // peer closed does not end the process, in this thread nor in threads it starts.
-class BrokenPipeGuard {
- public:
-  BrokenPipeGuard();
-  ~BrokenPipeGuard();
-  BrokenPipeGuard(const BrokenPipeGuard&) = delete;
-  BrokenPipeGuard& operator=(const BrokenPipeGuard&) = delete;
-
- private:
-  bool blocked_here_ = false;
+struct BrokenPipeGuard : HeldSignal {
+  BrokenPipeGuard() : HeldSignal(SIGPIPE) {}
 };
 
 }  // namespace gradwire

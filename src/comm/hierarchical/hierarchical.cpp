@@ -5,6 +5,9 @@
 #include <future>
 #include <vector>
 
+#include <fmt/ranges.h>
+
+#include "base/bounded.h"
 #include "base/error.h"
 #include "comm/kernels/kernels.h"
 #include "comm/queued.h"
@@ -114,8 +117,16 @@ class Hierarchical final : public Collectives {
     } catch (const Cancelled&) {
       throw;
     } catch (const std::exception& error) {
-      first_fault(Fault::of(error, world_.global(rank()))).raise(world_.global(rank()));
+      const Rank me = world_.global(rank());
+      const Fault mine = Fault::of(error, me);
+      seen_beside(mine, first_fault(mine)).raise(me);
     }
+  }
+
+  // The first to lose patience may have waited for this rank, which itself waited for another.
+  static Fault seen_beside(const Fault& mine, const Fault& first) {
+    return first.seen_by(mine.origin, mine.awaited,
+                         fmt::format("rank {}", fmt::join(mine.awaited, ", rank ")));
   }
 
   // Neither may wait for the other: a peer may have to hear from this rank on both before it goes on.
@@ -149,15 +160,18 @@ class Hierarchical final : public Collectives {
 
   // What the first rank of the world to fail said; `mine` where that can't be learnt.
   Fault first_fault(const Fault& mine) const {
-    constexpr Seconds kShortly = 2;
-    const std::string key = world_.name + "/fault";
+    constexpr Seconds kShortly = 1;
+    const auto ask = [store = world_.store, key = world_.name + "/fault", mine] {
+      if (store->add(key + "/count", 1) != 1)
+        return Fault::decode(store->get(key, Deadline::after(kShortly)));
+      store->set(key, mine.encode());
+      return mine;
+    };
     try {
-      if (world_.store->add(key + "/count", 1) != 1)
-        return Fault::decode(world_.store->get(key, Deadline::after(kShortly)));
-      world_.store->set(key, mine.encode());
+      return find_within(kShortly, ask).value_or(mine);
     } catch (const Error&) {  // the store is gone too
+      return mine;
     }
-    return mine;
   }
 
   std::vector<Rank> everybody() const {

@@ -19,6 +19,7 @@
 namespace gradwire {
 namespace {
 
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 // hosts[r] is the host of rank r.
@@ -86,6 +87,27 @@ TEST(Hierarchical, auto_takes_what_fits_the_hosts) {
   expect_name({0, 0}, "shm");
   expect_name({0, 1}, "tcp");
   expect_name({0, 0, 1}, "shm+tcp");
+}
+
+// Rank 1 waits for rank 0, its leader, and loses patience first; rank 0 waits for rank 2, the other leader.
+TEST(Hierarchical, leads_from_the_rank_that_is_waited_for_to_the_one_that_is_stopped) {
+  const std::vector<int> hosts = {0, 0, 1, 1};
+  const auto outcomes =
+      run_processes(4,
+                    [&](const World& world) {
+                      ::setenv("GRADWIRE_HOST", std::to_string(hosts[world.rank]).c_str(), 1);
+                      const auto communicator = make_communicator(world, "shm+tcp");
+                      const Memory memory = communicator->allocate(64);
+                      Call sum = all_reduce(memory.bytes(), DType::f32);
+                      communicator->run(sum);
+                      if (world.rank == 2) ::raise(SIGSTOP);
+                      sum.timeout = world.rank == 1 ? 3 : 3.3;
+                      communicator->run(sum);
+                    },
+                    {.timeout = 10});
+  EXPECT_THAT(outcomes[1].text, HasSubstr("for rank 0"));
+  EXPECT_THAT(outcomes[0].text, HasSubstr("rank 2"));
+  for (const Rank rank : {0, 1, 3}) EXPECT_EQ(outcomes[rank].error, "Timeout") << describe(outcomes[rank]);
 }
 
 TEST(Hierarchical, names_a_lost_rank_by_its_number_in_the_whole_world) {

@@ -11,6 +11,7 @@
 #include "comm/mpi/session.h"
 #include "net/backoff.h"
 #include "net/fault.h"
+#include "net/overdue.h"
 
 namespace gradwire {
 namespace {
@@ -121,9 +122,10 @@ void MpiPost::check_patience(const MpiCall& call, Deadline deadline) const {
   if (!deadline.passed()) return;
   std::set<Rank> awaited;
   for (const Letter& letter : letters_) awaited.insert(name(letter.peer));
-  throw Timeout(fmt::format("rank {} waited {} for rank{} {} in {}", name(world_.rank),
-                            format_seconds(call.timeout), awaited.size() == 1 ? "" : "s",
-                            fmt::join(awaited, ", "), describe(call.signature)));
+  throw Overdue(
+      fmt::format("rank {} waited {} for rank{} {} in {}", name(world_.rank), format_seconds(call.timeout),
+                  awaited.size() == 1 ? "" : "s", fmt::join(awaited, ", "), describe(call.signature)),
+      {awaited.begin(), awaited.end()});
 }
 
 // The text stays until MPI is done with it, which may be never: so it is never freed.

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "net/backoff.h"
+#include "net/overdue.h"
 #include "net/shm/ring.h"
 
 namespace gradwire {
@@ -152,17 +153,20 @@ void Group::give_up_if_hopeless(Wait& wait, const Reached& reached) {
     throw Cancelled(
         fmt::format("rank {} gave up {}: its communicator is being destroyed", me(), while_in_call()));
   check_signatures(call_);
-  if (const auto told = find_told()) told->raise(me());
+  const auto told = find_told();
   std::vector<Rank> late;
   for (Rank peer = 0; peer < size(); ++peer) {
     if (peer == rank_ || reached(block(peer))) continue;
-    if (is_gone(peer) && !reached(block(peer))) throw_lost(peer);
+    if (!told && is_gone(peer) && !reached(block(peer))) throw_lost(peer);
     late.push_back(world_.global(peer));
   }
+  const auto waits = [&] {
+    return fmt::format("rank{} {} {}", late.size() > 1 ? "s" : "", fmt::join(late, ", "), while_in_call());
+  };
+  if (told) told->seen_by(me(), late, waits()).raise(me());
   if (!wait.deadline) wait.deadline = Deadline::after(timeout_);
   if (!late.empty() && wait.deadline->passed())
-    throw Timeout(fmt::format("rank {} waited {} for rank{} {} {}", me(), format_seconds(timeout_),
-                              late.size() > 1 ? "s" : "", fmt::join(late, ", "), while_in_call()));
+    throw Overdue(fmt::format("rank {} waited {} for {}", me(), format_seconds(timeout_), waits()), late);
 }
 
 Segment Group::open_segment(Rank owner, const SegmentName& name) {
@@ -225,11 +229,12 @@ void Group::await_taken(Rank by, std::uint64_t count) {
     if (cancelled_.load(std::memory_order_relaxed))
       throw Cancelled(fmt::format("rank {} gave up a message to rank {}", me(), world_.global(by)));
     const auto fault = find_fault(by);
-    if (fault && !done()) fault->raise(me());
+    const auto waits = [&] { return fmt::format("rank {} to take a message", world_.global(by)); };
+    if (fault && !done()) fault->seen_by(me(), {world_.global(by)}, waits()).raise(me());
     if (!deadline) deadline = Deadline::after(timeout_);
     if (deadline->passed())
-      throw Timeout(fmt::format("rank {} waited {} for rank {} to take a message", me(),
-                                format_seconds(timeout_), world_.global(by)));
+      throw Overdue(fmt::format("rank {} waited {} for {}", me(), format_seconds(timeout_), waits()),
+                    {world_.global(by)});
   });
 }
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/secret.h"
 #include "base/text.h"
+#include "net/blame.h"
 #include "net/rendezvous/hosting.h"
 #include "net/rendezvous/secret.h"
 #include "net/store/memory.h"
@@ -162,9 +163,11 @@ void count_neighbours(World& world, const Placement& placement, Deadline deadlin
 void wait_for_the_end_of(const World& world, Rank rank, Deadline deadline) {
   try {
     get_from(*world.store, rank, fmt::format("done/{}", rank), deadline);
-  } catch (const Timeout&) {
-    throw Timeout(fmt::format("rank {} has ended its work and waited {} for rank {} to end its own",
-                              world.rank, format_seconds(world.timeout), rank));
+  } catch (const Timeout& error) {
+    if (awaited_in(error) != std::vector{rank}) throw;  // it is the store that does not answer
+    const auto text = fmt::format("rank {} has ended its work and waited {} for rank {} to end its own",
+                                  world.rank, format_seconds(world.timeout), rank);
+    throw look_through(world, Overdue(text, {rank}));
   }
 }
 
@@ -189,11 +192,11 @@ World join(const std::string& url, const JoinOptions& options) {
   return world;
 }
 
-void leave(const World& world) {
+void leave(const World& world, Leaving how) {
   auto& store = *world.store;
   const auto deadline = Deadline::after(world.timeout);
   const auto host = store.find("store/host");
-  store.set(fmt::format("done/{}", world.rank), "done");
+  store.set(fmt::format("done/{}", world.rank), how == Leaving::done ? "done" : "unfinished");
   for (Rank rank = 0; rank < world.size; ++rank) wait_for_the_end_of(world, rank, deadline);
   // The last word of a rank that does not host the store: the host may be gone right after it.
   store.set(fmt::format("left/{}", world.rank), "bye");

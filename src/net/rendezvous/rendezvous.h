@@ -14,6 +14,7 @@
 // count as lost, which is right for those that fail and does no harm after the last collective.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -37,6 +38,9 @@ World join(const std::string& url = "env://", const JoinOptions& options = {});
 // After the last call of a rank that ends well; a collective: returns when all ranks of the job have called it,
 // and throws Timeout or PeerLost naming one that does not. After it the end of a rank is no loss to anyone,
 // however it ends. The rank that hosts the store waits until all others need it no more.
-void leave(const World& world);
+//
+// A rank that was told to end before its work was done leaves it unfinished: then its end counts for what it is.
+enum class Leaving : std::uint8_t { done, unfinished };
+void leave(const World& world, Leaving how = Leaving::done);
 
 }  // namespace gradwire

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "net/overdue.h"
 
 namespace gradwire {
 namespace {
@@ -32,7 +33,8 @@ std::string get_from(Store& store, Rank writer, std::string_view key, Deadline d
         throw PeerLost(*culprit, fmt::format("rank {} is lost: {}; rank {} was to write '{}'", *culprit,
                                              store.find(fmt::format("lost/{}", *culprit)), writer, key));
       if (deadline.passed())
-        throw Timeout(fmt::format("rank {} did not write the key '{}' to the store in time", writer, key));
+        throw Overdue(fmt::format("rank {} did not write the key '{}' to the store in time", writer, key),
+                      {writer});
     }
   }
 }

@@ -3,8 +3,8 @@
 //
 // Some families of keys have a meaning of their own: "lost/<rank>" exists once that rank's connection to the
 // store has ended without a goodbye, or its launcher saw it fail; "lost/first" names the rank whose loss was
-// the first to make others give up; "done/<rank>" exists once a rank has ended its work, "left/<rank>" once it
-// needs the store no more (see rendezvous.h).
+// the first to make others give up; "done/<rank>" exists once a rank has ended its work, and is "done" where nothing of it is
+// unfinished; "left/<rank>" exists once it needs the store no more (see rendezvous.h).
 #pragma once
 
 #include <cstdint>

@@ -12,10 +12,16 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "net/address/socket.h"
+#include "net/overdue.h"
 #include "net/store/wire.h"
 
 namespace gradwire {
 namespace {
+
+// What errors add to the server's place.
+std::string hosted(const TcpStore::Options& options) {
+  return options.host < 0 ? "" : fmt::format(", hosted by rank {},", options.host);
+}
 
 // A server that listens answers at once; one that takes longer may be something else that says nothing.
 constexpr Seconds kHandshake = 10;
@@ -116,7 +122,7 @@ std::string TcpStore::call(Request request, Deadline deadline) {
   auto reply = wait_for_reply(request.number, deadline);
   if (!reply && request.kind == Request::Kind::get) reply = stop_waiting(request);
   pending_.erase(request.number);
-  if (!reply) throw Timeout(fmt::format("the store at {} did not answer in time", options_.server.text()));
+  if (!reply) fail_silent();
   if (!reply->ok) throw Error(reply->value);
   return reply->value;
 }
@@ -202,7 +208,16 @@ void TcpStore::fail(const std::string& reason) {
   throw TransportError(broken_);
 }
 
-void TcpStore::throw_if_broken() const {
+// Nobody waits for it once more.
+void TcpStore::fail_silent() {
+  silent_ = true;
+  throw Overdue(
+      fmt::format("the store at {}{} did not answer in time", options_.server.text(), hosted(options_)),
+      options_.host < 0 ? std::vector<Rank>{} : std::vector<Rank>{options_.host});
+}
+
+void TcpStore::throw_if_broken() {
+  if (silent_) fail_silent();
   if (broken_.empty()) return;
   if (options_.host < 0) throw TransportError(broken_);
   throw PeerLost(options_.host, fmt::format("rank {} is lost: {}", options_.host, broken_));
@@ -216,8 +231,7 @@ Fd connect_to_store(const TcpStore::Options& options, Deadline deadline) {
     } catch (const TransportError& error) {
       if (deadline.remaining() <= pause)
         throw Timeout(fmt::format("the store at {}{} could not be reached in time: {}", options.server.text(),
-                                  options.host < 0 ? "" : fmt::format(", hosted by rank {},", options.host),
-                                  error.what()));
+                                  hosted(options), error.what()));
     }
     std::this_thread::sleep_for(std::chrono::duration<double>(pause));
   }

@@ -1,6 +1,7 @@
 // A client of a StoreServer. Any thread may call; calls of several threads share the connection, and one that
-// waits costs no time of a core. After the connection broke every call throws; so does every call of a
-// process that was forked from the one that connected, because two can't share a connection.
+// waits costs no time of a core. After the connection broke, or the server did not answer a call in time, every
+// call throws at once; so does every call of a process that was forked from the one that connected, because two
+// can't share a connection.
 #pragma once
 
 #include <map>
@@ -45,7 +46,8 @@ class TcpStore : public Store {
   void read_available() REQUIRES(mutex_);
   void deliver(Reply reply) REQUIRES(mutex_);
   [[noreturn]] void fail(const std::string& reason) REQUIRES(mutex_);
-  void throw_if_broken() const REQUIRES(mutex_);
+  [[noreturn]] void fail_silent() REQUIRES(mutex_);
+  void throw_if_broken() REQUIRES(mutex_);
 
   const Options options_;
   const int process_;
@@ -58,7 +60,8 @@ class TcpStore : public Store {
   FrameReader in_ GUARDED_BY(mutex_);
   // One waiting thread at a time watches the socket for all of them.
   bool someone_reads_ GUARDED_BY(mutex_) = false;
-  std::string broken_ GUARDED_BY(mutex_);  // why, once it is
+  std::string broken_ GUARDED_BY(mutex_);   // why, once it is
+  bool silent_ GUARDED_BY(mutex_) = false;  // it has not answered in time, and is not asked again
 };
 
 // How a client gets through a store's door: connects, does the handshake of wire.h, and tries again; see the constructor.

@@ -3,13 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <thread>
 #include <vector>
 
 #include "base/error.h"
 #include "net/address/socket.h"
 #include "net/store/server.h"
+#include "support/run_ranks.h"
 
 namespace gradwire {
 namespace {
@@ -31,6 +34,11 @@ class StoreTest : public testing::Test {
 };
 
 using TcpStoreTest = StoreTest;
+
+void while_it_answers(Store& store) {
+  const auto deadline = Deadline::after(60);
+  while (!deadline.passed()) store.set("key", "value");
+}
 
 TEST_F(TcpStoreTest, gives_one_client_what_another_set) {
   const auto writer = client(), reader = client();
@@ -68,6 +76,30 @@ TEST_F(TcpStoreTest, lets_one_thread_work_while_another_waits) {
   store->set("late", "here");
   waiting.join();
   EXPECT_EQ(value, "here");
+}
+
+// Rank 0 hosts the store and stops; what is asked then waits as long as the timeout, once. So rank 1 can't leave either.
+TEST(TcpStoreOfRanks, waits_once_for_a_host_that_does_not_answer) {
+  constexpr Seconds kTimeout = 2;
+  const auto outcomes = run_processes(
+      2,
+      [](const World& world) {
+        if (world.rank == 0) {
+          world.store->get("both are here", Deadline::after(60));
+          ::raise(SIGSTOP);
+        }
+        world.store->set("both are here", "yes");
+        EXPECT_THROW(while_it_answers(*world.store), Timeout);
+        const auto again = Deadline::after(kTimeout / 2);
+        EXPECT_THROW(world.store->set("key", "value"), Timeout);
+        EXPECT_THROW(world.store->find("key"), Timeout);
+        EXPECT_THROW(get_from(*world.store, 0, "key of nobody", Deadline::after(kTimeout)), Timeout);
+        EXPECT_FALSE(again.passed());
+        ::_exit(testing::Test::HasFailure() ? 1 : 0);
+      },
+      {.timeout = kTimeout});
+  EXPECT_EQ(outcomes[1].kind, Outcome::Kind::exited) << describe(outcomes[1]);
+  EXPECT_EQ(outcomes[1].code, 0);
 }
 
 TEST_F(TcpStoreTest, goes_on_after_a_get_that_nobody_answered) {

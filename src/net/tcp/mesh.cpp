@@ -7,12 +7,15 @@
 #include <cerrno>
 #include <list>
 
+#include <fmt/ranges.h>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "net/address/address.h"
 #include "net/address/interface.h"
 #include "net/address/socket.h"
 #include "net/exchange.h"
+#include "net/overdue.h"
 #include "net/tcp/handshake.h"
 
 namespace gradwire {
@@ -45,8 +48,9 @@ class MeshBuilder {
       const auto missing = missing_ranks();
       if (missing.empty()) return std::move(mesh_);
       if (deadline.passed())
-        throw Timeout(fmt::format("rank {} waited too long for a connection with {}{}",
-                                  world_.global(world_.rank), join(missing, ", "), last_failure_));
+        throw Overdue(fmt::format("rank {} waited too long for a connection with rank {}{}",
+                                  world_.global(world_.rank), fmt::join(missing, ", rank "), last_failure_),
+                      missing);
       wait();
       accept();
       if (next_tick_.passed()) tick();
@@ -104,11 +108,11 @@ class MeshBuilder {
     if (lane < lanes.size() && !lanes[lane]) lanes[lane] = handshake.take_socket();
   }
 
-  std::vector<std::string> missing_ranks() const {
-    std::vector<std::string> missing;
+  std::vector<Rank> missing_ranks() const {
+    std::vector<Rank> missing;
     for (Rank peer = 0; peer < world_.size; ++peer)
       if (std::ranges::any_of(mesh_[peer], [](const Fd& socket) { return !socket; }))
-        missing.push_back(fmt::format("rank {}", world_.global(peer)));
+        missing.push_back(world_.global(peer));
     return missing;
   }
 

@@ -46,9 +46,9 @@ std::string find_difference(const TrainOptions& here, const TrainOptions& on_ran
 
 void agree_on_options(const World& world, const TrainOptions& options) {
   if (world.size == 1) return;
-  if (world.rank == 0) return world.store->set(kKey, nlohmann::json(options).dump());
+  if (world.rank == 0) return world.store->set(kKey, to_argument(options));
   const auto text = get_from(*world.store, 0, kKey, Deadline::after(world.timeout));
-  const auto difference = find_difference(options, nlohmann::json::parse(text).get<TrainOptions>());
+  const auto difference = find_difference(options, from_argument(text));
   if (!difference.empty())
     throw ConfigError(fmt::format("rank {}: {}: write the same flags on all nodes", world.rank, difference));
 }

@@ -88,7 +88,45 @@ void check_sense(const TrainOptions& options, const TrainableModel& model) {
   if (options.checkpoint.empty() && options.sharded) throw ConfigError("--sharded needs --checkpoint FILE");
 }
 
+// The first 256 characters of Unicode are two bytes of UTF-8 each, but for ASCII.
+std::string as_characters(const std::string& bytes) {
+  std::string characters;
+  for (const char byte : bytes) {
+    const auto value = static_cast<unsigned char>(byte);
+    if (value >= 0x80) characters += static_cast<char>(0xC0 | value >> 6);
+    characters += value >= 0x80 ? static_cast<char>(0x80 | (value & 0x3F)) : byte;
+  }
+  return characters;
+}
+
+std::string as_bytes(const std::string& characters) {
+  std::string bytes;
+  for (std::size_t i = 0; i < characters.size(); ++i) {
+    const auto value = static_cast<unsigned char>(characters[i]);
+    const bool two = value >= 0x80 && i + 1 < characters.size();
+    bytes += two ? static_cast<char>(value << 6 | (characters[++i] & 0x3F)) : characters[i];
+  }
+  return bytes;
+}
+
+void change_texts(nlohmann::json& fields, std::string (*change)(const std::string&)) {
+  for (auto& field : fields)
+    if (field.is_string()) field = change(field.get<std::string>());
+}
+
 }  // namespace
+
+std::string to_argument(const TrainOptions& options) {
+  nlohmann::json fields = options;
+  change_texts(fields, as_characters);
+  return fields.dump();
+}
+
+TrainOptions from_argument(std::string_view argument) {
+  auto fields = nlohmann::json::parse(argument);
+  change_texts(fields, as_bytes);
+  return fields.get<TrainOptions>();
+}
 
 std::string full_precision(const std::string& name) {
   return name == "f32" || name == "f64" ? "fp" + name.substr(1) : name;

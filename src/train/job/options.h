@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "train/catalog/catalog.h"
 
@@ -50,6 +51,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainOptions, model, backend, data, text, pre
                                    sync_batch_norm, resume_unchecked, checkpoint_seconds, checkpoint_keep,
                                    scale_lr, dp, tp, pp, micro_batches, virtual_stages, schedule, recompute,
                                    sequence_parallel)
+
+// As one word of a command line, and back. Names of files are bytes, which JSON does not take: each travels as a character.
+std::string to_argument(const TrainOptions& options);
+TrainOptions from_argument(std::string_view argument);
 
 // "fp32" for "f32", as compare and everybody else spell it; others as they are.
 std::string full_precision(const std::string& name);

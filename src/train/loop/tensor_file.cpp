@@ -67,7 +67,12 @@ std::string header_of(const std::vector<StoredTensor>& tensors, Notes notes) {
   }
   notes[kChecksum] = std::string(kChecksumDigits, '0');
   header[kNotes] = notes;
-  std::string text = header.dump();
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const Json::type_error&) {
+    throw ConfigError("a checkpoint in parts needs a name in UTF-8: the file that lists them holds it");
+  }
   text.resize((text.size() + 7) / 8 * 8, ' ');  // tensors begin aligned
   return text;
 }
