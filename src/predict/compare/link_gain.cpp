@@ -7,6 +7,8 @@
 #include <functional>
 #include <vector>
 
+#include "predict/compare/range.h"
+
 namespace gradwire {
 namespace {
 
@@ -98,50 +100,34 @@ std::vector<Doubt> doubts_of(const LinkQuestion& q) {
   return doubts;
 }
 
-// How far a doubt alone moves the logarithm of the gain: up or down, and which end of it does.
-struct Move {
-  double by = 0, end = 0;
-};
-
-// Doubts that have nothing to do with each other reach their ends together less often than each alone. Of all worlds equally
-// likely, the one in which each doubt has gone as far as it matters moves the gain most: the end of the range.
-double end_of_range(const Gains& gains, const std::vector<Doubt>& doubts, const std::vector<Move>& moves) {
-  double length = 0;
-  for (const Move& move : moves) length = std::hypot(length, move.by);
-  World world;
-  for (std::size_t i = 0; i < doubts.size() && length > 0; ++i)
-    doubts[i](world, moves[i].end * std::abs(moves[i].by) / length);
-  return gains.in(world);
-}
+}  // namespace
 
 // Two cards behind each PCIe switch instead of none; all lanes for each of two cards instead of half of a desktop's.
-std::optional<NodeSpec> in_other_slots(const Contender& contender) {
-  NodeSpec node = contender.machine.node;
-  if (contender.machine.nodes > 1) return std::nullopt;
+std::optional<NodeSpec> in_other_slots(const Machine& machine) {
+  NodeSpec node = machine.node;
+  if (machine.nodes > 1) return std::nullopt;
   if (node.lanes_assumed) {
-    node.pcie_width = contender.machine.gpu.pcie_width;
+    node.pcie_width = machine.gpu.pcie_width;
     node.lanes_assumed = false;
     return node;
   }
-  if (!node.pcie_assumed || node.pcie->gpus_per_switch > 0 || contender.wires.ranks <= 2) return std::nullopt;
+  if (!node.pcie_assumed || node.pcie->gpus_per_switch > 0 || machine.gpus.size() <= 2) return std::nullopt;
   node.pcie->gpus_per_switch = node.pcie->gpus_per_bridge = 2;
   return node;
 }
 
-std::string words_for(const Contender& contender) {
-  const auto& node = contender.machine.node;
+std::string other_slots_words(const Machine& machine) {
+  const auto& node = machine.node;
   if (!node.lanes_assumed) return "slots are assumed, with two cards behind each PCIe switch";
-  const int all = contender.machine.gpu.pcie_width;
+  const int all = machine.gpu.pcie_width;
   return fmt::format("slots are taken as x{} each, with x{}", node.pcie_width.value_or(all), all);
 }
 
-}  // namespace
-
 std::optional<OtherSlots> other_slots(const Contender& better, const Contender& worse,
                                       const StepOptions& options) {
-  const auto of_better = in_other_slots(better), of_worse = in_other_slots(worse);
+  const auto of_better = in_other_slots(better.machine), of_worse = in_other_slots(worse.machine);
   if (!of_better || !of_worse || options.backend != Backend::nccl) return std::nullopt;
-  OtherSlots other{better, worse, words_for(worse)};
+  OtherSlots other{better, worse, other_slots_words(worse.machine)};
   const Bytes bytes = std::min(worse.estimate.gradient_bytes, options.buckets.rest);
   for (const auto& [contender, node] : {std::pair{&other.better, &*of_better}, {&other.worse, &*of_worse}}) {
     contender->machine = build_machine(*node);
@@ -153,17 +139,11 @@ std::optional<OtherSlots> other_slots(const Contender& better, const Contender& 
 Effect link_gain(const LinkQuestion& question) {
   const Gains gains(question);
   const auto doubts = doubts_of(question);
-  const double speedup = gains.in({});
-  std::vector<Move> down(doubts.size()), up(doubts.size());
-  for (std::size_t i = 0; i < doubts.size(); ++i)
-    for (const double end : {-1.0, 1.0}) {
-      World world;
-      doubts[i](world, end);
-      const double by = std::log(gains.in(world) / speedup);
-      if (by < down[i].by) down[i] = {by, end};
-      if (by > up[i].by) up[i] = {by, end};
-    }
-  return {speedup, end_of_range(gains, doubts, down), end_of_range(gains, doubts, up)};
+  return range_of(doubts.size(), [&](std::span<const double> shares) {
+    World world;
+    for (std::size_t i = 0; i < doubts.size(); ++i) doubts[i](world, shares[i]);
+    return gains.in(world);
+  });
 }
 
 double gain_in_other_slots(const LinkQuestion& question) {

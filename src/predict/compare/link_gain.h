@@ -16,6 +16,10 @@ struct OtherSlots {
   std::string words;
 };
 
+// The node in those slots; nothing where they are stated.
+std::optional<NodeSpec> in_other_slots(const Machine&);
+std::string other_slots_words(const Machine&);  // "slots are taken as x8 each, with x16", and then a gain
+
 std::optional<OtherSlots> other_slots(const Contender& better, const Contender& worse, const StepOptions&);
 
 // The same computing on the wires of both; `other` are these wires in other slots.
