@@ -24,6 +24,11 @@ const std::map<std::string_view, std::function<Layers(int sequence)>> kWithoutSi
     {"bart-large", bart_large},
     {"gnmt", gnmt}};
 
+int needed(const YamlMap& map, std::string_view key, Range range) {
+  const auto found = map.find_integer(key, range);
+  return found ? *found : static_cast<int>(map.number(key, range));  // which says that it is missing
+}
+
 // Wide enough for any model and narrow enough for products of two.
 constexpr Range kWidth = {1, 1 << 20}, kInner = {1, 1 << 24}, kHeads = {1, 1 << 14};
 constexpr Range kLayers = {1, 2000}, kExperts = {1, 512};
@@ -32,7 +37,7 @@ void read_experts(const YamlMap& map, TransformerSizes& sizes) {
   sizes.experts = map.find_integer("experts", kExperts).value_or(0);
   if (!sizes.moe()) return;
   if (sizes.mlp_matrices != 3) map.fail("experts", "left out, or 'mlp_matrices: 3' beside them");
-  sizes.experts_per_token = static_cast<int>(map.number("experts_per_token", {1, double(sizes.experts)}));
+  sizes.experts_per_token = needed(map, "experts_per_token", {1, double(sizes.experts)});
   sizes.expert_ffn = sizes.ffn;
 }
 
@@ -77,16 +82,16 @@ TransformerSizes read_sizes(const std::string& name, int sequence, const YamlMap
   };
   TransformerSizes sizes;
   sizes.name = name;
-  sizes.layers = static_cast<int>(map.number("layers", kLayers));
-  sizes.hidden = static_cast<int>(map.number("hidden", kWidth));
-  sizes.heads = static_cast<int>(map.number("heads", kHeads));
+  sizes.layers = needed(map, "layers", kLayers);
+  sizes.hidden = needed(map, "hidden", kWidth);
+  sizes.heads = needed(map, "heads", kHeads);
   sizes.kv_heads = size("kv_heads", {1, double(sizes.heads)}, sizes.heads);
   if (!map.has("head_dim") && sizes.hidden % sizes.heads != 0)
     map.fail("heads", "a divisor of 'hidden', or 'head_dim' beside it");
   sizes.head_dim = size("head_dim", kHeads, sizes.hidden / sizes.heads);
   sizes.ffn = size("ffn", kInner, 4 * sizes.hidden);
   sizes.mlp_matrices = size("mlp_matrices", {2, 3}, 2);
-  sizes.vocab = static_cast<int>(map.number("vocab", kInner));
+  sizes.vocab = needed(map, "vocab", kInner);
   sizes.sequence = sequence;
   sizes.positions = size("positions", kInner, 0);
   sizes.tied = map.find_flag("tied").value_or(true);

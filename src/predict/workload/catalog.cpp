@@ -137,8 +137,11 @@ TransformerSizes transformer_sizes(std::string_view name, std::optional<int> seq
     if (sequence) sizes->sequence = *sequence;
     return *sizes;
   }
-  if (name.ends_with(".yaml") || name.ends_with(".yml"))
-    return parse_transformer(read_file(name), name, sequence);
+  if (name.ends_with(".yaml") || name.ends_with(".yml")) {
+    auto sizes = parse_transformer(read_file(name), name, sequence);
+    load_model(name, sequence);  // says what else is wrong with the file
+    return sizes;
+  }
   if (name.ends_with(".json") || name.ends_with(".json.gz"))
     throw ConfigError(
         fmt::format("{:.60}: a trace does not say how its model can be cut; name a transformer of gradwire "

@@ -186,6 +186,7 @@ TEST(ModelFile, that_can_not_be_cut_says_what_to_write) {
   fails("{transformer: {layers: 2}}", "'sequence' is the tokens of a sample");
   fails("{sequence: 8, transformer: {layers: 2, hidden: 8}}", "'heads' is missing");
   fails("{sequence: 8, transformer: {layers: 2, hidden: 10, heads: 4, vocab: 9}}", "a divisor of 'hidden'");
+  fails("{sequence: 8, transformer: {layers: 1.5, hidden: 8, heads: 2, vocab: 9}}", "layers is '1.5'");
   fails("{sequence: 8, transformer: {layers: 2, hiden: 10}}", "did you mean hidden?");
   fails("{sequence: 8, layers: [{tensors: [1]}], transformer: {layers: 2}}", "not both");
 }
