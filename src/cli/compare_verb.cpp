@@ -10,6 +10,7 @@
 #include "cli/compare_question.h"
 #include "cli/flags.h"
 #include "cli/verbs.h"
+#include "predict/workload/catalog.h"
 #include "report/compare/compare.h"
 #include "report/page/comparison.h"
 #include "report/plan/plan.h"
@@ -44,7 +45,7 @@ struct CompareFlags {
   std::vector<std::string> on, measured;
   StepFlags step;
   PlanSizes sizes;
-  bool json = false, verbose = false, precision_given = false;
+  bool json = false, verbose = false;
 };
 
 // What `plan` knows nothing of is refused rather than left out of the answer.
@@ -64,15 +65,19 @@ void check_split(const CLI::App& verb) {
 int compare_split(const CompareFlags& flags) {
   PlanQuestion question;
   question.shape = transformer_sizes(flags.model, sequence_of(flags.step));
-  question.precision = parse_matmul_precision(flags.precision_given ? flags.step.precision : "bf16");
+  question.precision = parse_matmul_precision(flags.step.precision);
+  question.nccl = nccl_settings(flags.step.nccl);
   apply(flags.sizes, question);
+  const int usual = load_model(flags.model, sequence_of(flags.step)).batch;
   std::vector<PlannedMachine> planned;
   for (const auto& machine : measured_machines(flags.on, flags.measured)) {
-    const int gpus = static_cast<int>(machine.gpus.size());
-    question.batch = flags.step.batch * flags.step.accumulate * gpus;
-    planned.push_back({machine.name, gpus, make_plans(question, machine, 1)});
+    const int each = (flags.step.batch > 0 ? flags.step.batch : usual) * flags.step.accumulate;
+    question.batch = each * static_cast<int>(machine.gpus.size());
+    planned.push_back({machine, make_plans(question, machine, 1)});
   }
-  show(plan_comparison(question, planned), flags.json);
+  Report report = plan_comparison(question, planned);
+  add_nccl_environment(report);
+  show(report, flags.json);
   return 0;
 }
 
@@ -134,7 +139,6 @@ void add_compare_verb(CLI::App& app, int& exit_code) {
   verb->footer(kCompareExample);
   verb->callback([flags, verb, &exit_code] {
     if (flags->sizes.any()) check_split(*verb);
-    flags->precision_given = verb->count("--precision") > 0;
     exit_code = run_compare(*flags);
   });
 }

@@ -81,6 +81,13 @@ PageData plain_page(std::string verb, std::string title, Report report) {
   return page;
 }
 
+void add_nccl_environment(Report& report) {
+  std::vector<std::string> told;
+  for (const auto& [name, value] : nccl_environment()) told.push_back(name + "=" + value);
+  if (!told.empty())
+    report.add(Sentence{fmt::format("NCCL is told {} by the environment.", join(told, ", "))});
+}
+
 bool PlanSizes::any() const {
   return dp + tp + pp + micro_batch + chunks + experts > 0 || shard >= 0 || !recompute.empty() || offload;
 }

@@ -6,6 +6,7 @@
 #include "cli/flags.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
+#include "report/page/topology.h"
 #include "report/plan/plan.h"
 #include "report/render.h"
 
@@ -17,7 +18,8 @@ Prices every way to split MODEL over the machine's GPUs: data (dp), tensor (tp)
 and pipeline (pp) parallelism, what is sharded along dp (0 nothing, 1 optimizer
 state, 2 gradients too, 3 parameters too), micro-batches, recomputation. What
 fits comes first, the fastest in front; where nothing fits it says what would.
-A flag that fixes a size leaves the others to be searched.
+A flag that fixes a size leaves the others to be searched. A model of your own
+is a YAML file with its sizes under `transformer`: presets/models/example.yaml.
 
 Examples:
   gradwire plan llama-70b --on '4*dgx-h100@ndr' --batch 256
@@ -26,7 +28,7 @@ Examples:
 )";
 
 struct PlanFlags {
-  std::string model, precision = "bf16";
+  std::string model, precision = "bf16", html;
   std::vector<std::string> on, measured;
   int batch = 0, sequence = 0, most = 8;
   PlanSizes sizes;
@@ -39,6 +41,7 @@ PlanQuestion question_from(const PlanFlags& flags) {
       transformer_sizes(flags.model, flags.sequence == 0 ? std::nullopt : std::optional(flags.sequence));
   question.batch = flags.batch;
   question.precision = parse_matmul_precision(flags.precision);
+  question.nccl = nccl_settings_here();
   apply(flags.sizes, question);
   return question;
 }
@@ -47,9 +50,15 @@ int run_plan(const PlanFlags& flags) {
   const auto question = question_from(flags);
   std::vector<PlannedMachine> planned;
   for (const auto& machine : measured_machines(flags.on, flags.measured))
-    planned.push_back(
-        {machine.name, static_cast<int>(machine.gpus.size()), make_plans(question, machine, flags.most)});
-  show(plan_report(question, planned), flags.json);
+    planned.push_back({machine, make_plans(question, machine, flags.most)});
+  Report report = plan_report(question, planned);
+  add_nccl_environment(report);
+  show(report, flags.json);
+  if (flags.html.empty()) return 0;
+  PageData page = plain_page("plan", fmt::format("How to split {}", question.shape.name), std::move(report));
+  for (const auto& one : planned)
+    page.topologies.push_back(drawn_topology(one.machine, Loads::of_nccl, question.nccl));
+  write_html(flags.html, std::move(page));
   return 0;
 }
 
@@ -59,7 +68,9 @@ void add_plan_verb(CLI::App& app, int& exit_code) {
   auto* verb =
       app.add_subcommand("plan", "the best way to split a model over a machine, and what NVLink is worth");
   auto flags = std::make_shared<PlanFlags>();
-  verb->add_option("model", flags->model, "a transformer of gradwire list models")->required();
+  verb->add_option("model", flags->model,
+                   "a transformer of gradwire list models, or a YAML file with its sizes")
+      ->required();
   verb->add_option("--on", flags->on, "a machine: a preset, a file, N*MACHINE@NETWORK; several times")
       ->required()
       ->take_all();
@@ -72,6 +83,7 @@ void add_plan_verb(CLI::App& app, int& exit_code) {
   verb->add_option("--show", flags->most, "plans to show")->capture_default_str()->check(within(1, 1000));
   add_measured_flag(*verb, flags->measured);
   verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
+  add_html_flag(*verb, flags->html);
   verb->footer(kPlanExample);
   verb->callback([flags, &exit_code] { exit_code = run_plan(*flags); });
 }

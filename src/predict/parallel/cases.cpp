@@ -69,8 +69,7 @@ void set_schedule(const ParallelRecord& record, ParallelLayout& layout, std::vec
 
 // What runs join, where nobody says: gradients as wide as the products' inputs, but for 8-bit ones.
 int gradient_width(const ParallelRecord& record, MatmulPrecision precision) {
-  const bool wide = precision == MatmulPrecision::fp32 || precision == MatmulPrecision::tf32;
-  return record.gradient_bytes.value_or(wide ? 4 : 2);
+  return record.gradient_bytes.value_or(number_bytes(precision));
 }
 
 void set_memory(const ParallelRecord& record, ParallelLayout& layout) {
@@ -80,7 +79,7 @@ void set_memory(const ParallelRecord& record, ParallelLayout& layout) {
   layout.offload_activations = offload == "optimizer+other";
   if (record.recompute) layout.recompute = parse_recompute(*record.recompute);
   layout.gradient_bytes = gradient_width(record, layout.precision);
-  layout.state_bytes = says(record.optimizer, "bf16") ? 6 : 12;
+  layout.state_bytes = says(record.optimizer, "bf16") ? 6 : adam_bytes(layout.precision);
 }
 
 std::string strategy_of(const ParallelLayout& layout) {

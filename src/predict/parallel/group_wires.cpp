@@ -5,6 +5,8 @@
 namespace gradwire {
 namespace {
 
+constexpr Bytes kLarge = Bytes{64} << 20;
+
 // Sizes are rounded to three binary digits, so that plans that differ little share a price: 6 % apart at most.
 Bytes rounded_size(double bytes) {
   if (!(bytes >= 1)) return 1;
@@ -18,8 +20,9 @@ Bytes rounded_size(double bytes) {
 const GroupModel& GroupWires::model(int size, int stride) {
   auto& found = groups_[{size, stride}];
   if (!found)
-    found = std::make_unique<GroupModel>(
-        machine_, strided_groups(static_cast<int>(machine_.gpus.size()), size, stride));
+    found = std::make_unique<GroupModel>(machine_,
+                                         strided_groups(static_cast<int>(machine_.gpus.size()), size, stride),
+                                         default_calibration(), settings_);
   return *found;
 }
 
@@ -31,24 +34,33 @@ Seconds GroupWires::time(Collective collective, int size, int stride, double byt
   return found->second * bytes / double(rounded);
 }
 
-Seconds GroupWires::transfer(int stride, double bytes) {
-  const int ranks = static_cast<int>(machine_.gpus.size());
-  if (stride >= ranks || bytes <= 0) return 0;
+const TransferModel& GroupWires::messages(int stride) {
   auto& found = transfers_[stride];
   if (!found) {
     RankPairs pairs;
-    for (int rank = 0; rank + stride < ranks; ++rank) pairs.emplace_back(rank, rank + stride);
-    found = std::make_unique<TransferModel>(machine_, pairs);
+    for (int rank = 0; rank + stride < static_cast<int>(machine_.gpus.size()); ++rank)
+      pairs.emplace_back(rank, rank + stride);
+    found = std::make_unique<TransferModel>(machine_, pairs, default_calibration(), settings_);
   }
+  return *found;
+}
+
+Seconds GroupWires::transfer(int stride, double bytes) {
+  if (stride >= static_cast<int>(machine_.gpus.size()) || bytes <= 0) return 0;
   const auto rounded = rounded_size(bytes);
   const auto [time, added] = times_.try_emplace({-1, 2, stride, rounded});
-  if (added) time->second = found->time(rounded);
+  if (added) time->second = messages(stride).time(rounded);
   return time->second * bytes / double(rounded);
 }
 
-std::string GroupWires::path(int size, int stride) {
-  if (size <= 1) return "none";
-  return model(size, stride).estimate(Collective::all_reduce, Bytes{64} << 20).path;
+AllReduceEstimate GroupWires::large(int size, int stride) {
+  return model(size, stride).estimate(Collective::all_reduce, kLarge);
+}
+
+AllReduceEstimate GroupWires::large_message(int stride) {
+  auto estimate = messages(stride).estimate(kLarge);
+  estimate.doubt.rest = std::log(estimate.high / estimate.time) / kEightOfTen;
+  return estimate;
 }
 
 }  // namespace gradwire

@@ -17,6 +17,12 @@ std::string_view to_string(MatmulPrecision precision) { return kMatmulNames[stat
 std::string_view to_string(Recompute recompute) { return kRecomputeNames[static_cast<int>(recompute)]; }
 std::string_view to_string(StageSchedule schedule) { return kStageNames[static_cast<int>(schedule)]; }
 
+int number_bytes(MatmulPrecision precision) {
+  return precision == MatmulPrecision::fp32 || precision == MatmulPrecision::tf32 ? 4 : 2;
+}
+
+int adam_bytes(MatmulPrecision precision) { return number_bytes(precision) == 4 ? 8 : 12; }
+
 MatmulPrecision parse_matmul_precision(std::string_view text) {
   if (text == "amp-fp16") return MatmulPrecision::fp16;
   for (int i = 0; i < 7; ++i)
@@ -40,6 +46,8 @@ std::string describe(const ParallelLayout& layout) {
   if (layout.offload_optimizer || layout.offload_parameters) text += ", offload";
   return text;
 }
+
+std::string counted_gpus(int gpus) { return fmt::format("{} GPU{}", gpus, gpus == 1 ? "" : "s"); }
 
 void check_layout(const ParallelLayout& layout) {
   check_mesh(layout.mesh);

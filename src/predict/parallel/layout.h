@@ -34,7 +34,7 @@ struct ParallelLayout {
   bool compiled = false;        // elementwise operations are fused by a compiler (torch.compile)
   bool overlap = true;          // gradients are joined and parameters gathered under compute
   int gradient_bytes = 4;       // of an element as it is joined over dp
-  int state_bytes = 12;         // of optimizer state a parameter: fp32 weights and two moments
+  int state_bytes = 12;         // of optimizer state a parameter: adam_bytes()
   int ranks() const { return mesh.ranks(); }
   int sharded_over() const { return shard == 0 ? 1 : shard_size > 0 ? shard_size : mesh.dp * mesh.cp; }
   int sequences() const { return mesh.dp * micro_batch * micro_batches; }  // of a step
@@ -45,12 +45,19 @@ struct ParallelLayout {
 std::string_view to_string(MatmulPrecision);
 std::string_view to_string(Recompute);
 std::string_view to_string(StageSchedule);
+
+// Bytes of a weight or an activation as it is kept and sent.
+int number_bytes(MatmulPrecision);
+// Bytes of Adam's state a parameter: two moments, and a 32-bit copy where the weights themselves are narrower.
+int adam_bytes(MatmulPrecision);
+
 MatmulPrecision parse_matmul_precision(
     std::string_view);  // also "amp-fp16"; these throw ConfigError listing what there is
 Recompute parse_recompute(std::string_view);
 
 // "dp 2 x tp 8, ZeRO-1, full recomputation"
 std::string describe(const ParallelLayout&);
+std::string counted_gpus(int);  // "1 GPU", "8 GPUs"
 
 // Throws ConfigError: sizes that do not divide (heads by tp, dp x cp by shards), a schedule without stages.
 void check_layout(const ParallelLayout&);

@@ -6,7 +6,6 @@
 namespace gradwire {
 namespace {
 
-constexpr double kSixteenBit = 2;
 constexpr double kWorkspace = 1.5e9;  // NCCL's buffers, cuBLAS's workspace, the CUDA context
 constexpr double kUsable = 0.94;      // caching allocators leave holes
 
@@ -40,7 +39,8 @@ double local_parameters(const TransformerSizes& shape, const ParallelLayout& lay
 double kept_activations(const TransformerSizes& shape, const ParallelLayout& layout) {
   const double tokens = tokens_of(shape, layout), layers = std::ceil(double(shape.layers) / layout.mesh.pp);
   const double one = layer_activations(shape, layout);
-  const double input = kSixteenBit * tokens * shape.hidden / (layout.sequence_parallel ? layout.mesh.tp : 1);
+  const double input = number_bytes(layout.precision) * tokens * shape.hidden /
+                       (layout.sequence_parallel ? layout.mesh.tp : 1);
   const bool full = layout.recompute == Recompute::full;
   double kept = in_flight(layout) * layers * (full ? input : one) + (full ? one : 0);
   if (layout.offload_activations) kept = 2 * one;
@@ -67,23 +67,21 @@ double layer_activations(const TransformerSizes& shape, const ParallelLayout& la
   const double tokens = tokens_of(shape, layout), tp = layout.mesh.tp;
   const double inner =
       shape.moe() ? double(shape.expert_ffn) * shape.experts_per_token + shape.shared_ffn : shape.ffn;
-  // Norms and dropout: 10 bytes a value along the hidden width, split with sequence parallelism alone.
-  const double wide = 10.0 * shape.hidden / (layout.sequence_parallel ? tp : 1);
-  const double heads = 2.0 * shape.head_dim * (2 * shape.heads + 2 * shape.kv_heads) + 2.0 * shape.hidden;
-  const double mlp = 2.0 * inner * shape.mlp_matrices;
-  double bytes = tokens * (wide + (heads + mlp) / tp);
+  // Norms and dropout: five numbers along the hidden width, split with sequence parallelism alone.
+  const double wide = 5.0 * shape.hidden / (layout.sequence_parallel ? tp : 1);
+  const double heads = shape.head_dim * (2.0 * shape.heads + 2.0 * shape.kv_heads) + shape.hidden;
+  const double mlp = inner * shape.mlp_matrices;
+  double numbers = tokens * (wide + (heads + mlp) / tp);
   const bool scores = !layout.fused_attention && layout.recompute == Recompute::none;
-  if (scores) bytes += 5.0 * shape.heads * tokens * shape.sequence / tp;
-  return bytes;
+  if (scores) numbers += 2.5 * shape.heads * tokens * shape.sequence / tp;
+  return number_bytes(layout.precision) * numbers;
 }
 
 PlanMemory plan_memory(const TransformerSizes& shape, const ParallelLayout& layout) {
   const double held = local_parameters(shape, layout), shards = layout.sharded_over();
   const double trained = layout.frozen() ? 0.01 * held : held;
-  const double width =
-      layout.tuning == Tuning::qlora                                                           ? 0.53
-      : layout.precision == MatmulPrecision::fp32 || layout.precision == MatmulPrecision::tf32 ? 4
-                                                                                               : kSixteenBit;
+  const double number = number_bytes(layout.precision);
+  const double width = layout.tuning == Tuning::qlora ? 0.53 : number;
   PlanMemory memory;
   memory.weights = held * width / (layout.shard == 3 ? shards : 1);
   memory.gradients = trained * layout.gradient_bytes / (layout.shard >= 2 ? shards : 1);
@@ -94,8 +92,7 @@ PlanMemory plan_memory(const TransformerSizes& shape, const ParallelLayout& layo
   memory.buffers = kWorkspace;
   // Two units gathered at once, and a gradient on its way.
   if (layout.shard == 3)
-    memory.buffers +=
-        3 * held * kSixteenBit / std::max(1.0, std::ceil(double(shape.layers) / layout.mesh.pp));
+    memory.buffers += 3 * held * number / std::max(1.0, std::ceil(double(shape.layers) / layout.mesh.pp));
   return memory;
 }
 

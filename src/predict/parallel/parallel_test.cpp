@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "predict/parallel/advice.h"
 #include "predict/parallel/search.h"
 #include "predict/parallel/validation.h"
 #include "predict/workload/catalog.h"
@@ -124,6 +125,38 @@ TEST(PlanMemories, hold_a_share_of_what_is_sharded) {
   }
 }
 
+TEST(PlanMemories, hold_no_second_copy_of_weights_that_are_32_bits_wide) {
+  PlanQuestion question;
+  question.shape = transformer_sizes("gpt2-xl");
+  question.precision = MatmulPrecision::fp32;
+  question.batch = 2;
+  question.dp = 2;
+  const double parameters = parameter_count(question.shape);
+  for (question.shard = 0; *question.shard <= 3; ++*question.shard)
+    for (const auto& layout : candidate_layouts(question, 2, 2)) {
+      const auto memory = plan_memory(question.shape, layout);
+      const double shards = *question.shard == 0 ? 1 : 2;
+      EXPECT_NEAR(memory.optimizer, parameters * 8 / shards, 0.01 * parameters);
+      EXPECT_NEAR(memory.gradients, parameters * 4 / (*question.shard >= 2 ? 2 : 1), 0.01 * parameters);
+    }
+}
+
+TEST(PlanMemories, keep_activations_as_wide_as_products_take_them) {
+  const auto sizes = transformer_sizes("gpt2-xl");
+  ParallelLayout layout;
+  const double half = layer_activations(sizes, layout);
+  layout.precision = MatmulPrecision::fp32;
+  EXPECT_DOUBLE_EQ(layer_activations(sizes, layout), 2 * half);
+}
+
+TEST(PlanMemories, hold_gradients_of_4_bytes_and_of_2_where_parameters_are_sharded) {
+  PlanQuestion question;
+  question.shape = transformer_sizes("llama-7b");
+  question.dp = 8;
+  for (const auto& layout : candidate_layouts(question, 8, 8))
+    EXPECT_EQ(layout.gradient_bytes, layout.shard == 3 ? 2 : 4) << layout.shard;
+}
+
 TEST(PlanMemories, keep_less_with_recomputation_and_more_for_every_stage_behind) {
   const auto sizes = transformer_sizes("llama-7b");
   auto layout = pipelined(4, 8);
@@ -194,6 +227,42 @@ TEST(Plans, say_what_would_make_a_model_fit) {
   ASSERT_GE(answer.advice.size(), 2u);
   EXPECT_THAT(answer.advice[0], HasSubstr("does not fit"));
   EXPECT_THAT(answer.advice.back(), HasSubstr("it fits"));
+}
+
+// Two RTX 3090: three such nodes hold it, which no power of two says.
+TEST(Plans, name_the_least_number_of_nodes_that_holds_a_model) {
+  PlanQuestion question;
+  question.shape = transformer_sizes("llama-7b");
+  const auto box = find_machine("2x-rtx3090-pcie");
+  EXPECT_EQ(find_fitting_nodes(question, box), 3);
+  EXPECT_GT(plans_for("llama-7b", "3*2x-rtx3090-pcie@10gbe").fitting, 0);
+  EXPECT_EQ(plans_for("llama-7b", "2*2x-rtx3090-pcie@10gbe").fitting, 0);
+  question.shape = transformer_sizes("llama-70b");
+  EXPECT_EQ(find_fitting_nodes(question, find_machine("4x-a6000-pcie")), 7);
+}
+
+TEST(Plans, send_no_less_than_what_shows_of_it) {
+  for (const auto& [model, on, batch] : {std::tuple{"gpt2-xl", "dgx-h100", 2},
+                                         {"llama-7b", "2*dgx-a100@hdr", 16},
+                                         {"llama-70b", "4*dgx-h100@ndr", 256},
+                                         {"mixtral-8x7b", "2*dgx-h100@ndr", 64}})
+    for (const auto& plan : plans_for(model, on, batch).plans)
+      for (const auto& traffic : plan.traffic)
+        EXPECT_LE(traffic.shown, traffic.time) << model << " on " << on << ": " << traffic.what;
+}
+
+TEST(Plans, take_what_the_environment_tells_nccl) {
+  PlanQuestion question;
+  question.shape = transformer_sizes("gpt2-xl");
+  question.dp = 2;
+  const auto machine = find_machine("2x-rtx3090-nvlink");
+  const auto usual = make_plans(question, machine).plans.front();
+  EXPECT_EQ(usual.traffic.front().path, "NVLink");
+  question.nccl = nccl_settings({{"NCCL_P2P_DISABLE", "1"}});
+  const auto told = make_plans(question, machine).plans.front();
+  EXPECT_EQ(told.traffic.front().path, "host memory");
+  EXPECT_GT(told.step, usual.step);
+  EXPECT_NEAR(told.nvlink_speedup.value(), 1, 0.01);
 }
 
 TEST(Plans, spread_experts_and_price_what_that_sends) {

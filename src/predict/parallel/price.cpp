@@ -70,8 +70,8 @@ void hide(Replicas& sum, Seconds collective, Seconds compute, double times) {
 }  // namespace
 
 Seconds PlanParts::total() const {
-  return compute + tensor + context + expert + bubble + messages + replicas + slowdown + optimizer + host +
-         other;
+  return compute + again + tensor + context + expert + bubble + messages + replicas + slowdown + optimizer +
+         host + other;
 }
 
 LayerTime layer_time(const PlanProblem& problem, const ParallelValues& values) {
@@ -82,13 +82,19 @@ LayerTime layer_time(const PlanProblem& problem, const ParallelValues& values) {
   // Frozen weights have no gradient: only that of their input is computed.
   time.backward = (frozen ? 1 : 2) * pass.products + kBackwardAttention * pass.attention + 2 * pass.elements +
                   pass.frozen;
-  if (problem.layout.recompute == Recompute::full) time.backward += time.forward;
-  if (problem.layout.recompute == Recompute::selective) time.backward += pass.attention;
+  if (problem.layout.recompute == Recompute::full) time.again = time.forward;
+  if (problem.layout.recompute == Recompute::selective) time.again = pass.attention;
+  time.backward += time.again;
   const double share = product_share(problem, values);
   const double logits = problem.logits * value(values, C::output) / (problem.memory_bytes_per_s * kMemory);
   time.output_forward = problem.output_flops / (problem.peak * share) + logits / 2;
   time.output_backward = (frozen ? 1 : 2) * problem.output_flops / (problem.peak * share) + logits / 2;
   return time;
+}
+
+Seconds message_time(const PlanProblem& problem) {
+  const auto& layout = problem.layout;
+  return 2 * (layout.micro_batches + idle_stages(layout)) * layout.virtual_stages * problem.wires.message;
 }
 
 PlanParts price_plan(const PlanProblem& problem, const ParallelValues& values) {
@@ -112,13 +118,13 @@ PlanParts price_plan(const PlanProblem& problem, const ParallelValues& values) {
   const Seconds busiest = std::max(most * (layer + inside), least * (layer + inside) + output);
 
   PlanParts parts;
-  parts.compute = count * (average * layer + output / stages);
+  parts.compute = count * (average * (layer - time.again) + output / stages);
+  parts.again = count * average * time.again;
   parts.tensor = count * average * tensor;
   parts.context = count * average * context;
   parts.expert = count * average * expert;
   parts.bubble = count * (busiest - mean_stage) + idle_stages(layout) * mean_stage;
-  parts.messages =
-      2 * (count + idle_stages(layout)) * layout.virtual_stages * wires.message * value(values, C::stage);
+  parts.messages = message_time(problem) * value(values, C::stage);
 
   const double hiding = layout.overlap ? value(values, C::hiding) : 0;
   const Seconds forward = hiding * (average * time.forward + time.output_forward / stages);

@@ -10,7 +10,8 @@
 namespace gradwire {
 
 struct PlanParts {
-  Seconds compute = 0;  // forward, backward and what is computed again
+  Seconds compute = 0;  // forward and backward
+  Seconds again = 0;    // what of it is recomputed
   Seconds tensor = 0;   // collectives inside layers
   Seconds context = 0, expert = 0;
   Seconds bubble = 0;    // stages that wait: filling, draining, layers that do not divide
@@ -24,9 +25,14 @@ struct PlanParts {
 
 PlanParts price_plan(const PlanProblem&, const ParallelValues&);
 
+// Messages between stages on the longest way through a step: those of every micro-batch out of one stage and, while the
+// pipeline fills and drains, of one micro-batch through all of them; there and back. Whether they show or not.
+Seconds message_time(const PlanProblem&);
+
 // Forward and backward of one layer and of the output layer, a micro-batch, communication aside.
 struct LayerTime {
   Seconds forward = 0, backward = 0;  // with what is computed again
+  Seconds again = 0;                  // of it
   Seconds output_forward = 0, output_backward = 0;
 };
 LayerTime layer_time(const PlanProblem&, const ParallelValues&);

@@ -6,7 +6,8 @@
 namespace gradwire {
 namespace {
 
-constexpr double kHalf = 2;  // bytes of a 16-bit number, as activations and parameters travel
+// Bytes of a 16-bit number: memory traffic is priced by constants that were fitted to such, whatever the precision.
+constexpr double kHalf = 2;
 
 constexpr int kAda = 89, kBlackwell = 100;
 
@@ -52,7 +53,11 @@ double slot_rate(const Machine& machine) {
 class ProblemMaker {
  public:
   ProblemMaker(const TransformerSizes& shape, const ParallelLayout& layout, GroupWires& wires)
-      : shape_(shape), layout_(layout), wires_(wires), weights_(layer_weights(shape)) {
+      : shape_(shape),
+        layout_(layout),
+        wires_(wires),
+        weights_(layer_weights(shape)),
+        number_(number_bytes(layout.precision)) {
     tokens_ = double(layout.micro_batch) * shape.sequence / layout.mesh.cp;
     stage_layers_ = double(shape.layers) / layout.mesh.pp;
   }
@@ -117,16 +122,16 @@ class ProblemMaker {
     problem.updated = problem.parameters / layout_.sharded_over();
     if (layout_.frozen()) problem.updated *= 0.01;  // adapters of rank 16 to 64 hold about a hundredth
     // States and gradients go to the host and back where the optimizer is there; weights each time they are used.
-    if (layout_.offload_optimizer) problem.host_bytes = problem.updated * 2 * (layout_.state_bytes + kHalf);
+    if (layout_.offload_optimizer) problem.host_bytes = problem.updated * 2 * (layout_.state_bytes + number_);
     const double held = problem.parameters / (layout_.shard == 3 ? layout_.sharded_over() : 1);
-    const double each = layout_.tuning == Tuning::qlora ? 0.5 : kHalf;
+    const double each = layout_.tuning == Tuning::qlora ? 0.5 : number_;
     if (layout_.offload_parameters) problem.host_micro_bytes = 2 * each * held;
     if (layout_.offload_activations)
-      problem.host_micro_bytes += 2 * kHalf * tokens_ * shape_.hidden * stage_layers_;
+      problem.host_micro_bytes += 2 * number_ * tokens_ * shape_.hidden * stage_layers_;
   }
 
   Seconds tensor_meeting() {
-    const double bytes = kHalf * tokens_ * shape_.hidden;
+    const double bytes = number_ * tokens_ * shape_.hidden;
     if (!layout_.sequence_parallel) return wires_.time(Collective::all_reduce, layout_.mesh.tp, 1, bytes);
     return wires_.time(Collective::all_gather, layout_.mesh.tp, 1, bytes) +
            wires_.time(Collective::reduce_scatter, layout_.mesh.tp, 1, bytes);
@@ -137,7 +142,7 @@ class ProblemMaker {
     if (mesh.tp > 1) wires.tensor_forward = wires.tensor_backward = 2 * tensor_meeting();
     if (mesh.cp > 1) add_context_wires(wires);
     if (layout_.expert_parallel > 1 && shape_.moe()) {
-      const double bytes = kHalf * tokens_ * shape_.hidden * shape_.experts_per_token / mesh.tp;
+      const double bytes = number_ * tokens_ * shape_.hidden * shape_.experts_per_token / mesh.tp;
       const double part = 1 - double(shape_.dense_layers) / shape_.layers;
       wires.expert_forward = wires.expert_backward =
           2 * part * wires_.time(Collective::all_to_all, layout_.expert_parallel, 1, bytes);
@@ -145,19 +150,19 @@ class ProblemMaker {
     if (mesh.pp > 1)
       wires.message =
           wires_.transfer(mesh.stride(MeshDimension::pipeline),
-                          kHalf * tokens_ * shape_.hidden / (layout_.sequence_parallel ? mesh.tp : 1));
+                          number_ * tokens_ * shape_.hidden / (layout_.sequence_parallel ? mesh.tp : 1));
   }
 
   // A ring passes keys and values on under attention; Ulysses exchanges heads for tokens four times.
   void add_context_wires(PlanWires& wires) {
     const auto& mesh = layout_.mesh;
     if (layout_.context == ContextKind::ulysses) {
-      const double bytes = over_tensor(kHalf * tokens_ * shape_.heads * shape_.head_dim);
+      const double bytes = over_tensor(number_ * tokens_ * shape_.heads * shape_.head_dim);
       wires.context_forward = wires.context_backward =
           4 * wires_.time(Collective::all_to_all, mesh.cp, mesh.tp, bytes);
       return;
     }
-    const double bytes = over_tensor(2 * kHalf * tokens_ * shape_.kv_heads * shape_.head_dim);
+    const double bytes = over_tensor(2 * number_ * tokens_ * shape_.kv_heads * shape_.head_dim);
     wires.context_forward = wires_.time(Collective::all_gather, mesh.cp, mesh.tp, bytes * mesh.cp);
     wires.context_backward = 2 * wires.context_forward;
   }
@@ -180,7 +185,7 @@ class ProblemMaker {
     const int replicas = layout_.mesh.dp * layout_.mesh.cp, shards = layout_.sharded_over();
     const double trained = problem.parameters * (layout_.frozen() ? 0.01 : 1);
     const double gradients = trained * layout_.gradient_bytes;
-    const double packed = layout_.tuning == Tuning::qlora ? 0.53 : kHalf;  // four bits and their scales
+    const double packed = layout_.tuning == Tuning::qlora ? 0.53 : number_;  // four bits and their scales
     if (layout_.shard == 3) {
       const double bytes = problem.parameters * packed;
       wires.gather_forward = wires.gather_backward = by_layer(Collective::all_gather, shards, bytes);
@@ -193,7 +198,7 @@ class ProblemMaker {
       wires.join = by_layer(Collective::all_reduce, replicas, gradients);
     }
     if (layout_.shard == 1 || layout_.shard == 2)
-      wires.spread = by_layer(Collective::all_gather, shards, trained * kHalf);
+      wires.spread = by_layer(Collective::all_gather, shards, trained * number_);
     // Shards inside a part of the replicas: their sums are joined between the parts.
     if (shards < replicas && layout_.shard > 0)
       wires.join += wires_.time(Collective::all_reduce, replicas / shards, layout_.mesh.tp * shards,
@@ -204,6 +209,7 @@ class ProblemMaker {
   const ParallelLayout& layout_;
   GroupWires& wires_;
   LayerWeights weights_;
+  double number_;  // bytes of one, as activations and parameters travel
   double tokens_ = 0, stage_layers_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "predict/parallel/advice.h"
 
 namespace gradwire {
 namespace {
@@ -42,10 +43,7 @@ std::vector<int> chunk_counts(const PlanQuestion& question, int stages, int micr
 class Enumerator {
  public:
   Enumerator(const PlanQuestion& question, int gpus, int per_node)
-      : question_(question),
-        gpus_(gpus),
-        per_node_(per_node),
-        batch_(question.batch > 0 ? question.batch : kUsualShare * gpus) {}
+      : question_(question), gpus_(gpus), per_node_(per_node), batch_(batch_of(question, gpus)) {}
 
   std::vector<ParallelLayout> all() {
     const auto& shape = question_.shape;
@@ -80,12 +78,17 @@ class Enumerator {
             layout.sequence_parallel = mesh.tp > 1;
             layout.precision = question_.precision;
             layout.offload_optimizer = question_.offload;
-            layout.gradient_bytes = shard == 3 ? 2 : 4;
+            layout.gradient_bytes = gradient_bytes(shard);
+            layout.state_bytes = adam_bytes(question_.precision);
             layout.expert_parallel = experts(mesh);
             layouts_.push_back(layout);
           }
     }
   }
+
+  // Added up and joined in 32 bits, as Megatron-LM does; where parameters are sharded too, as wide as they, as FSDP
+  // does by default (docs/parallel.md).
+  int gradient_bytes(int shard) const { return shard == 3 ? number_bytes(question_.precision) : 4; }
 
   static std::vector<int> powers(int most) {
     std::vector<int> all;
@@ -128,20 +131,24 @@ std::vector<PlanTraffic> traffic_of(const PlanProblem& problem, const PlanParts&
   const double each = layout.micro_batches, again = layout.recompute == Recompute::full ? 2 : 1;
   const double layers = double(problem.layers) / mesh.pp;
   std::vector<PlanTraffic> all;
+  const auto add = [&](TrafficKind kind, const char* what, const AllReduceEstimate& way, Seconds time,
+                       Seconds shown) {
+    all.push_back({kind, what, way.path, time, shown, way.doubt});
+  };
   if (mesh.tp > 1)
-    all.push_back({"tensor parallelism", wires.path(mesh.tp, 1),
-                   each * layers * (again * times.tensor_forward + times.tensor_backward), parts.tensor});
+    add(TrafficKind::tensor, "tensor parallelism", wires.large(mesh.tp, 1),
+        each * layers * (again * times.tensor_forward + times.tensor_backward), parts.tensor);
   if (mesh.pp > 1)
-    all.push_back({"pipeline", wires.path(mesh.pp, mesh.stride(MeshDimension::pipeline)),
-                   2 * each * layout.virtual_stages * times.message, parts.messages});
+    add(TrafficKind::pipeline, "pipeline", wires.large_message(mesh.stride(MeshDimension::pipeline)),
+        message_time(problem), parts.messages);
   if (layout.expert_parallel > 1)
-    all.push_back({"experts", wires.path(layout.expert_parallel, 1),
-                   each * layers * (again * times.expert_forward + times.expert_backward), parts.expert});
+    add(TrafficKind::experts, "experts", wires.large(layout.expert_parallel, 1),
+        each * layers * (again * times.expert_forward + times.expert_backward), parts.expert);
   if (mesh.dp > 1)
-    all.push_back(
-        {layout.shard == 3 ? "parameters and gradients" : "gradients", wires.path(mesh.dp, mesh.tp),
-         each * (times.gather_forward + times.gather_backward + times.scatter) + times.join + times.spread,
-         parts.replicas + parts.slowdown});
+    add(TrafficKind::replicas, layout.shard == 3 ? "parameters and gradients" : "gradients",
+        wires.large(mesh.dp, mesh.tp),
+        each * (times.gather_forward + times.gather_backward + times.scatter) + times.join + times.spread,
+        parts.replicas + parts.slowdown);
   return all;
 }
 
@@ -161,41 +168,6 @@ std::vector<PlannedStep> best_of_each(const std::vector<PlannedStep>& all, int m
   return chosen;
 }
 
-std::string gib(double bytes) { return fmt::format("{:.1f} GiB", bytes / (1 << 30)); }
-
-// More nodes of the same kind, until the least layout fits.
-std::optional<int> fitting_nodes(PlanQuestion question, const Machine& machine) {
-  question.dp = question.tp = question.pp = std::nullopt;
-  for (int nodes = machine.nodes * 2; nodes <= 4096; nodes *= 2) {
-    const int gpus = nodes * machine.gpus_per_node();
-    question.batch = std::max(question.batch, gpus);
-    for (const auto& layout : candidate_layouts(question, gpus, machine.gpus_per_node()))
-      if (plan_memory(question.shape, layout).total() <= usable_memory(machine.gpu)) return nodes;
-  }
-  return std::nullopt;
-}
-
-std::vector<std::string> what_would_fit(const PlanQuestion& question, const Machine& machine,
-                                        const PlannedStep& least) {
-  std::vector<std::string> advice;
-  advice.push_back(fmt::format("{} does not fit: the least is {} a GPU ({}), of which {} can be used",
-                               question.shape.name, gib(least.memory.total()), describe(least.layout),
-                               gib(usable_memory(machine.gpu))));
-  if (!question.offload) {
-    auto host = least.layout;
-    host.offload_optimizer = true;
-    const auto memory = plan_memory(question.shape, host);
-    if (memory.total() <= usable_memory(machine.gpu))
-      advice.push_back(fmt::format("with the optimizer's state in host memory (--offload) it takes {}",
-                                   gib(memory.total())));
-  }
-  if (const auto nodes = fitting_nodes(question, machine))
-    advice.push_back(fmt::format("it fits {} such nodes of {} GPUs", *nodes, machine.gpus_per_node()));
-  else
-    advice.emplace_back("no number of such GPUs holds it: a GPU with more memory is needed");
-  return advice;
-}
-
 void check_question(const PlanQuestion& question, const Machine& machine) {
   check_sizes(question.shape);
   const int gpus = static_cast<int>(machine.gpus.size());
@@ -208,14 +180,18 @@ void check_question(const PlanQuestion& question, const Machine& machine) {
   for (const auto& [name, size] :
        {std::pair{"--dp", question.dp}, {"--tp", question.tp}, {"--pp", question.pp}})
     if (size && (*size < 1 || gpus % *size != 0))
-      throw ConfigError(
-          fmt::format("{} {}: {} has {} GPUs, write a divisor of that", name, *size, machine.name, gpus));
+      throw ConfigError(fmt::format("{} {}: {} has {}, write a divisor of that", name, *size, machine.name,
+                                    counted_gpus(gpus)));
   if (question.tp && question.shape.heads % *question.tp != 0)
     throw ConfigError(fmt::format("--tp {}: {} has {} heads, write a divisor of that", *question.tp,
                                   question.shape.name, question.shape.heads));
 }
 
 }  // namespace
+
+int batch_of(const PlanQuestion& question, int gpus) {
+  return question.batch > 0 ? question.batch : kUsualShare * gpus;
+}
 
 std::vector<ParallelLayout> candidate_layouts(const PlanQuestion& question, int gpus, int per_node) {
   return Enumerator(question, gpus, per_node).all();
@@ -253,10 +229,10 @@ PlanAnswer make_plans(const PlanQuestion& question, const Machine& machine, int 
   const auto layouts = candidate_layouts(question, gpus, machine.gpus_per_node());
   if (layouts.empty())
     throw ConfigError(
-        fmt::format("{} can't be split that way over {} GPUs: sizes must divide GPUs, heads, layers and "
+        fmt::format("{} can't be split that way over {}: sizes must divide GPUs, heads, layers and "
                     "the batch of {} sequences",
-                    question.shape.name, gpus, question.batch > 0 ? question.batch : kUsualShare * gpus));
-  GroupWires wires(machine);
+                    question.shape.name, counted_gpus(gpus), batch_of(question, gpus)));
+  GroupWires wires(machine, question.nccl);
   PlanAnswer answer;
   answer.usable_bytes = usable_memory(machine.gpu);
   answer.candidates = static_cast<int>(layouts.size());
@@ -277,7 +253,7 @@ PlanAnswer make_plans(const PlanQuestion& question, const Machine& machine, int 
   answer.plans = best_of_each(all, most);
   const auto other = with_nvlink_switched(machine);
   std::optional<GroupWires> other_wires;
-  if (other) other_wires.emplace(*other);
+  if (other) other_wires.emplace(*other, question.nccl);
   const double width = std::exp(kDeviations * model.error_alone);
   for (auto& plan : answer.plans) {
     plan.low = plan.step / width;

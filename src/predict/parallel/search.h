@@ -21,14 +21,19 @@ struct PlanQuestion {
   std::optional<int> dp, tp, pp, shard, micro_batch, virtual_stages, expert_parallel;
   std::optional<Recompute> recompute;
   bool offload = false;  // optimizer state in host memory
+  NcclSettings nccl;     // what the environment tells NCCL
 };
+
+enum class TrafficKind : std::uint8_t { tensor, pipeline, experts, replicas };
 
 // What one dimension of a layout sends in a step, and which way.
 struct PlanTraffic {
+  TrafficKind kind;
   std::string what;  // "tensor parallelism"
   std::string path;  // "NVLink"
-  Seconds time = 0;  // of all its collectives on a GPU, hidden or not
+  Seconds time = 0;  // of all its collectives or messages on the longest way through a step, hidden or not
   Seconds shown = 0;
+  NcclDoubt doubt;  // of that time
 };
 
 struct PlannedStep {
@@ -56,6 +61,9 @@ PlanAnswer make_plans(const PlanQuestion&, const Machine&, int most = 8,
 
 // Every layout of the question on so many GPUs of a machine with nodes of `per_node`.
 std::vector<ParallelLayout> candidate_layouts(const PlanQuestion&, int gpus, int per_node);
+
+// What a question of no batch trains in a step of so many GPUs.
+int batch_of(const PlanQuestion&, int gpus);
 
 // The machine without its NVLink, or with the NVLink that its GPUs can have; nothing where they can't have any.
 std::optional<Machine> with_nvlink_switched(const Machine&);

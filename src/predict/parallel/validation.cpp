@@ -84,6 +84,9 @@ std::vector<std::string> differences(const ParallelCase& a, const ParallelCase& 
   if (a.problem.sequence != b.problem.sequence) things.emplace_back("sequence");
   const bool more = a.problem.ranks != b.problem.ranks;
   if (!more && a.sequences != b.sequences) things.emplace_back("batch");
+  // What Adam holds follows from the precision; other states are another layout.
+  if (x.state_bytes == adam_bytes(x.precision) && y.state_bytes == adam_bytes(y.precision))
+    x.state_bytes = y.state_bytes;
   x.precision = y.precision, x.recompute = y.recompute, x.schedule = y.schedule;
   x.virtual_stages = y.virtual_stages, x.micro_batches = y.micro_batches;
   x.fused_attention = y.fused_attention, x.overlap = y.overlap, x.gradient_bytes = y.gradient_bytes;

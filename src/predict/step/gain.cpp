@@ -104,38 +104,16 @@ std::vector<Unknown> doubts_of(const GainQuestion& q) {
   return doubts;
 }
 
-// How far a doubt alone moves the logarithm of the gain: up or down, and which end of it does.
-struct Move {
-  double by = 0, end = 0;
-};
-
-// Doubts that have nothing to do with each other reach their ends together less often than each alone. Of all worlds equally
-// likely, the one in which each doubt has gone as far as it matters moves the gain most: the end of the range.
-double end_of_range(const Gains& gains, const std::vector<Unknown>& doubts, const std::vector<Move>& moves) {
-  double length = 0;
-  for (const Move& move : moves) length = std::hypot(length, move.by);
-  World world;
-  for (std::size_t i = 0; i < doubts.size() && length > 0; ++i)
-    doubts[i](world, moves[i].end * std::abs(moves[i].by) / length);
-  return gains.in(world);
-}
-
 }  // namespace
 
 Effect link_gain(const GainQuestion& question) {
   const Gains gains(question);
   const auto doubts = doubts_of(question);
-  const double speedup = gains.in({});
-  std::vector<Move> down(doubts.size()), up(doubts.size());
-  for (std::size_t i = 0; i < doubts.size(); ++i)
-    for (const double end : {-1.0, 1.0}) {
-      World world;
-      doubts[i](world, end);
-      const double by = std::log(gains.in(world) / speedup);
-      if (by < down[i].by) down[i] = {by, end};
-      if (by > up[i].by) up[i] = {by, end};
-    }
-  return {speedup, end_of_range(gains, doubts, down), end_of_range(gains, doubts, up)};
+  return range_of(doubts.size(), [&](std::span<const double> shares) {
+    World world;
+    for (std::size_t i = 0; i < doubts.size(); ++i) doubts[i](world, shares[i]);
+    return gains.in(world);
+  });
 }
 
 double gain_elsewhere(const GainQuestion& question) {

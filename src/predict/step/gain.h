@@ -6,14 +6,10 @@
 
 #include <optional>
 
+#include "predict/step/range.h"
 #include "predict/step/step.h"
 
 namespace gradwire {
-
-// A factor of throughput and where it lies, from the errors of the parts that differ.
-struct Effect {
-  double speedup = 1, low = 1, high = 1;
-};
 
 // A step, and the wires it has been given.
 struct WiredStep {

@@ -54,6 +54,12 @@ std::vector<Layer> transformer_xl(const TransformerXlSpec&);
 std::vector<Layer> bart_large(int sequence);
 std::vector<Layer> gnmt(int sequence);
 
+// Of any decoder or encoder by its sizes, as gpt() or llama() builds it.
+std::vector<Layer> transformer_layers(const TransformerSizes&, int sequence);
+
+// As presets/models.yaml states them under `transformer`, and a user's file of a model. Throws ConfigError.
+TransformerSizes read_sizes(const std::string& name, int sequence, const YamlMap& sizes);
+
 // Of a model that all_models() lists.
 std::vector<Layer> build_layers(std::string_view name, int sequence);
 

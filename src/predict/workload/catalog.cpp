@@ -46,36 +46,6 @@ ModelEntry read_entry(const YamlMap& entry) {
           catalog_file().find_map("sources")->find_text(source).value_or(source)};
 }
 
-// Of a model with a map of such sizes.
-TransformerSizes read_sizes(const ModelEntry& model, const YamlMap& map) {
-  const auto size = [&](std::string_view key, int otherwise) {
-    return map.find_integer(key, kAnySize).value_or(otherwise);
-  };
-  const auto flag = [&](std::string_view key, bool otherwise) {
-    return map.find_flag(key).value_or(otherwise);
-  };
-  TransformerSizes sizes;
-  sizes.name = model.name;
-  sizes.layers = size("layers", 0);
-  sizes.hidden = size("hidden", 0);
-  sizes.heads = size("heads", 1);
-  sizes.kv_heads = size("kv_heads", sizes.heads);
-  sizes.head_dim = size("head_dim", sizes.hidden / sizes.heads);
-  sizes.ffn = size("ffn", 4 * sizes.hidden);
-  sizes.mlp_matrices = size("mlp_matrices", 2);
-  sizes.vocab = size("vocab", 0);
-  sizes.sequence = model.sequence;
-  sizes.positions = size("positions", 0);
-  sizes.tied = flag("tied", true);
-  sizes.causal = flag("causal", true);
-  sizes.biases = sizes.mlp_matrices == 2;
-  sizes.head_norms = flag("head_norms", false);
-  sizes.experts = size("experts", 0);
-  sizes.experts_per_token = size("experts_per_token", 0);
-  if (sizes.moe()) sizes.expert_ffn = sizes.ffn;
-  return sizes;
-}
-
 [[noreturn]] void fail_unknown(std::string_view name) {
   std::vector<std::string> all;
   for (const auto& entry : all_models()) all.push_back(entry.name);
@@ -146,12 +116,7 @@ Workload load_model(std::string_view name_or_file, std::optional<int> sequence) 
   if (entry && sequence) check_sequence(*entry, *sequence);
   if (entry || name_or_file.find_first_of("./") == std::string_view::npos)
     return build_model(name_or_file, sequence);
-  if (sequence)
-    throw ConfigError(
-        fmt::format("a sequence of {} tokens: {} says what one of its samples costs; write the "
-                    "numbers for that length there",
-                    *sequence, name_or_file));
-  return parse_model(read_file(name_or_file), name_or_file);
+  return parse_model(read_file(name_or_file), name_or_file, sequence);
 }
 
 std::optional<TransformerSizes> find_transformer(std::string_view name) {
@@ -159,7 +124,7 @@ std::optional<TransformerSizes> find_transformer(std::string_view name) {
     std::map<std::string, TransformerSizes, std::less<>> by_name;
     for (const ModelEntry& model : all_models())
       if (const auto sizes = find_model_sizes(model.name, "transformer"))
-        by_name.emplace(model.name, read_sizes(model, *sizes));
+        by_name.emplace(model.name, read_sizes(model.name, model.sequence, *sizes));
     return by_name;
   }();
   const auto found = all.find(name);
@@ -172,10 +137,16 @@ TransformerSizes transformer_sizes(std::string_view name, std::optional<int> seq
     if (sequence) sizes->sequence = *sequence;
     return *sizes;
   }
-  if (name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json"))
-    throw ConfigError(fmt::format(
-        "{:.60}: a file does not say how its model can be cut; name a transformer of gradwire list models",
-        name));
+  if (name.ends_with(".yaml") || name.ends_with(".yml")) {
+    auto sizes = parse_transformer(read_file(name), name, sequence);
+    load_model(name, sequence);  // says what else is wrong with the file
+    return sizes;
+  }
+  if (name.ends_with(".json") || name.ends_with(".json.gz"))
+    throw ConfigError(
+        fmt::format("{:.60}: a trace does not say how its model can be cut; name a transformer of gradwire "
+                    "list models, or write its sizes into a file as presets/models/example.yaml says",
+                    name));
   if (!find_model(name)) fail_unknown(name);
   throw ConfigError(
       fmt::format("{} can't be cut: only transformers of known sizes are split over GPUs; gradwire compare "

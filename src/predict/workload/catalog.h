@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "predict/workload/transformer.h"
 #include "predict/workload/workload.h"
 
 namespace gradwire {
@@ -36,8 +37,13 @@ Workload build_model(std::string_view name, std::optional<int> sequence = {});
 // Throws ConfigError also for a sequence the model can't take.
 Workload load_model(std::string_view name_or_file, std::optional<int> sequence = {});
 
-// As presets/models/example.yaml shows. Throws ConfigError naming `where`, the layer and what would be right.
-Workload parse_model(std::string_view yaml, std::string_view where);
+// As presets/models/example.yaml shows. Throws ConfigError naming `where`, the layer and what would be right; also for
+// another sequence of a model whose file has no `transformer`.
+Workload parse_model(std::string_view yaml, std::string_view where, std::optional<int> sequence = {});
+
+// The sizes of a model whose file has them. Throws ConfigError.
+TransformerSizes parse_transformer(std::string_view yaml, std::string_view where,
+                                   std::optional<int> sequence = {});
 
 // A model of which little is known: the layers of a typical one of its family, scaled to the parameter count.
 struct StandIn {

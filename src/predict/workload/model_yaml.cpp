@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "predict/workload/builders.h"
 #include "predict/workload/catalog.h"
 #include "topo/yaml.h"
 
@@ -14,14 +15,17 @@ constexpr int kMostRepeats = 10'000;
 
 class Reader {
  public:
-  explicit Reader(std::string_view where) : where_(where) {}
+  Reader(std::string_view where, std::optional<int> sequence) : where_(where), sequence_(sequence) {}
 
   Workload read(const YamlNode& root) const {
-    if (root.kind != YamlNode::Kind::map) fail("expected keys such as 'name' and 'layers'");
-    YamlMap(root, where_)
-        .only(
-            {"name", "title", "family", "sample", "sequence", "batch", "optimizer", "layers", "parameters"});
+    check_keys(root);
     const YamlNode* layers = root.find("layers");
+    if (root.find("transformer") != nullptr) return from_sizes(root);
+    if (sequence_)
+      throw ConfigError(
+          fmt::format("a sequence of {} tokens: {} says what one of its samples costs; write the "
+                      "numbers for that length there",
+                      *sequence_, where_));
     if (layers == nullptr) return stand_in(root);
     Workload workload;
     common(root, workload);
@@ -32,7 +36,44 @@ class Reader {
     return workload;
   }
 
+  TransformerSizes sizes(const YamlNode& root) const {
+    check_keys(root);
+    const auto map = YamlMap(root, where_).find_map("transformer");
+    if (!map)
+      throw ConfigError(fmt::format(
+          "{}: a file does not say how its model can be cut unless it has its sizes: write 'sequence: 1024' "
+          "and 'transformer: {{layers: 24, hidden: 1024, heads: 16, vocab: 50257}}' in place of 'layers'; "
+          "see presets/models/example.yaml",
+          where_));
+    if (root.find("layers") != nullptr) fail("write 'layers' or 'transformer', not both");
+    const int tokens = sequence_.value_or(value(root, "sequence", 0));
+    if (tokens < 1 || tokens > 1 << 20) fail("'sequence' is the tokens of a sample, 1 to 1048576");
+    return read_sizes(value<std::string>(root, "name", std::string(where_)), tokens, *map);
+  }
+
  private:
+  void check_keys(const YamlNode& root) const {
+    if (root.kind != YamlNode::Kind::map) fail("expected keys such as 'name' and 'layers'");
+    YamlMap(root, where_)
+        .only({"name", "title", "family", "sample", "sequence", "batch", "optimizer", "layers", "transformer",
+               "parameters"});
+  }
+
+  // One that its sizes say all of: sequences, Adam and a batch of one where nobody says otherwise.
+  Workload from_sizes(const YamlNode& root) const {
+    const auto shape = sizes(root);
+    Workload workload;
+    common(root, workload);
+    workload.sequence = shape.sequence;
+    workload.batch = value(root, "batch", 1);
+    workload.sample = value<std::string>(root, "sample", "sequence");
+    workload.optimizer = value<std::string>(root, "optimizer", "adam");
+    if (root.find("family") == nullptr) workload.family = Family::transformer;
+    workload.layers = transformer_layers(shape, shape.sequence);
+    check_whole(root, workload);
+    return workload;
+  }
+
   [[noreturn]] void fail(const std::string& what) const {
     throw ConfigError(fmt::format("{}: {}; see presets/models/example.yaml", where_, what));
   }
@@ -98,7 +139,8 @@ class Reader {
   }
 
   Workload stand_in(const YamlNode& root) const {
-    if (root.find("parameters") == nullptr) fail("needs 'layers', or 'parameters' and 'family'");
+    if (root.find("parameters") == nullptr)
+      fail("needs 'layers', or 'parameters' and 'family', or 'transformer' and 'sequence'");
     const auto parameters = value(root, "parameters", 0.0);
     if (!(parameters >= 1000 && parameters <= 1e14)) fail("'parameters' is a number from 1000 to 1e14");
     Workload described;
@@ -134,16 +176,26 @@ class Reader {
   }
 
   std::string where_;
+  std::optional<int> sequence_;
 };
+
+YamlNode read_text(std::string_view yaml, std::string_view where) {
+  if (yaml.find('\0') != std::string_view::npos)
+    throw ConfigError(fmt::format("{}: this is not YAML but a binary file", where));
+  return load_yaml(yaml, where);
+}
 
 }  // namespace
 
-Workload parse_model(std::string_view yaml, std::string_view where) {
-  if (yaml.find('\0') != std::string_view::npos)
-    throw ConfigError(fmt::format("{}: this is not YAML but a binary file", where));
-  auto workload = Reader(where).read(load_yaml(yaml, where));
+Workload parse_model(std::string_view yaml, std::string_view where, std::optional<int> sequence) {
+  auto workload = Reader(where, sequence).read(read_text(yaml, where));
   check_workload(workload);
   return workload;
+}
+
+TransformerSizes parse_transformer(std::string_view yaml, std::string_view where,
+                                   std::optional<int> sequence) {
+  return Reader(where, sequence).sizes(read_text(yaml, where));
 }
 
 }  // namespace gradwire

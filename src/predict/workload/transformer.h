@@ -29,8 +29,8 @@ struct TransformerSizes {
   bool operator==(const TransformerSizes&) const = default;
 };
 
-// Of a built-in model, with another sequence if one is given. Throws ConfigError with near names, and for models that
-// are no transformers.
+// Of a built-in model or a YAML file, with another sequence if one is given. Throws ConfigError with near names, and for
+// models that are no transformers or do not state their sizes.
 TransformerSizes transformer_sizes(std::string_view name, std::optional<int> sequence = {});
 std::optional<TransformerSizes> find_transformer(std::string_view name);
 

@@ -81,16 +81,17 @@ std::vector<Layer> bert(const BertSpec& spec) {
 
 std::vector<Layer> gpt(const TransformerSizes& sizes, int sequence) {
   Graph graph;
-  const int width = sizes.hidden;
+  const int width = sizes.hidden, queries = sizes.heads * sizes.head_dim,
+            keys = sizes.kv_heads * sizes.head_dim;
   const double tokens = sequence;
   graph.embedding("wte", sizes.vocab, width, tokens);
-  graph.embedding("wpe", sizes.positions, width, tokens);
+  if (sizes.positions > 0) graph.embedding("wpe", sizes.positions, width, tokens);
   for (int i = 0; i < sizes.layers; ++i) {
     const auto name = fmt::format("h.{}", i);
     graph.layer_norm(name + ".ln_1", width, tokens);
-    graph.linear(name + ".attn.c_attn", width, 3 * width, tokens);
-    graph.attention(name + ".attn.scores", width, tokens, tokens);
-    graph.linear(name + ".attn.c_proj", width, width, tokens);
+    graph.linear(name + ".attn.c_attn", width, queries + 2 * keys, tokens);
+    graph.attention(name + ".attn.scores", queries, tokens, tokens);
+    graph.linear(name + ".attn.c_proj", queries, width, tokens);
     graph.layer_norm(name + ".ln_2", width, tokens);
     feed_forward(graph, name + ".mlp", width, sizes.ffn, tokens);
   }
@@ -108,6 +109,7 @@ std::vector<Layer> llama(const TransformerSizes& sizes, int sequence) {
             keys = sizes.kv_heads * sizes.head_dim;
   const double tokens = sequence;
   graph.embedding("embed_tokens", sizes.vocab, width, tokens);
+  if (sizes.positions > 0) graph.embedding("embed_positions", sizes.positions, width, tokens);
   for (int i = 0; i < sizes.layers; ++i) {
     const auto name = fmt::format("layers.{}", i);
     graph.linear(name + ".q_proj", width, queries, tokens, false);
@@ -127,7 +129,10 @@ std::vector<Layer> llama(const TransformerSizes& sizes, int sequence) {
     graph.layer_norm(name + ".post_norm", width, tokens, 1);
   }
   graph.layer_norm("norm", width, tokens, 1);
-  graph.linear("lm_head", width, sizes.vocab, tokens, false);
+  if (sizes.tied)
+    tied_output(graph, width, sizes.vocab, tokens);
+  else
+    graph.linear("lm_head", width, sizes.vocab, tokens, false);
   return graph.layers;
 }
 

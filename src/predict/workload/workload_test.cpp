@@ -148,6 +148,49 @@ TEST(ModelYaml, SaysWhatIsWrongAndWhere) {
   fails("name: x", "needs 'layers', or 'parameters' and 'family'");
 }
 
+constexpr const char* kByItsSizes = R"(
+name: mine
+sequence: 1024
+transformer: {layers: 48, hidden: 1600, heads: 25, vocab: 50257, positions: 1024}
+)";
+
+TEST(ModelFile, of_a_transformer_by_its_sizes_is_that_transformer) {
+  const auto mine = parse_model(kByItsSizes, "mine.yaml"), known = build_model("gpt2-xl");
+  EXPECT_EQ(parameter_count(mine), parameter_count(known));
+  EXPECT_EQ(mine.layers.size(), known.layers.size());
+  EXPECT_EQ(mine.family, Family::transformer);
+  EXPECT_EQ(mine.sample, "sequence");
+  EXPECT_EQ(parse_model(kByItsSizes, "mine.yaml", 256).sequence, 256);
+  auto sizes = parse_transformer(kByItsSizes, "mine.yaml");
+  sizes.name = "gpt2-xl";
+  EXPECT_EQ(sizes, transformer_sizes("gpt2-xl"));
+  EXPECT_EQ(parse_transformer(kByItsSizes, "mine.yaml", 256).sequence, 256);
+}
+
+TEST(ModelFile, of_a_gated_transformer_may_share_its_embedding_with_its_output) {
+  const char* shared =
+      "{sequence: 64, transformer: {layers: 2, hidden: 64, heads: 4, vocab: 1000, mlp_matrices: 3}}";
+  const char* apart =
+      "{sequence: 64, transformer: {layers: 2, hidden: 64, heads: 4, vocab: 1000, mlp_matrices: 3, tied: "
+      "false}}";
+  EXPECT_EQ(parameter_count(parse_model(apart, "m.yaml")) - parameter_count(parse_model(shared, "m.yaml")),
+            64000);
+}
+
+TEST(ModelFile, that_can_not_be_cut_says_what_to_write) {
+  const auto fails = [](const char* yaml, const char* text) {
+    EXPECT_THAT([&] { parse_transformer(yaml, "m.yaml"); }, ThrowsMessage<ConfigError>(HasSubstr(text)))
+        << yaml;
+  };
+  fails("{layers: [{tensors: [1]}]}", "write 'sequence: 1024' and 'transformer: {layers: 24, hidden: 1024");
+  fails("{transformer: {layers: 2}}", "'sequence' is the tokens of a sample");
+  fails("{sequence: 8, transformer: {layers: 2, hidden: 8}}", "'heads' is missing");
+  fails("{sequence: 8, transformer: {layers: 2, hidden: 10, heads: 4, vocab: 9}}", "a divisor of 'hidden'");
+  fails("{sequence: 8, transformer: {layers: 1.5, hidden: 8, heads: 2, vocab: 9}}", "layers is '1.5'");
+  fails("{sequence: 8, transformer: {layers: 2, hiden: 10}}", "did you mean hidden?");
+  fails("{sequence: 8, layers: [{tensors: [1]}], transformer: {layers: 2}}", "not both");
+}
+
 TEST(TransformerSizesOf, say_which_models_can_not_be_cut) {
   EXPECT_THROW(transformer_sizes("resnet50"), ConfigError);
   EXPECT_THROW(transformer_sizes("lama-7b"), ConfigError);

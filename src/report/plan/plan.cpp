@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "report/topo/topo.h"
 
 namespace gradwire {
 namespace {
@@ -50,6 +51,10 @@ nlohmann::json plan_json(const PlannedStep& plan) {
           {"samples_per_s", plan.samples_per_s},
           {"memory_gib", plan.memory.total() / kGib},
           {"memory", memory_json(plan.memory)},
+          {"bytes_per_parameter",
+           {{"weights", number_bytes(layout.precision)},
+            {"gradients", layout.gradient_bytes},
+            {"optimizer", layout.state_bytes}}},
           {"fits", plan.fits},
           {"nvlink_speedup", plan.nvlink_speedup ? nlohmann::json(*plan.nvlink_speedup) : nlohmann::json()},
           {"communication", traffic_json(plan)}};
@@ -58,8 +63,9 @@ nlohmann::json plan_json(const PlannedStep& plan) {
 nlohmann::json machine_json(const PlannedMachine& machine) {
   auto plans = nlohmann::json::array();
   for (const auto& plan : machine.answer.plans) plans.push_back(plan_json(plan));
-  return {{"on", machine.on},
-          {"gpus", machine.gpus},
+  return {{"on", machine.on()},
+          {"gpus", machine.gpus()},
+          {"assumed", machine.machine.notes},
           {"batch", machine.answer.batch},
           {"candidates", machine.answer.candidates},
           {"fitting", machine.answer.fitting},
@@ -97,21 +103,32 @@ Table traffic_table(const PlannedStep& plan) {
   Table table{.rows = {{"sends", "over", "a step", "of it shows"}}, .left = 2};
   for (const auto& traffic : plan.traffic)
     table.rows.push_back(
-        {traffic.what, traffic.path, format_seconds(traffic.time), format_seconds(traffic.shown)});
+        {traffic.what, traffic.path, time_or_none(traffic.time), time_or_none(traffic.shown)});
   return table;
 }
 
+// How wide what a GPU holds is, since it differs between stages of sharding and between precisions.
+std::string widths(const ParallelLayout& layout) {
+  auto text =
+      fmt::format("Of a parameter, before it is sharded: {} B of weight, {} of gradient, {} of state of Adam",
+                  number_bytes(layout.precision), layout.gradient_bytes, layout.state_bytes);
+  if (layout.state_bytes > 8) text += ", with a 32-bit copy";
+  return text + (layout.gradient_bytes < 4 ? ". Gradients are joined in 16 bits with shard 3 alone." : ".");
+}
+
 std::string nvlink_sentence(const PlannedStep& plan) {
-  if (!plan.nvlink_speedup) return "These GPUs have no NVLink.";
+  if (plan.layout.ranks() == 1) return "One GPU sends nothing.";
+  if (!plan.nvlink_speedup) return "Here NVLink joins no GPUs, and could join none.";
   const double worth = *plan.nvlink_speedup;
   if (worth < 1.03) return fmt::format("NVLink makes no difference to this plan ({:.2f}x).", worth);
   return fmt::format("With NVLink this plan is {:.2f} times as fast as without.", worth);
 }
 
 void add_machine(Report& report, const PlanQuestion& question, const PlannedMachine& machine) {
-  const auto& best = machine.answer.plans.front();
-  report.add(Title{fmt::format("{} on {}: {} GPUs, {} sequences of {} tokens a step, {}", question.shape.name,
-                               machine.on, machine.gpus, machine.answer.batch, question.shape.sequence,
+  const auto& best = machine.best();
+  report.add(Title{fmt::format("{} on {}: {}, {} sequence{} of {} tokens a step, {}", question.shape.name,
+                               machine.on(), counted_gpus(machine.gpus()), machine.answer.batch,
+                               machine.answer.batch == 1 ? "" : "s", question.shape.sequence,
                                to_string(question.precision))});
   if (!machine.answer.advice.empty()) {
     for (const auto& advice : machine.answer.advice) report.add(Sentence{advice + ".", "", "  "});
@@ -127,8 +144,9 @@ void add_machine(Report& report, const PlanQuestion& question, const PlannedMach
       Sentence{fmt::format("{} layouts priced, {} fit; the best of each tp, pp and shard is shown. NVLink: "
                            "step without over step with it. !: does not fit.",
                            machine.answer.candidates, machine.answer.fitting)});
-  report.add(Gap{}, memory_table(best, machine.answer.usable_bytes));
+  report.add(Gap{}, memory_table(best, machine.answer.usable_bytes), Sentence{widths(best.layout)});
   if (!best.traffic.empty()) report.add(Gap{}, traffic_table(best));
+  add_notes(report, machine.machine);
 }
 
 // Which of several machines is the quickest, and by how much.
@@ -137,18 +155,20 @@ void add_contest(Report& report, const std::vector<PlannedMachine>& machines) {
   for (const auto& machine : machines)
     if (machine.answer.fitting > 0) fitting.push_back(&machine);
   if (machines.size() < 2 || fitting.empty()) return;
-  const auto pace = [](const PlannedMachine* machine) { return machine->answer.plans.front().samples_per_s; };
+  const auto pace = [](const PlannedMachine* machine) { return machine->best().samples_per_s; };
   std::sort(fitting.begin(), fitting.end(), [&](const auto* a, const auto* b) { return pace(a) > pace(b); });
   if (fitting.size() == 1)
-    report.add(Gap{}, Sentence{fmt::format("It fits {} alone.", fitting[0]->on)});
+    report.add(Gap{}, Sentence{fmt::format("It fits {} alone.", fitting[0]->on())});
   else
     report.add(Gap{},
                Sentence{fmt::format("{} gets {:.2f} times as much done as {}, each with its best plan.",
-                                    fitting.front()->on, pace(fitting.front()) / pace(fitting.back()),
-                                    fitting.back()->on)});
+                                    fitting.front()->on(), pace(fitting.front()) / pace(fitting.back()),
+                                    fitting.back()->on())});
 }
 
 }  // namespace
+
+std::string time_or_none(Seconds time) { return time > 0 ? format_seconds(time) : "none"; }
 
 Report plan_report(const PlanQuestion& question, const std::vector<PlannedMachine>& machines) {
   Report report;

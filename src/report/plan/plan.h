@@ -11,14 +11,19 @@
 namespace gradwire {
 
 struct PlannedMachine {
-  std::string on;  // as asked for
-  int gpus = 1;
+  Machine machine;  // with its name as asked for
   PlanAnswer answer;
+  const std::string& on() const { return machine.name; }
+  int gpus() const { return static_cast<int>(machine.gpus.size()); }
+  const PlannedStep& best() const { return answer.plans.front(); }
 };
+
+std::string time_or_none(Seconds);  // "12.3 ms"; "none" of nothing
 
 Report plan_report(const PlanQuestion&, const std::vector<PlannedMachine>&);
 
-// The same as `compare` answers: the fastest machine against the slowest, each with the best of what was left open.
+// The same as `compare` answers: the fastest machine against the slowest, each with the best of what was left open, which
+// it says, and what of a step makes the difference.
 Report plan_comparison(const PlanQuestion&, const std::vector<PlannedMachine>&);
 
 }  // namespace gradwire

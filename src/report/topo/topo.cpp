@@ -174,13 +174,13 @@ void add_all_reduce(Report& report, const Machine& machine, const NcclSettings& 
       "  ", "    "});
 }
 
+}  // namespace
+
 void add_notes(Report& report, const Machine& machine) {
   if (machine.notes.empty()) return;
   report.add(Gap{}, Title{"Note"});
   for (const std::string& note : machine.notes) report.add(Sentence{note, "  - ", "    "});
 }
-
-}  // namespace
 
 Report machine_report(const Machine& machine, const NcclSettings& settings) {
   const Endpoints endpoints = endpoints_of(machine);

@@ -29,6 +29,9 @@ std::vector<std::vector<EndpointPair>> pairs_of(const Machine&, const Endpoints&
 
 // `settings`: what the user's environment tells NCCL.
 Report machine_report(const Machine&, const NcclSettings& = {});
+
+// What was assumed of it, one line each; nothing where everything is stated.
+void add_notes(Report&, const Machine&);
 nlohmann::json machine_json(const Machine&, const Endpoints&, const std::vector<std::vector<EndpointPair>>&);
 nlohmann::json rate_json(const Rate&);
 

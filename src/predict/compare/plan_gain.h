@@ -1,0 +1,27 @@
+// What one machine gains over another where a model is split, each by a plan of its own, and where that lies: how far the
+// collectives of either are off, whether host memory hides them, slots that nobody stated, how long computing takes, and
+// what ratios of two plans are off by where it is not the links alone that differ. Pure.
+#pragma once
+
+#include <string>
+
+#include "predict/compare/compare.h"
+#include "predict/parallel/search.h"
+
+namespace gradwire {
+
+struct PlanSide {
+  const Machine& machine;
+  const PlannedStep& plan;
+};
+
+struct PlanGain : Effect {
+  std::string other_slots;    // slots that nobody stated, in words; empty: none
+  double in_other_slots = 1;  // the gain there
+};
+
+// Throughput of the first over that of the second, with the range that holds eight of ten.
+PlanGain plan_gain(const PlanQuestion&, const PlanSide& better, const PlanSide& worse,
+                   const ParallelModel& = default_parallel_model());
+
+}  // namespace gradwire

@@ -1,0 +1,93 @@
+// What a link gains for a model that is split, and how sure that is.
+#include "predict/compare/plan_gain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "predict/compare/range.h"
+
+namespace gradwire {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+PlanQuestion two_replicas(const char* model = "gpt2-xl") {
+  PlanQuestion question;
+  question.shape = transformer_sizes(model);
+  question.batch = 2;
+  question.dp = 2, question.shard = 1;
+  question.recompute = Recompute::none;
+  return question;
+}
+
+struct Compared {
+  Machine better, worse;
+  PlannedStep of_better, of_worse;
+  PlanGain gain;
+};
+
+Compared compared(const PlanQuestion& question, const char* better, const char* worse) {
+  Compared all{find_machine(better), find_machine(worse), {}, {}, {}};
+  all.of_better = make_plans(question, all.better, 1).plans.front();
+  all.of_worse = make_plans(question, all.worse, 1).plans.front();
+  all.gain = plan_gain(question, {all.better, all.of_better}, {all.worse, all.of_worse});
+  return all;
+}
+
+TEST(PlanGain, is_the_ratio_of_what_both_machines_get_done) {
+  const auto pair = compared(two_replicas(), "2x-rtx3090-nvlink", "2x-rtx3090-pcie");
+  EXPECT_NEAR(pair.gain.speedup, pair.of_better.samples_per_s / pair.of_worse.samples_per_s, 1e-9);
+  EXPECT_GT(pair.gain.speedup, 1.05);
+}
+
+// Collectives through host memory are 40 % off; that share of the slower step, up and down, lies inside the range.
+TEST(PlanGain, has_a_range_that_holds_what_the_collectives_may_be_off_by) {
+  const auto pair = compared(two_replicas(), "2x-rtx3090-nvlink", "2x-rtx3090-pcie");
+  const double share = pair.of_worse.parts.communication() / pair.of_worse.step;
+  EXPECT_LT(pair.gain.low, pair.gain.speedup * (1 - 0.28 * share));
+  EXPECT_GT(pair.gain.high, pair.gain.speedup * (1 + 0.4 * share));
+}
+
+TEST(PlanGain, doubts_slots_that_nobody_stated) {
+  const auto assumed = compared(two_replicas(), "2x-rtx3090-nvlink", "2x-rtx3090-pcie").gain;
+  EXPECT_THAT(assumed.other_slots, HasSubstr("taken as x8"));
+  EXPECT_LT(assumed.in_other_slots, assumed.speedup);
+  EXPECT_LE(assumed.low, assumed.in_other_slots);
+  EXPECT_THAT(compared(two_replicas(), "dgx-a100", "dgx-a100-40").gain.other_slots, IsEmpty());
+}
+
+TEST(PlanGain, is_less_sure_of_plans_that_differ_in_more_than_their_links) {
+  auto question = two_replicas();
+  const auto machine = find_machine("2x-rtx3090-nvlink");
+  const auto plain = make_plans(question, machine, 1).plans.front();
+  question.recompute = Recompute::full;
+  const auto again = make_plans(question, machine, 1).plans.front();
+  const auto same = plan_gain(question, {machine, plain}, {machine, plain});
+  const auto differ = plan_gain(question, {machine, plain}, {machine, again});
+  EXPECT_NEAR(same.speedup, 1, 1e-9);
+  EXPECT_GT(differ.speedup, 1.1);
+  EXPECT_GT(differ.high / differ.low, 1.1 * same.high / same.low);
+  EXPECT_GT(again.parts.again, 0);
+  EXPECT_EQ(plain.parts.again, 0);
+}
+
+TEST(RangeOfAGain, adds_doubts_up_as_squares_of_logarithms) {
+  const auto effect =
+      range_of(2, [](std::span<const double> shares) { return std::exp(0.3 * shares[0] + 0.4 * shares[1]); });
+  EXPECT_DOUBLE_EQ(effect.speedup, 1);
+  EXPECT_NEAR(effect.high, std::exp(0.5), 1e-9);
+  EXPECT_NEAR(effect.low, std::exp(-0.5), 1e-9);
+}
+
+TEST(RangeOfAGain, has_one_end_alone_where_a_doubt_has) {
+  const auto effect =
+      range_of(1, [](std::span<const double> shares) { return 1 + std::max(0.0, shares[0]); });
+  EXPECT_DOUBLE_EQ(effect.low, 1);
+  EXPECT_DOUBLE_EQ(effect.high, 2);
+}
+
+}  // namespace
+}  // namespace gradwire

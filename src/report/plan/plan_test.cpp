@@ -1,0 +1,125 @@
+// What `plan` and `compare` of a split model say.
+#include "report/plan/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "report/render.h"
+
+namespace gradwire {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+// As people read it, wherever lines end.
+std::string words_of(const Report& report) {
+  std::string words;
+  for (const char letter : to_text(report)) {
+    const bool space = letter == ' ' || letter == '\n';
+    if (!space || !words.ends_with(' ')) words += space ? ' ' : letter;
+  }
+  return words;
+}
+
+PlanQuestion question_of(const char* model, int batch) {
+  PlanQuestion question;
+  question.shape = transformer_sizes(model);
+  question.batch = batch;
+  return question;
+}
+
+std::vector<PlannedMachine> planned_on(const PlanQuestion& question, std::initializer_list<const char*> names,
+                                       int most = 8) {
+  std::vector<PlannedMachine> all;
+  for (const char* name : names) {
+    const auto machine = find_machine(name);
+    all.push_back({machine, make_plans(question, machine, most)});
+  }
+  return all;
+}
+
+std::string plan_text(const PlanQuestion& question, std::initializer_list<const char*> names) {
+  return words_of(plan_report(question, planned_on(question, names)));
+}
+
+TEST(PlanReport, says_what_was_assumed_of_the_machine) {
+  const auto question = question_of("gpt2", 2);
+  EXPECT_THAT(plan_text(question, {"2x-rtx3090-pcie"}), HasSubstr("slots are not stated: taken as x8 each"));
+  EXPECT_THAT(plan_text(question, {"dgx-a100"}), Not(HasSubstr("Note")));
+  const auto data = plan_report(question, planned_on(question, {"2x-rtx3090-pcie"})).data;
+  EXPECT_THAT(data["machines"][0]["assumed"].dump(), HasSubstr("slots are not stated"));
+}
+
+TEST(PlanReport, says_how_wide_weights_gradients_and_states_are) {
+  auto question = question_of("llama-7b", 8);
+  question.dp = 8;
+  question.shard = 1;
+  EXPECT_THAT(plan_text(question, {"dgx-a100"}), HasSubstr("2 B of weight, 4 of gradient, 12 of state"));
+  question.shard = 3;
+  EXPECT_THAT(plan_text(question, {"dgx-a100"}), AllOf(HasSubstr("2 B of weight, 2 of gradient, 12 of state"),
+                                                       HasSubstr("joined in 16 bits with shard 3 alone")));
+  question.precision = MatmulPrecision::fp32;
+  EXPECT_THAT(plan_text(question, {"dgx-a100"}),
+              AllOf(HasSubstr("4 B of weight, 4 of gradient, 8 of state"), Not(HasSubstr("16 bits"))));
+}
+
+TEST(PlanReport, counts_one_gpu_as_one) {
+  const auto text = plan_text(question_of("gpt2", 1), {"1x-a100-sxm-80-nvswitch"});
+  EXPECT_THAT(text,
+              AllOf(HasSubstr(": 1 GPU, 1 sequence of 1024 tokens"), HasSubstr("One GPU sends nothing")));
+}
+
+PlanQuestion two_replicas() {
+  auto question = question_of("gpt2-xl", 16);
+  question.precision = MatmulPrecision::fp32;
+  question.dp = 2;
+  return question;
+}
+
+constexpr auto kPair = {"2x-rtx3090-nvlink", "2x-rtx3090-pcie"};
+
+TEST(PlanComparison, says_what_was_not_asked_for) {
+  const auto question = two_replicas();
+  const auto report = plan_comparison(question, planned_on(question, kPair, 1));
+  const auto text = words_of(report);
+  EXPECT_THAT(text, HasSubstr("8 sequences of 1024 tokens a GPU and step, fp32"));
+  EXPECT_THAT(text, HasSubstr("since not asked for: --shard, --micro-batch, --recompute."));
+  EXPECT_EQ(report.data["left_open"].size(), 3u);
+  EXPECT_THAT(text, HasSubstr("slots are not stated"));
+  EXPECT_THAT(text, Not(HasSubstr("0 ns")));
+}
+
+// The parts that are named are what the steps differ by, to a fifth: 1.3x that is recomputation is not called the link's.
+TEST(PlanComparison, gives_a_reason_that_carries_the_gain) {
+  auto question = two_replicas();
+  question.shard = 3;
+  auto planned = planned_on(question, kPair, 1);
+  question.recompute = Recompute::full;
+  planned[1] = planned_on(question, {"2x-rtx3090-pcie"}, 1).front();
+  question.recompute.reset();
+  const auto answer = plan_comparison(question, planned).data["answer"];
+  const std::string reason = answer["reason"];
+  EXPECT_EQ(answer["verdict"], "helps");
+  EXPECT_THAT(reason, AllOf(HasSubstr("less: recomputation none instead of"), HasSubstr("communication")));
+  EXPECT_THAT(reason, HasSubstr("over NVLink instead of host memory"));
+}
+
+TEST(PlanComparison, has_a_range_as_wide_as_its_links_are_doubtful) {
+  const auto question = two_replicas();
+  const auto answer = plan_comparison(question, planned_on(question, kPair, 1)).data["answer"];
+  EXPECT_GT(double(answer["high"]) / double(answer["low"]), 1.1);
+}
+
+TEST(PlanComparison, compares_what_a_sequence_takes_where_batches_differ) {
+  auto question = question_of("gpt2", 8);
+  question.tp = 1, question.pp = 1, question.shard = 0;
+  auto planned = planned_on(question, {"dgx-a100"}, 1);
+  question.batch = 2;
+  planned.push_back(planned_on(question, {"2x-rtx3090-pcie"}, 1).front());
+  EXPECT_THAT(words_of(plan_comparison(question, planned)), HasSubstr("because a sequence takes"));
+}
+
+}  // namespace
+}  // namespace gradwire
