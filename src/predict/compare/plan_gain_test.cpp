@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "predict/compare/range.h"
+#include "predict/step/range.h"
 
 namespace gradwire {
 namespace {
