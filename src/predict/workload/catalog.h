@@ -37,7 +37,12 @@ Workload build_model(std::string_view name, std::optional<int> sequence = {});
 Workload load_model(std::string_view name_or_file, std::optional<int> sequence = {});
 
 // As presets/models/example.yaml shows. Throws ConfigError naming `where`, the layer and what would be right.
-Workload parse_model(std::string_view yaml, std::string_view where);
+// A sequence is for a model that is known by its size alone; layers say what one of their samples costs.
+Workload parse_model(std::string_view yaml, std::string_view where, std::optional<int> sequence = {});
+
+// The built-in model of that family nearest in size, with such samples and sequences as long as that. Mixtures of experts
+// are like no other. Null: there is none.
+const ModelEntry* find_alike(Family, double parameters, std::string_view sample, int sequence);
 
 // A model of which little is known: the layers of a typical one of its family, scaled to the parameter count.
 struct StandIn {

@@ -72,11 +72,10 @@ PageData comparison_page(Compared compared) {
 }
 
 Asked asked_of(const PageQuestion& question) {
-  if (question.description && sequence_of(question.flags))
-    throw ConfigError("sequence: a model of your own says what one of its samples costs; leave it out");
   Asked asked;
-  asked.workload = question.description ? parse_model(*question.description, question.model)
-                                        : load_model(question.model, sequence_of(question.flags));
+  const auto sequence = sequence_of(question.flags);
+  asked.workload = question.description ? parse_model(*question.description, question.model, sequence)
+                                        : load_model(question.model, sequence);
   asked.options = step_options(question.flags, asked.workload);
   if (question.anchor && !asked.options.anchor) asked.options.anchor = question.anchor;
   asked.machines = machines_of(question);
