@@ -27,6 +27,7 @@ struct Contender {
   Wires wires;
   StepEstimate estimate;
   Seconds plain_step = 0;  // what bytes / link rate says, everything else equal
+  Bytes gathered = 0;      // parameters that a step collects from other ranks (ZeRO-1)
 };
 
 // A factor of throughput and where it lies, from the errors of the parts that differ.
