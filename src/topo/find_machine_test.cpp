@@ -147,6 +147,8 @@ TEST(FindMachine, lanes_that_are_not_shared_are_noted_too) {
     EXPECT_EQ(find_machine(on).node.pcie_width, 16) << on;
     EXPECT_THAT(find_machine(on).notes, Contains(HasSubstr("taken as x16 each, as servers have them"))) << on;
   }
+  write_file(path, "gpu: rtx3090\ngpus: 2\nintra: pcie\ncpu: ryzen\n");
+  EXPECT_EQ(find_machine(path).node.pcie_width, 8) << "a desktop's processor is no server's";
   write_file(path, "gpu: rtx3090\ngpus: 2\nintra: pcie\npcie_width: 16\n");
   EXPECT_THAT(find_machine(path).notes, Each(Not(HasSubstr("slots"))));
 }

@@ -69,11 +69,15 @@ bool on_one_bridge(const PcieLayout& layout) {
   return layout.gpus_per_switch == 0 && both(layout.gpus_per_bridge) && both(layout.gpus_per_socket);
 }
 
-// Two cards on the host bridge of a desktop share its 16 lanes. Several bridges, switches and a stated processor are a
-// server's.
+bool states_server(const NodeSpec& spec) {
+  return spec.cpu_model.empty() ? spec.cpu.has_value() : !find_processor(spec.cpu_model).desktop;
+}
+
+// Two cards on the host bridge of a desktop share its 16 lanes. Several bridges, switches and a stated processor, unless it
+// is for desktops, are a server's.
 bool shares_lanes(const ResolvedNode& node) {
   const NodeSpec& spec = node.spec;
-  if (!node.gpu.desktop || node.total_gpus != 2 || spec.cpu || !spec.cpu_model.empty()) return false;
+  if (!node.gpu.desktop || node.total_gpus != 2 || states_server(spec)) return false;
   if (spec.matrix) return on_one_bridge(*spec.matrix);
   return !spec.pcie || on_one_bridge(*spec.pcie);
 }
