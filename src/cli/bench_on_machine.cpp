@@ -122,6 +122,15 @@ std::string microseconds(Seconds time) {
   return time < 0.01 ? fmt::format("{:.5g}", time * 1e6) : fmt::format("{:.0f}", time * 1e6);
 }
 
+// What the prices rest on, the environment's word to NCCL included.
+std::vector<std::string> assumed(const PriceOptions& options, const Machine& machine) {
+  std::vector<std::string> notes = machine.notes;
+  const auto note = find_environment_note(nccl_settings_here());
+  if (note && std::ranges::find(options.backends, Backend::nccl) != options.backends.end())
+    notes.push_back(*note);
+  return notes;
+}
+
 nlohmann::json prices_json(const PriceOptions& options, const Machine& machine,
                            const std::vector<PricedRow>& rows) {
   nlohmann::json list = nlohmann::json::array();
@@ -138,13 +147,14 @@ nlohmann::json prices_json(const PriceOptions& options, const Machine& machine,
                     {"busbw_gbps", row.busbw},
                     {"wrong", 0},
                     {"algorithm", estimate.algorithm},
+                    {"as_smaller", estimate.as_smaller},
                     {"protocol", estimate.protocol},
                     {"channels", estimate.channels},
                     {"path", estimate.path},
                     {"narrowest_link", estimate.narrowest_link},
                     {"relative_error", estimate.relative_error}});
   }
-  return {{"on", machine.name}, {"predicted", true}, {"assumed", machine.notes}, {"rows", list}};
+  return {{"on", machine.name}, {"predicted", true}, {"assumed", assumed(options, machine)}, {"rows", list}};
 }
 
 Sentence comment(const std::string& text) { return {"# " + text, "", "#   "}; }
@@ -153,11 +163,11 @@ Table prices_table(const std::vector<PricedRow>& rows) {
   Table table{.rows = {{"backend", "bytes", "us", "+- %", "algbw", "busbw", "algo", "proto", "ch."}},
               .left = 1};
   for (const PricedRow& row : rows)
-    table.rows.push_back({to_string(row.backend), fmt::to_string(row.bytes), microseconds(row.estimate.time),
-                          fmt::format("{:.0f}", 100 * row.estimate.relative_error),
-                          fmt::format("{:.2f}", algbw(row)), fmt::format("{:.2f}", row.busbw),
-                          row.estimate.algorithm, row.estimate.protocol,
-                          row.estimate.channels > 0 ? fmt::to_string(row.estimate.channels) : "-"});
+    table.rows.push_back(
+        {to_string(row.backend), fmt::to_string(row.bytes), microseconds(row.estimate.time),
+         fmt::format("{:.0f}", 100 * row.estimate.relative_error), fmt::format("{:.2f}", algbw(row)),
+         fmt::format("{:.2f}", row.busbw), row.estimate.algorithm + (row.estimate.as_smaller ? "*" : ""),
+         row.estimate.protocol, row.estimate.channels > 0 ? fmt::to_string(row.estimate.channels) : "-"});
   return table;
 }
 
@@ -179,13 +189,18 @@ Report prices_report(const PriceOptions& options, const Machine& machine,
   report.add(comment(fmt::format("{} on {}: {} GPUs of {} on {} node{}; predicted, not measured; GB/s",
                                  name_of(options.collective), machine.name, machine.gpus.size(),
                                  machine.gpu.id, machine.nodes, machine.nodes == 1 ? "" : "s")));
-  for (const std::string& note : machine.notes)
+  for (const std::string& note : assumed(options, machine))
     report.add(comment(note.starts_with("measured") ? note : "assumed: " + note));
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (i + 1 == rows.size() || rows[i + 1].backend != rows[i].backend)
       report.add(comment(fmt::format("{}: over {}; narrowest: {}", to_string(rows[i].backend),
                                      rows[i].estimate.path, rows[i].estimate.narrowest_link)));
   report.add(prices_table(rows));
+  if (std::ranges::any_of(rows, [](const PricedRow& row) { return row.estimate.as_smaller; }))
+    report.add(
+        comment("*: as long as the largest buffer of the algorithm before it. The one named takes less by "
+                "itself, but no buffer "
+                "is priced below a smaller one (docs/nccl-model.md)"));
   for (const Backend backend : options.backends)
     report.add(comment(fmt::format("+- of {}: {}", to_string(backend),
                                    basis(backend, !options.costs.empty(), !options.measured.empty()))));

@@ -201,7 +201,7 @@ void add_bench_verb(CLI::App& app, int& exit_code) {
   auto flags = std::make_shared<BenchFlags>();
   verb->add_option("collective", flags->collective,
                    "all_reduce, reduce_scatter, all_gather, broadcast, reduce, all_to_all, barrier, gather, "
-                   "scatter, exchange (each rank to the next) or send (rank 0 to rank 1)")
+                   "scatter, exchange (each rank to the next), send or recv (rank 0 to rank 1)")
       ->required();
   verb->add_option("-n,--ranks", flags->ranks, "rank processes of each contestant")
       ->capture_default_str()

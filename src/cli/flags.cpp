@@ -25,7 +25,8 @@ void add_step_flags(CLI::App& verb, StepFlags& flags) {
       ->check(within(1, 1 << 20));
   verb.add_option("--sequence", flags.sequence, "tokens of a sample, for models that have them")
       ->check(within(1, 1 << 20));
-  verb.add_option("--precision", flags.precision, "of computing: fp32 tf32 fp16 bf16")->capture_default_str();
+  verb.add_option("--precision", flags.precision, "of computing: fp32 tf32 fp16 (or amp-fp16) bf16")
+      ->capture_default_str();
   verb.add_option("--step-ms", flags.step_ms,
                   "a step of this batch measured on one GPU without DDP: far better than the roofline")
       ->check(within(0.001, 1e9));
@@ -39,11 +40,14 @@ void add_step_flags(CLI::App& verb, StepFlags& flags) {
   verb.add_option("--compress", flags.compression, "communication hook: none fp16 bf16 powersgd")
       ->capture_default_str();
   verb.add_flag("--zero1", flags.zero1, "each rank updates its share of the parameters (ZeRO stage 1)");
-  verb.add_option("--distribution", flags.distribution, "ddp horovod tf-replicated dataparallel none")
+  verb.add_option(
+          "--distribution", flags.distribution,
+          "ddp horovod tf-replicated dataparallel none; alike: megatron-dp paddle (ddp), byteps mxnet "
+          "(horovod), mirrored (tf-replicated)")
       ->capture_default_str();
   verb.add_flag("--no-overlap", flags.no_overlap,
                 "all-reduce only when backward is over (tf-replicated: with XLA)");
-  verb.add_option("--optimizer", flags.optimizer, "sgd adam lamb; the model's usual one if not given");
+  verb.add_option("--optimizer", flags.optimizer, "sgd adam adamw lamb; the model's usual one if not given");
   verb.add_option("--data-ms", flags.data_ms, "a step waits this long for its input")->check(within(0, 1e8));
 }
 
@@ -82,10 +86,7 @@ PageData plain_page(std::string verb, std::string title, Report report) {
 }
 
 void add_nccl_environment(Report& report) {
-  std::vector<std::string> told;
-  for (const auto& [name, value] : nccl_environment()) told.push_back(name + "=" + value);
-  if (!told.empty())
-    report.add(Sentence{fmt::format("NCCL is told {} by the environment.", join(told, ", "))});
+  if (auto note = find_environment_note(nccl_settings_here())) report.add(Sentence{std::move(*note)});
 }
 
 bool PlanSizes::any() const {

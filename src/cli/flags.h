@@ -29,7 +29,7 @@ void write_html(const std::string& file, PageData page);
 // What a verb shows where no more than its report is drawn.
 PageData plain_page(std::string verb, std::string title, Report report);
 
-// "NCCL is told NCCL_P2P_DISABLE=1 by the environment": a sentence, where it is told something.
+// "the environment sets NCCL_P2P_DISABLE=1: ...": a sentence, where that changes a price.
 void add_nccl_environment(Report&);
 
 // The sizes of a layout as flags: those of `plan`, and of `compare` where a model is split.

@@ -28,6 +28,7 @@ struct Telling {
   std::string title;
   std::string problem;                    // empty: none
   std::string measured;                   // what that narrowed; empty: nothing was
+  std::string environment;                // what it tells NCCL; empty: nothing
   const Machine* machine = nullptr;       // null: its wires were measured
   std::optional<Timeline> timeline = {};  // absent: one step of ranks that are alike
 };
@@ -60,6 +61,8 @@ nlohmann::json result_json(const TrainOnOptions& options, const StepEstimate& es
   }
   result["warnings"] = nlohmann::json::array();
   if (!telling.problem.empty()) result["warnings"].push_back(telling.problem);
+  result["assumed"] = telling.machine ? telling.machine->notes : std::vector<std::string>{};
+  if (!telling.environment.empty()) result["assumed"].push_back(telling.environment);
   return result;
 }
 
@@ -86,6 +89,7 @@ Report simulated_report(const TrainOnOptions& options, const StepEstimate& estim
                                     100 * (estimate.step / *real - 1)),
                         "     "});
   if (!telling.measured.empty()) report.add(Sentence{telling.measured, "     ", "     "});
+  if (!telling.environment.empty()) report.add(Sentence{telling.environment, "     ", "     "});
   if (!telling.problem.empty()) report.add(Gap{}, Sentence{"But " + telling.problem + "."});
   if (!options.trace.empty())
     report.add(Gap{}, Sentence{fmt::format("trace: {} (open it at ui.perfetto.dev)", options.trace)});
@@ -148,6 +152,7 @@ int train_rehearsed(const TrainOnOptions& options, const Timeline& rehearsal) {
                    100 * estimate.scaling),
        {},
        {},
+       {},
        nullptr,
        std::move(replayed.timeline)});
 }
@@ -172,6 +177,7 @@ int train_on_measured_wires(const TrainOnOptions& options) {
                    estimate.ranks, sweep.backend, estimate.step * 1e3, 100 * estimate.scaling),
        disturbance(recorded, options.model),
        {},
+       {},
        nullptr});
 }
 
@@ -193,7 +199,8 @@ int train_on_machine(const TrainOnOptions& options) {
   const auto problem = find_memory_problem(question.workload, machine, question.options);
   return tell(options, estimate,
               {machine_title(options, question.workload, estimate), problem.value_or(question.warning),
-               options.measured.empty() ? "" : machine.notes.back(), &machine});
+               options.measured.empty() ? "" : machine.notes.back(),
+               find_nccl_note(question.options).value_or(""), &machine});
 }
 
 }  // namespace gradwire

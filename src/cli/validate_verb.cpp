@@ -21,12 +21,13 @@ among the built-in measurements, the calibration of collectives and the
 constants of the step are both fitted again without it.
 Only records of quality `ok` count in the summary; of `odd` ones it is said what
 is wrong. What can't be predicted is listed with the reason. --markdown writes a
-report of the files given; docs/accuracy.md is that of both files.
+report of the files given; docs/accuracy.md is that of collectives and training.
 
 Examples:
   gradwire validate presets/measured/collectives.jsonl
   gradwire validate presets/measured/parallel.jsonl
-  gradwire validate presets/measured/*.jsonl --markdown docs/accuracy.md
+  gradwire validate presets/measured/collectives.jsonl \
+      presets/measured/training.jsonl --markdown accuracy.md
   gradwire validate presets/measured/collectives.jsonl --fit > nccl.yaml
 )";
 

@@ -43,7 +43,7 @@ Machine build(const NodeSpec& node, int nodes, const Wish& wish, std::string sou
   return machine;
 }
 
-Machine from_yaml(const std::string& path, const std::string& text, const Wish& wish) {
+Machine from_yaml(const std::string& path, const std::string& text, std::string_view gpu, const Wish& wish) {
   if (text.find("gpu:") == std::string::npos && text.find("\"gpu\"") == std::string::npos)
     throw ConfigError(fmt::format(
         "{}: this is no machine: neither `nvidia-smi topo -m`, nor NCCL's topology XML, nor YAML with a gpu",
@@ -51,7 +51,12 @@ Machine from_yaml(const std::string& path, const std::string& text, const Wish& 
   const std::vector<MachinePreset> machines = parse_machines(text, path);
   if (machines.size() > 1)
     throw ConfigError(fmt::format("{}: there are {} machines in it, one is needed", path, machines.size()));
-  return build(machines[0].node, machines[0].nodes, wish, path);
+  NodeSpec node = machines[0].node;
+  if (!gpu.empty())
+    throw ConfigError(
+        fmt::format("{0}:{1}: {0} says itself which GPU it is about, {2}: write {0}", path, gpu, node.gpu));
+  node.name = path;  // what --on takes; its id is no machine
+  return build(node, machines[0].nodes, wish, path);
 }
 
 Machine from_file(const std::string& path, std::string_view gpu, const Wish& wish) {
@@ -68,7 +73,7 @@ Machine from_file(const std::string& path, std::string_view gpu, const Wish& wis
     machine.notes.insert(machine.notes.begin(), found.notes.begin(), found.notes.end());
     return machine;
   }
-  return from_yaml(path, text, wish);
+  return from_yaml(path, text, gpu, wish);
 }
 
 // FILE or FILE:GPU

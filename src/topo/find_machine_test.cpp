@@ -13,7 +13,10 @@ namespace gradwire {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string find_error(const std::string& on) {
   return error_of([&] { find_machine(on); });
@@ -109,6 +112,47 @@ TEST(FindMachine, a_file_can_say_which_gpu_it_is_about) {
   EXPECT_EQ(find_machine(path + ":rtx4090").gpu.id, "rtx4090");
   EXPECT_EQ(find_machine("2*" + path + ":rtx4090@10gbe").gpus.size(), 4U);
   EXPECT_EQ(find_machine(path).gpu.id, "");
+}
+
+TEST(FindMachine, a_file_that_names_its_gpu_takes_no_other) {
+  const TempDir directory;
+  const std::string path = (directory.path() / "home.yaml").string();
+  write_file(path, "id: home\ngpu: rtx3090\ngpus: 2\nintra: pcie\n");
+  EXPECT_THAT(find_error(path + ":rtx4090"), HasSubstr("says itself which GPU it is about, rtx3090"));
+  EXPECT_THAT(find_error("2*" + path), HasSubstr("2*" + path + "@10gbe"));
+}
+
+// However two cards on the host bridge of a desktop are described, they get the same slots and the same note.
+TEST(FindMachine, two_desktop_cards_have_eight_lanes_each_however_they_are_described) {
+  const TempDir directory;
+  const auto file = [&](const char* name, const char* text) {
+    const std::string path = (directory.path() / name).string();
+    write_file(path, text);
+    return path;
+  };
+  const std::string phb = file("phb.txt", "      GPU0 GPU1\nGPU0   X   PHB\nGPU1  PHB   X\n");
+  const std::string nv4 = file("nv4.txt", "      GPU0 GPU1\nGPU0   X   NV4\nGPU1  NV4   X\n");
+  const std::string yaml = file("box.yaml", "gpu: rtx3090\ngpus: 2\nintra: pcie\n");
+  for (const std::string& on : {std::string("2x-rtx3090-pcie"), std::string("2x-rtx3090-pcie-phb"), yaml,
+                                phb + ":rtx3090", nv4 + ":rtx3090"}) {
+    const Machine machine = find_machine(on);
+    EXPECT_EQ(machine.node.pcie_width, 8) << on;
+    EXPECT_THAT(machine.notes, Contains(HasSubstr("slots are not stated: taken as x8 each"))) << on;
+  }
+}
+
+TEST(FindMachine, lanes_that_are_not_shared_are_noted_too) {
+  const TempDir directory;
+  const std::string path = (directory.path() / "box.yaml").string();
+  write_file(path, "gpu: rtx3090\ngpus: 2\nintra: pcie\ncpu: epyc-rome\n");
+  for (const std::string& on : {path, std::string("2x-rtx3090-pcie-sys"), std::string("4x-rtx3090-pcie")}) {
+    EXPECT_EQ(find_machine(on).node.pcie_width, 16) << on;
+    EXPECT_THAT(find_machine(on).notes, Contains(HasSubstr("taken as x16 each, as servers have them"))) << on;
+  }
+  write_file(path, "gpu: rtx3090\ngpus: 2\nintra: pcie\ncpu: ryzen\n");
+  EXPECT_EQ(find_machine(path).node.pcie_width, 8) << "a desktop's processor is no server's";
+  write_file(path, "gpu: rtx3090\ngpus: 2\nintra: pcie\npcie_width: 16\n");
+  EXPECT_THAT(find_machine(path).notes, Each(Not(HasSubstr("slots"))));
 }
 
 }  // namespace

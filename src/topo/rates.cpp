@@ -70,7 +70,7 @@ CpuMaker maker_in(const YamlMap& entry) {
 }
 
 Processor processor_preset(const YamlMap& entry, const Shares& shares) {
-  entry.only({"id", "maker", "title", "pcie_gen", "memory_gb_per_s", "socket_link", "root_buses",
+  entry.only({"id", "maker", "title", "pcie_gen", "memory_gb_per_s", "socket_link", "root_buses", "desktop",
               "numbered_alike", "source"});
   Processor cpu;
   cpu.id = entry.text("id");
@@ -86,6 +86,7 @@ Processor processor_preset(const YamlMap& entry, const Shares& shares) {
   cpu.socket = read_socket(entry, shares);
   cpu.root_buses = entry.integers("root_buses", {0, 255});
   cpu.numbered_alike = entry.find_flag("numbered_alike").value_or(false);
+  cpu.desktop = entry.find_flag("desktop").value_or(false);
   return cpu;
 }
 

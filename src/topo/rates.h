@@ -35,6 +35,7 @@ struct Processor {
   Rate socket;                  // to one other socket; all 0 if it has no such link
   std::vector<int> root_buses;  // how firmware numbers its PCI roots, ascending; empty: not known
   bool numbered_alike = false;  // others of its maker have the same: they tell the maker alone
+  bool desktop = false;         // 16 lanes for cards, which two of them share
   bool operator==(const Processor&) const = default;
 };
 const std::vector<Processor>& all_processors();

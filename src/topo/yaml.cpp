@@ -65,12 +65,17 @@ std::string YamlMap::place() const { return at_line(where_, node_); }
 
 void YamlMap::only(std::initializer_list<std::string_view> keys) const {
   std::vector<std::string> seen;
-  for (const YamlNode& entry : node_.keys) {
+  for (std::size_t i = 0; i < node_.keys.size(); ++i) {
+    const YamlNode& entry = node_.keys[i];
     const std::string key = entry.kind == Kind::scalar ? entry.scalar : "?";
     if (std::find(seen.begin(), seen.end(), key) != seen.end())
       throw ConfigError(fmt::format("{}: '{}' is there twice", at_line(where_, entry), key));
     seen.push_back(key);
-    if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+    if (std::find(keys.begin(), keys.end(), key) != keys.end()) {
+      if (node_.items[i].kind != Kind::none) continue;
+      throw ConfigError(
+          fmt::format("{}: '{}' has no value: write one, or leave it out", at_line(where_, entry), key));
+    }
     const std::vector<std::string> known(keys.begin(), keys.end());
     throw ConfigError(fmt::format("{}: there is no '{:.60}' here{}; there are {}", at_line(where_, entry),
                                   key, did_you_mean(key, known), join(known, ", ")));

@@ -83,12 +83,31 @@ void check_precision(const Machine& machine, const StepOptions& options) {
                                 join(has, ", ")));
 }
 
+bool same_memory(const Machine& a, const Machine& b) {
+  return a.gpu.memory_bytes == b.gpu.memory_bytes && a.gpus.size() == b.gpus.size();
+}
+
+// Said once of all machines whose GPUs hold as much.
+std::vector<std::string> memory_problems(const Workload& workload, const std::vector<Contender>& contenders,
+                                         const StepOptions& options) {
+  std::vector<std::string> problems;
+  for (auto one = contenders.begin(); one != contenders.end(); ++one) {
+    const auto alike = [&](const Contender& other) { return same_memory(one->machine, other.machine); };
+    if (std::any_of(contenders.begin(), one, alike) || !find_memory_problem(workload, one->machine, options))
+      continue;
+    std::vector<std::string> names;
+    for (auto other = one; other != contenders.end(); ++other)
+      if (alike(*other)) names.push_back(other->machine.name);
+    Machine all = one->machine;
+    all.name = join(names, " or ");
+    problems.push_back(*find_memory_problem(workload, all, options));
+  }
+  return problems;
+}
+
 std::vector<std::string> warnings_of(const Workload& workload, const std::vector<Contender>& contenders,
                                      const StepOptions& options) {
-  std::vector<std::string> warnings;
-  for (const auto& contender : contenders)
-    if (const auto problem = find_memory_problem(workload, contender.machine, options))
-      warnings.push_back(*problem);
+  std::vector<std::string> warnings = memory_problems(workload, contenders, options);
   const auto other = [&](const Contender& one) { return one.machine.gpu.id != contenders[0].machine.gpu.id; };
   if (options.anchor && std::any_of(contenders.begin(), contenders.end(), other))
     warnings.push_back(
@@ -108,7 +127,9 @@ std::string_view to_string(Verdict verdict) {
 
 Contender contend(const Workload& workload, const Machine& machine, const StepOptions& options,
                   const StepModel& model) {
-  Contender contender{machine, wires_for(machine, options, typical_bucket(workload, options)), {}, 0};
+  Contender contender{machine, wires_for(machine, options, typical_bucket(workload, options)), {}, 0, 0};
+  if (options.zero1 && contender.wires.ranks > 1)
+    contender.gathered = parameter_count(workload) * static_cast<Bytes>(options.gradient_bytes);
   contender.estimate = estimate_step(workload, machine.gpu, contender.wires, options, model);
   if (contender.wires.ranks > 1)
     contender.plain_step =

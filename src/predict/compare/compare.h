@@ -28,6 +28,7 @@ struct Contender {
   Wires wires;
   StepEstimate estimate;
   Seconds plain_step = 0;  // what bytes / link rate says, everything else equal
+  Bytes gathered = 0;      // parameters that a step collects from other ranks (ZeRO-1)
 };
 
 Verdict verdict_of(const Effect&);

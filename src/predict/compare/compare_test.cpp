@@ -290,7 +290,7 @@ TEST(Compare, ALargeEnoughBatchTurnsTheAnswer) {
 TEST(Compare, SaysWhenAModelDoesNotFitTheGpu) {
   const auto result = ask("llama-70b", 1, {"dgx-h100"}, Precision::bf16);
   ASSERT_EQ(result.warnings.size(), 1u);
-  EXPECT_THAT(result.warnings[0], HasSubstr("weights, gradients and optimizer take 1051 GB, it has 80"));
+  EXPECT_THAT(result.warnings[0], HasSubstr("weights, gradients and optimizer take 1051 GiB, it has 80"));
   EXPECT_TRUE(ask("gpt2", 1, {"dgx-h100"}).warnings.empty());
 }
 
@@ -303,6 +303,75 @@ TEST(Compare, KnowsATraceOfAProcessor) {
 TEST(Compare, OneGpuSendsNothing) {
   const auto result = ask("resnet50", 32, {"1x-rtx3090-pcie", "1x-rtx4090-pcie"});
   EXPECT_EQ(result.contenders[0].estimate.communication, 0);
+}
+
+TEST(Compare, RanksThatAreNotSynchronisedSendNothing) {
+  StepOptions options;
+  options.distribution = Distribution::none;
+  const std::vector machines = {find_machine("2x-rtx3090-nvlink"), find_machine("2x-rtx3090-pcie")};
+  EXPECT_THAT(compare(build_model("gpt2"), machines, options).answer.reason,
+              HasSubstr("ranks that are not synchronised send nothing"));
+}
+
+TEST(Compare, ARemedyNamesWhatMustBeWritten) {
+  StepOptions options;
+  options.batch = 8, options.accumulate = 4;
+  const auto model = build_model("bert-large");
+  const auto given = compare(model, {find_machine("2x-rtx3090-pcie")}, options);
+  EXPECT_THAT(remedies_of(given), Contains("--accumulate 16"));
+  options.accumulate = 16;
+  const auto followed = compare(model, {find_machine("2x-rtx3090-pcie")}, options);
+  const auto advice = std::ranges::find(given.remedies, "--accumulate 16", &Remedy::what);
+  ASSERT_NE(advice, given.remedies.end());
+  EXPECT_NEAR(advice->speedup,
+              followed.contenders[0].estimate.samples_per_s / given.contenders[0].estimate.samples_per_s,
+              1e-9);
+  options.accumulate = 1, options.overlap = false;
+  EXPECT_THAT(remedies_of(compare(model, {find_machine("2x-rtx3090-nvlink")}, options)),
+              Contains("without --no-overlap"));
+}
+
+// By hand: what a step gathers with ZeRO-1 crosses the same wires, after the gradients.
+TEST(Compare, WhatZero1GathersIsSentAndTakesTime) {
+  StepOptions options;
+  options.batch = 4, options.zero1 = true;
+  const auto one = compare(build_model("gpt2"), {find_machine("2x-rtx3090-pcie")}, options);
+  EXPECT_THAT(one.answer.reason, HasSubstr("sends 498 MB of gradients and gathers 498 MB of parameters; "));
+  const auto& estimate = one.contenders[0].estimate;
+  EXPECT_THAT(one.answer.reason,
+              HasSubstr(fmt::format("that takes {:.0f} ms",
+                                    1e3 * (estimate.communication + estimate.synchronising))));
+  options.compression = Compression::powersgd;
+  EXPECT_THAT(compare(build_model("vgg16"), {find_machine("2x-rtx3090-pcie")}, options).answer.reason,
+              Not(HasSubstr(" 0 MB")));
+}
+
+TEST(Compare, TheSameCostIsSaidInTheSameWordsHoweverLongTheStep) {
+  StepOptions options;
+  options.batch = 4;
+  const std::vector machines = {find_machine("2x-rtx3090-nvlink"), find_machine("2x-rtx3090-pcie")};
+  const auto words = [&](int accumulate) {
+    options.accumulate = accumulate;
+    const auto reason = compare(build_model("gpt2-medium"), machines, options).answer.reason;
+    return reason.substr(0, reason.find("; there"));
+  };
+  EXPECT_EQ(words(1), words(8));
+}
+
+TEST(Compare, WhatDoesNotFitIsSaidOnceOfEqualGpus) {
+  const auto warnings = ask("bert-large", 512, {"2x-rtx3090-nvlink", "2x-rtx3090-pcie", "dgx-a100"}).warnings;
+  ASSERT_EQ(warnings.size(), 2U);
+  EXPECT_THAT(warnings[0], HasSubstr("a GPU of 2x-rtx3090-nvlink or 2x-rtx3090-pcie: "));
+  EXPECT_THAT(warnings[0], HasSubstr(" GiB and "));
+}
+
+TEST(Sweep, MarksWhatDoesNotFitAndSaysWhatALinkStandsFor) {
+  const auto curves =
+      sweep(build_model("bert-large"), {find_machine("2x-rtx3090-pcie")}, {}, parse_sweep("batch=8,512"));
+  EXPECT_TRUE(curves.at(0).points.at(0).fits);
+  EXPECT_FALSE(curves.at(0).points.at(1).fits);
+  EXPECT_THAT(assumption_of(Axis::link), HasSubstr("20 us"));
+  EXPECT_EQ(assumption_of(Axis::batch), "");
 }
 
 TEST(Sweep, ReadsRangesAndLists) {

@@ -10,7 +10,7 @@ namespace {
 // that were given the largest batch that fits: they then fill up to 0.93 of their GPU's memory.
 constexpr double kKeptShare = 1.0 / 3;
 
-double gigabytes(Bytes bytes) { return static_cast<double>(bytes) / (1 << 30); }  // as memory is sold
+double gibibytes(Bytes bytes) { return static_cast<double>(bytes) / (1 << 30); }
 
 }  // namespace
 
@@ -38,16 +38,16 @@ std::optional<std::string> find_memory_problem(const Workload& workload, const M
   if (memory == 0 || state + activations <= memory) return std::nullopt;
   if (state > memory)
     return fmt::format(
-        "{} does not fit a GPU of {}: weights, gradients and optimizer take {:.0f} GB, it has {:.0f}; times "
-        "are "
-        "as if it did",
-        workload.name, machine.name, gigabytes(state), gigabytes(memory));
+        "{} does not fit a GPU of {}: weights, gradients and optimizer take {:.0f} GiB, it has {:.0f}; times "
+        "are as if "
+        "it did",
+        workload.name, machine.name, gibibytes(state), gibibytes(memory));
   return fmt::format(
-      "a batch of {} of {} does not fit a GPU of {}: activations take over {:.0f} GB and weights, gradients "
+      "a batch of {} of {} does not fit a GPU of {}: activations take over {:.0f} GiB and weights, gradients "
       "and "
       "optimizer {:.1f}, it has {:.0f}; times are as if it did",
-      options.batch > 0 ? options.batch : workload.batch, workload.name, machine.name, gigabytes(activations),
-      gigabytes(state), gigabytes(memory));
+      options.batch > 0 ? options.batch : workload.batch, workload.name, machine.name, gibibytes(activations),
+      gibibytes(state), gibibytes(memory));
 }
 
 }  // namespace gradwire

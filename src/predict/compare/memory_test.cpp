@@ -26,7 +26,7 @@ TEST(Memory, says_when_a_batch_can_not_fit) {
 
 TEST(Memory, says_when_the_model_itself_can_not_fit) {
   EXPECT_THAT(problem("llama-70b", 1, "dgx-h100"),
-              Optional(HasSubstr("weights, gradients and optimizer take 1051 GB, it has 80")));
+              Optional(HasSubstr("weights, gradients and optimizer take 1051 GiB, it has 80")));
 }
 
 TEST(Memory, half_precision_halves_the_activations) {

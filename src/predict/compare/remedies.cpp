@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kWorthwhile = 1.02;  // less drowns in what steps vary by
 constexpr Bytes kMebi = Bytes{1} << 20;
-constexpr int kMostBatch = 1 << 20;  // what --batch takes: advice beyond could not be followed
+constexpr int kMostBatch = 1 << 20;  // and accumulation: advice beyond what flags take could not be followed
 
 struct Attempt {
   std::string what, note;
@@ -33,12 +33,19 @@ std::vector<Attempt> attempts(const Workload& workload, const Contender& contend
     all.push_back(std::move(attempt));
   };
   const int batch = given.batch > 0 ? given.batch : workload.batch;
-  add("--accumulate 4", "4 times the samples between updates", [](auto& o) { o.accumulate *= 4; });
+  // A flag is named with what must be written instead of what was given; a measured step stays what it was.
+  const std::string measured = given.anchor ? "; reckoned from the step you measured" : "";
+  if (given.accumulate <= kMostBatch / 4)
+    add(fmt::format("--accumulate {}", 4 * given.accumulate), "4 times the samples between updates",
+        [](auto& o) { o.accumulate *= 4; });
   if (batch <= kMostBatch / 2 && fits(workload, contender.machine, given, 2 * batch))
-    add(fmt::format("--batch {}", 2 * batch), "if it fits the GPU's memory",
+    add(fmt::format("--batch {}", 2 * batch), "if it fits the GPU's memory" + measured,
         [&](auto& o) { o.batch = 2 * batch; });
   for (const Bytes size : {5, 50, 100})
-    add(fmt::format("--bucket-mb {}", size), "same result", [&](auto& o) { o.buckets.rest = size * kMebi; });
+    add(fmt::format("--bucket-mb {}", size), "same result", [&](auto& o) {
+      o.buckets.rest = size * kMebi;
+      o.buckets.first = BucketCaps{}.first;
+    });
   if (given.compression == Compression::none && given.gradient_bytes == 4)
     add("--compress fp16", "gradients rounded to fp16 on the wire",
         [](auto& o) { o.compression = Compression::fp16; });
@@ -46,9 +53,9 @@ std::vector<Attempt> attempts(const Workload& workload, const Contender& contend
     add("--compress powersgd", "lossy: rank-1 gradients",
         [](auto& o) { o.compression = Compression::powersgd; });
   const auto& gpu = contender.machine.gpu;
-  const auto compute_in = [&](Precision faster, double at_least, std::string note) {
+  const auto compute_in = [&](Precision faster, double at_least, const std::string& note) {
     if (peak_of(gpu, faster).flops <= at_least * peak_of(gpu, given.precision).flops) return;
-    add(fmt::format("--precision {}", to_string(faster)), std::move(note), [&](auto& o) {
+    add(fmt::format("--precision {}", to_string(faster)), note + measured, [&](auto& o) {
       o.precision = faster;
       if (o.anchor && !o.anchor->precision) o.anchor->precision = given.precision;
     });
@@ -56,7 +63,8 @@ std::vector<Attempt> attempts(const Workload& workload, const Contender& contend
   compute_in(gpu.bf16_flops > 0 ? Precision::bf16 : Precision::fp16, 1.5, "computing; gradients as before");
   if (given.precision == Precision::fp32 && gpu.tf32_flops > 0)
     compute_in(Precision::tf32, 1, "matrix products rounded to TF32");
-  if (given.overlap == false) add("overlap", "DDP instead", [](auto& o) { o.overlap = true; });
+  if (given.overlap == false)
+    add("without --no-overlap", "all-reduce under backward", [](auto& o) { o.overlap = true; });
   return all;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -66,32 +67,42 @@ void check_any(const std::vector<SweepCurve>& curves, const SweepSpec& spec) {
                                 join(notes, "; ")));
 }
 
-Contender on_link(const Workload& workload, const Machine& machine, const StepOptions& options, double gbps,
-                  const StepModel& model) {
-  Contender contender{machine, {}, {}, 0};
-  contender.wires.ranks = static_cast<int>(machine.gpus.size());
-  contender.wires.all_reduce = alpha_beta(contender.wires.ranks, gbps * 1e9, 20e-6);
-  contender.estimate = estimate_step(workload, machine.gpu, contender.wires, options, model);
-  return contender;
+constexpr Seconds kLinkLatency = 20e-6;  // of an all-reduce, whatever its size
+
+StepEstimate on_link(const Workload& workload, const Machine& machine, const StepOptions& options,
+                     double gbps, const StepModel& model) {
+  Wires wires;
+  wires.ranks = static_cast<int>(machine.gpus.size());
+  wires.all_reduce = alpha_beta(wires.ranks, gbps * 1e9, kLinkLatency);
+  return estimate_step(workload, machine.gpu, wires, options, model);
 }
 
-std::optional<StepEstimate> at(const Workload& workload, const Machine& machine, StepOptions options,
-                               Axis axis, double value, const StepModel& model) {
-  if (axis == Axis::link) return on_link(workload, machine, options, value, model).estimate;
+std::optional<SweepPoint> at(const Workload& workload, const Machine& machine, StepOptions options, Axis axis,
+                             double value, const StepModel& model) {
   const int whole = static_cast<int>(std::lround(value));
-  if (axis == Axis::batch) {
-    options.batch = whole;
-    return contend(workload, machine, options, model).estimate;
-  }
-  const auto other = resized(machine, whole);
+  if (axis == Axis::batch) options.batch = whole;
+  const auto other = axis == Axis::gpus ? resized(machine, whole) : std::optional(machine);
   if (!other) return std::nullopt;
-  return contend(workload, *other, options, model).estimate;
+  return SweepPoint{value,
+                    axis == Axis::link ? on_link(workload, machine, options, value, model)
+                                       : contend(workload, *other, options, model).estimate,
+                    !find_memory_problem(workload, *other, options)};
 }
 
 }  // namespace
 
 std::string_view to_string(Axis axis) {
   return axis == Axis::gpus ? "gpus" : axis == Axis::batch ? "batch" : "link";
+}
+
+std::string assumption_of(Axis axis) {
+  if (axis != Axis::link) return "";
+  return fmt::format(
+      "GB/s are bus bandwidth on one link instead of a machine's own: {:.0f} us for an all-reduce to begin, "
+      "and it hides under "
+      "backward as over NVLink, so equal GPUs have equal columns. Through host memory a step takes longer at "
+      "the same GB/s",
+      kLinkLatency * 1e6);
 }
 
 SweepSpec parse_sweep(std::string_view text) {
@@ -109,8 +120,8 @@ std::vector<SweepCurve> sweep(const Workload& workload, const std::vector<Machin
   for (const auto& machine : machines) {
     SweepCurve curve{machine.name, {}, {}};
     for (const double value : spec.values)
-      if (const auto estimate = at(workload, machine, options, spec.axis, value, model))
-        curve.points.push_back({value, *estimate});
+      if (auto point = at(workload, machine, options, spec.axis, value, model))
+        curve.points.push_back(std::move(*point));
     if (curve.points.size() < spec.values.size()) curve.note = why_not(machine);
     curves.push_back(curve);
   }

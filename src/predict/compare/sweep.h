@@ -23,6 +23,7 @@ std::string_view to_string(Axis);
 struct SweepPoint {
   double value = 0;
   StepEstimate estimate;
+  bool fits = true;  // the GPU's memory
 };
 
 struct SweepCurve {
@@ -30,6 +31,9 @@ struct SweepCurve {
   std::vector<SweepPoint> points;  // values that a machine can't have are left out
   std::string note;                // and why: "dgx-a100 has 8 GPUs; ..."; empty: none are
 };
+
+// What the values of an axis stand for, where that is not plain; empty: it is.
+std::string assumption_of(Axis);
 
 // Throws ConfigError when no machine can have any of the values.
 // Of each machine; with Axis::link, of each machine with all its links replaced by one of that bus bandwidth.

@@ -13,21 +13,35 @@ std::string milliseconds(Seconds time) {
 }
 
 std::string megabytes(Bytes bytes) {
-  return bytes >= 10'000'000'000 ? fmt::format("{:.0f} GB", double(bytes) / 1e9)
-                                 : fmt::format("{:.0f} MB", double(bytes) / 1e6);
+  const double mega = double(bytes) / 1e6;
+  if (mega >= 1e4) return fmt::format("{:.0f} GB", mega / 1e3);
+  return mega >= 10 ? fmt::format("{:.0f} MB", mega) : fmt::format("{:.2g} MB", mega);
 }
 
-// What that costs a step: what is uncovered, and what is hidden but slows backward.
+// Of all that crosses the wires in a step: gradients, parameters that are gathered, buffers.
+Seconds taken(const Contender& contender) {
+  return contender.estimate.communication + contender.estimate.synchronising;
+}
+
+// What that costs a step: what is uncovered, and what is hidden but slows backward. Each is said where it is noticed among
+// what the collectives take, however long the step around them is.
 std::string cost(const Contender& contender) {
+  constexpr double kNoticed = 0.05;
   const auto& estimate = contender.estimate;
-  if (estimate.communication_cost() < 0.01 * estimate.step) return "hides under backward";
+  const auto noticed = [&](Seconds time) { return time >= kNoticed * taken(contender); };
+  if (!noticed(estimate.communication_cost())) return "hides under backward";
   auto text = fmt::format("costs {}", milliseconds(estimate.communication_cost()));
-  const bool uncovered = estimate.parts.comm_exposed >= 0.01 * estimate.step;
-  const bool slows = estimate.slowdown >= 0.01 * estimate.step;
-  if (uncovered && slows)
-    return text + fmt::format(" ({} of it uncovered)", milliseconds(estimate.parts.comm_exposed));
-  if (slows) return text + " by slowing backward";
-  return text;
+  const Seconds uncovered = estimate.parts.comm_exposed + estimate.synchronising;
+  if (!noticed(estimate.slowdown)) return text;
+  if (!noticed(uncovered)) return text + " by slowing backward";
+  return text + fmt::format(" ({} of it uncovered)", milliseconds(uncovered));
+}
+
+std::string sent(const Contender& contender) {
+  auto text = fmt::format("a step sends {} of gradients", megabytes(contender.estimate.gradient_bytes));
+  if (contender.gathered > 0)
+    text += fmt::format(" and gathers {} of parameters", megabytes(contender.gathered));
+  return text + "; ";
 }
 
 double load_on(const std::string& resource, const Contender& contender) {
@@ -102,25 +116,23 @@ std::string link_clause(const Answer& answer) {
 std::string reason_of(const Answer& answer, const Contender& better, const Rewired& same) {
   const auto& [fast, slow] = same;
   const auto parts = factors(answer, better, slow);
-  if (slow.estimate.communication == 0 && fast.estimate.communication == 0)
-    return parts + "one GPU sends nothing";
-  const auto& sends = slow.estimate.communication > 0 ? slow : fast;
-  auto text = parts + fmt::format("a step sends {} of gradients; ", megabytes(sends.estimate.gradient_bytes));
-  if (slow.estimate.communication == 0)
-    return text + fmt::format("{} that takes {} and {}, on one GPU nothing is sent", fast.wires.way,
-                              milliseconds(fast.estimate.communication), cost(fast));
-  text += fmt::format("{} that takes {} and {}", slow.wires.way, milliseconds(slow.estimate.communication),
-                      cost(slow));
-  if (fast.estimate.communication == 0) return text;
+  if (taken(slow) == 0 && taken(fast) == 0)
+    return parts +
+           (slow.wires.ranks > 1 ? "ranks that are not synchronised send nothing" : "one GPU sends nothing");
+  auto text = parts + sent(taken(slow) > 0 ? slow : fast);
+  const auto takes = [](const Contender& one) {
+    return fmt::format("{} and {}", milliseconds(taken(one)), cost(one));
+  };
+  if (taken(slow) == 0)
+    return text + fmt::format("{} that takes {}, on one GPU nothing is sent", fast.wires.way, takes(fast));
+  text += fmt::format("{} that takes {}", slow.wires.way, takes(slow));
+  if (taken(fast) == 0) return text;
   if (same_way(fast.wires, fast.estimate.communication, slow.wires, slow.estimate.communication))
     return text + " on both";
   const auto why = crowded(slow, fast);
   if (fast.wires.way == slow.wires.way)
-    return text + fmt::format(" on {}, {} and {} on {}{}", slow.machine.name,
-                              milliseconds(fast.estimate.communication), cost(fast), better.machine.name,
-                              why);
-  return text + fmt::format(", {} {} and {}{}", fast.wires.way, milliseconds(fast.estimate.communication),
-                            cost(fast), why);
+    return text + fmt::format(" on {}, {} on {}{}", slow.machine.name, takes(fast), better.machine.name, why);
+  return text + fmt::format(", {} {}{}", fast.wires.way, takes(fast), why);
 }
 
 std::string sentence_of(const Workload& workload, const Answer& answer) {

@@ -9,11 +9,28 @@
 
 namespace gradwire {
 
+namespace {
+
+std::string network_words(const NcclFabric& fabric, const NcclPrice& price) {
+  switch (price.network_limit()) {
+    case NetworkLimit::copies:
+      return fmt::format("copies through host memory, {:.3g} GB/s, to the network: {}", price.network_gbps(),
+                         fabric.network_name);
+    case NetworkLimit::slots:
+      return "PCIe slots on the way to the network: " + fabric.network_name;
+    case NetworkLimit::cards:
+      break;
+  }
+  return fmt::format("network: {}, {:.3g} GB/s", fabric.network_name, price.network_gbps());
+}
+
+}  // namespace
+
 // The network holds up an all-reduce between nodes if it is slower than the rings inside.
 std::string find_narrowest(const NcclFabric& fabric, const NcclPrice& price, const Topology& topology) {
   const bool inside = fabric.ranks_per_node > 1;
   if (fabric.nodes > 1 && (!inside || price.network_gbps() < price.rings().gbps))
-    return "network: " + fabric.network_name;
+    return network_words(fabric, price);
   if (!inside) return "";
   const auto index = price.rings().narrowest;
   const double load = load_of(fabric.rings, index);
@@ -38,6 +55,7 @@ AllReduceEstimate estimate_of(const NcclFabric& fabric, const NcclPredictor& pre
   estimate.bus_gbps =
       static_cast<double>(bytes) / estimate.time * bus_factor(predictor.kind(), fabric.ranks) / 1e9;
   estimate.algorithm = to_string(choice.algorithm);
+  estimate.as_smaller = predictor.as_smaller(bytes);
   estimate.protocol = to_string(choice.protocol);
   estimate.path = path_name(fabric);
   estimate.channels = choice.channels;

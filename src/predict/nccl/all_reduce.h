@@ -25,6 +25,8 @@ struct AllReduceEstimate {  // or another collective's
   std::string algorithm;      // "Ring", "Tree", "NVLS", "NVLSTree"; "none" for one rank
   std::string protocol;       // "LL", "LL128", "Simple"
   std::string path;           // "NVLink", "PCIe peer to peer", "host memory", "NVLink + InfiniBand"
+  bool as_smaller =
+      false;  // the time is a smaller buffer's, of the algorithm before: see NcclPredictor::time()
   int channels = 0;
   std::string narrowest_link;  // "PCIe slot of GPU0, both ways: 2 bytes for each"
   double relative_error = 0;   // to expect: half the width of that range

@@ -133,8 +133,36 @@ TEST(NcclSettings, ReadTheVariablesThatChangeTimes) {
   EXPECT_THROW(nccl_settings({{"NCCL_P2P_DISABLE", "yes"}}), ConfigError);
   EXPECT_THROW(nccl_settings({{"NCCL_P2P_LEVEL", "near"}}), ConfigError);
   EXPECT_THROW(nccl_settings({{"NCCL_MAX_NCHANNELS", "0"}}), ConfigError);
+  EXPECT_THROW(nccl_settings({{"NCCL_ALGO", "foo"}}), ConfigError);
+  EXPECT_THROW(nccl_settings({{"NCCL_ALGO", "ring,foo"}}), ConfigError);
+  EXPECT_THROW(nccl_settings({{"NCCL_PROTO", "LL256"}}), ConfigError);
+  for (const char* list : {"ring,tree", "^NVLS", "CollnetChain", "allreduce:tree;broadcast:ring", "PAT"})
+    EXPECT_FALSE(nccl_settings({{"NCCL_ALGO", list}}).algorithm) << list;
   EXPECT_EQ(find_nccl_version("2.23.4"), 223);
   EXPECT_EQ(find_nccl_version("new"), std::nullopt);
+}
+
+TEST(NcclSettings, RememberTheVariablesThatChangeSomething) {
+  const auto settings = nccl_settings(
+      {{"NCCL_P2P_DISABLE", "0"}, {"NCCL_ALGO", "Tree"}, {"NCCL_DEBUG", "INFO"}, {"NCCL_SHM_DISABLE", "1"}});
+  EXPECT_EQ(settings.stated, (std::vector<std::string>{"NCCL_ALGO=Tree", "NCCL_SHM_DISABLE=1"}));
+  EXPECT_FALSE(find_environment_note(nccl_settings({{"NCCL_P2P_DISABLE", "0"}})));
+}
+
+// 0.2078 of 15.75 GB/s (PCIe 4 x8), less for slow slots, are copied to a card; 25 Gbit/s and more are faster than that.
+TEST(NcclModel, CopiesThroughHostMemoryAreNamedWhereTheyHoldUpTheNetwork) {
+  EXPECT_EQ(on("2*2x-rtx3090-nvlink@25gbe").time, on("2*2x-rtx3090-nvlink@400gbe").time);
+  EXPECT_EQ(on("2*2x-rtx3090-nvlink@400gbe").narrowest_link,
+            "copies through host memory, 2.75 GB/s, to the network: 1 x 400 Gbit/s ethernet");
+  EXPECT_EQ(on("2*2x-rtx3090-nvlink@10gbe").narrowest_link, "network: 1 x 10 Gbit/s ethernet, 1.14 GB/s");
+}
+
+TEST(NcclModel, ATimeThatIsASmallerBuffersSaysSo) {
+  const NcclModel model(find_machine("2*2x-rtx3090-nvlink@10gbe"));
+  EXPECT_FALSE(model.all_reduce(60 << 20).as_smaller);
+  EXPECT_TRUE(model.all_reduce(72 << 20).as_smaller);
+  EXPECT_EQ(model.all_reduce(72 << 20).time, model.all_reduce(80 << 20).time);
+  EXPECT_FALSE(model.all_reduce(128 << 20).as_smaller);
 }
 
 TEST(NcclModel, TakesSimpleEarlyWhereTheSearchFindsNoRing) {

@@ -21,6 +21,7 @@ struct NcclFabric {
   int cards = 0;                       // of a node
   double card_share = 1;               // its part of each, where others use them too
   double card_gbps = 0;                // of the data sheet, at most what a slot gives
+  double socket_gbps = 0;              // what TCP carries over one (presets/networks.yaml); 0: RDMA
   double network_nominal_gbps = 0;     // the cards' data sheet, all cards of a node together
   double slot_gbps = 0;                // of a GPU's slot, data sheet
   bool staged_network = false;         // data passes through host memory on its way to the card

@@ -58,6 +58,12 @@ Seconds NcclPredictor::time(Bytes bytes) const {
   return std::max(here.least, price_.time(here.choice, bytes));
 }
 
+bool NcclPredictor::as_smaller(Bytes bytes) const {
+  if (fabric_.ranks == 1 || bytes == 0) return false;
+  const Segment& here = segment(bytes);
+  return here.least > price_.time(here.choice, bytes);
+}
+
 NcclChoice NcclPredictor::choice(Bytes bytes) const {
   NcclChoice choice = segment(bytes).choice;
   choice.channels = nccl_channels(fabric_, choice, bytes);

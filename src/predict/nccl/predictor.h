@@ -27,6 +27,7 @@ class NcclPredictor {
   // Never less than a smaller buffer takes: where the tuner changes to what is quicker than it believed, the
   // buffers just below could have had that too.
   Seconds time(Bytes) const;
+  bool as_smaller(Bytes) const;  // whether that decides
   NcclChoice choice(Bytes) const;
   NcclDoubt doubt(Bytes) const;
   Collective kind() const { return kind_; }

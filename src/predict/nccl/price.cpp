@@ -120,9 +120,13 @@ void NcclPrice::rate_network() {
   pace_ = fabric_->over_nvlink() ? of(pace_of(fabric_->sm)) : 1;
   if (fabric_->nodes == 1) return;
   double card = fabric_->card_gbps * of(C::network_share);
-  if (fabric_->staged_network) card = std::min(card, of(C::staged_share) * staged_slot(fabric_->slot_gbps));
-  network_ = std::min(card * fabric_->cards * fabric_->card_share,
-                      fabric_->slot_gbps * of(C::lane_share) * fabric_->ranks_per_node);
+  if (fabric_->socket_gbps > 0) card = std::min(card, fabric_->socket_gbps);
+  const double copies =
+      fabric_->staged_network ? of(C::staged_share) * staged_slot(fabric_->slot_gbps) : HUGE_VAL;
+  const double cards = std::min(card, copies) * fabric_->cards * fabric_->card_share;
+  const double slots = fabric_->slot_gbps * of(C::lane_share) * fabric_->ranks_per_node;
+  network_ = std::min(cards, slots);
+  limit_ = slots < cards ? NetworkLimit::slots : copies < card ? NetworkLimit::copies : NetworkLimit::cards;
 }
 
 NcclPrice NcclPrice::with(std::size_t constant, double factor) const {

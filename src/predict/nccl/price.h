@@ -45,6 +45,9 @@ NcclProtocol send_protocol(Bytes);
 // GB/s that a resource gives in all.
 double capacity_of(const Resource&, const NcclConstants&, int sm);
 
+// What holds up the way to other nodes: the cards, copies between host memory and them, or the GPUs' slots.
+enum class NetworkLimit { cards, copies, slots };
+
 class NcclPrice {
  public:
   // The fabric must outlive this.
@@ -58,6 +61,7 @@ class NcclPrice {
   // From GPU to GPU at that rate, in the last of so many rounds of messages.
   Seconds send(double gbps, Bytes, int rounds = 1) const;
   double network_gbps() const { return network_; }  // one way, all cards of a node together
+  NetworkLimit network_limit() const { return limit_; }
   const RingRate& rings() const { return rings_; }
 
  private:
@@ -76,6 +80,7 @@ class NcclPrice {
   Collective kind_;
   RingRate rings_;
   double network_ = 0, pace_ = 1;
+  NetworkLimit limit_ = NetworkLimit::cards;
 };
 
 }  // namespace gradwire

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/units.h"
 #include "topo/path.h"
@@ -24,9 +25,10 @@ struct NcclSettings {
   std::optional<NcclAlgorithm> algorithm;  // NCCL_ALGO, when it leaves one choice
   std::optional<NcclProtocol> protocol;    // NCCL_PROTO, likewise
   std::optional<int> least_channels,
-      most_channels;            // NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS: thread blocks
-  std::optional<Bytes> buffer;  // NCCL_BUFFSIZE
-  std::optional<int> version;   // 2.23 as 223, 2.9 as 209; absent: not known
+      most_channels;                // NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS: thread blocks
+  std::optional<Bytes> buffer;      // NCCL_BUFFSIZE
+  std::optional<int> version;       // 2.23 as 223, 2.9 as 209; absent: not known
+  std::vector<std::string> stated;  // the variables that made this differ: "NCCL_P2P_DISABLE=1"
   bool operator==(const NcclSettings&) const = default;
 };
 
@@ -37,6 +39,9 @@ NcclSettings nccl_settings(const std::map<std::string, std::string>& environment
 // Of the user's shell: the same variables would also change what NCCL does there.
 NcclSettings nccl_settings_here();
 std::map<std::string, std::string> nccl_environment();  // those variables
+
+// What a reader of a price must know of them; absent when all are as NCCL's own.
+std::optional<std::string> find_environment_note(const NcclSettings&);
 
 // "2.23.4" gives 223; absent for text that is no version.
 std::optional<int> find_nccl_version(const std::string& text);

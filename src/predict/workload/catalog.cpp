@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 
 #include "base/error.h"
@@ -117,6 +118,20 @@ Workload load_model(std::string_view name_or_file, std::optional<int> sequence) 
   if (entry || name_or_file.find_first_of("./") == std::string_view::npos)
     return build_model(name_or_file, sequence);
   return parse_model(read_file(name_or_file), name_or_file, sequence);
+}
+
+const ModelEntry* find_alike(Family family, double parameters, std::string_view sample, int sequence) {
+  const auto distance = [&](const ModelEntry& entry) {
+    return std::abs(std::log(static_cast<double>(entry.parameters) / parameters));
+  };
+  const ModelEntry* nearest = nullptr;
+  for (const ModelEntry& entry : all_models()) {
+    const auto sizes = find_transformer(entry.name);
+    const bool takes = entry.context == 0 || sequence <= entry.context;
+    if (entry.family != family || entry.sample != sample || !takes || (sizes && sizes->moe())) continue;
+    if (nearest == nullptr || distance(entry) < distance(*nearest)) nearest = &entry;
+  }
+  return nearest;
 }
 
 std::optional<TransformerSizes> find_transformer(std::string_view name) {

@@ -37,13 +37,17 @@ Workload build_model(std::string_view name, std::optional<int> sequence = {});
 // Throws ConfigError also for a sequence the model can't take.
 Workload load_model(std::string_view name_or_file, std::optional<int> sequence = {});
 
-// As presets/models/example.yaml shows. Throws ConfigError naming `where`, the layer and what would be right; also for
-// another sequence of a model whose file has no `transformer`.
+// As presets/models/example.yaml shows. Throws ConfigError naming `where`, the layer and what would be right. A sequence is for a
+// model that is known by its sizes; layers say what one of their samples costs.
 Workload parse_model(std::string_view yaml, std::string_view where, std::optional<int> sequence = {});
 
 // The sizes of a model whose file has them. Throws ConfigError.
 TransformerSizes parse_transformer(std::string_view yaml, std::string_view where,
                                    std::optional<int> sequence = {});
+
+// The built-in model of that family nearest in size, with such samples and sequences as long as that. Mixtures of experts
+// are like no other. Null: there is none.
+const ModelEntry* find_alike(Family, double parameters, std::string_view sample, int sequence);
 
 // A model of which little is known: the layers of a typical one of its family, scaled to the parameter count.
 struct StandIn {

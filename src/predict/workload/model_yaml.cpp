@@ -21,12 +21,12 @@ class Reader {
     check_keys(root);
     const YamlNode* layers = root.find("layers");
     if (root.find("transformer") != nullptr) return from_sizes(root);
+    if (layers == nullptr) return stand_in(root);
     if (sequence_)
       throw ConfigError(
-          fmt::format("a sequence of {} tokens: {} says what one of its samples costs; write the "
-                      "numbers for that length there",
+          fmt::format("a sequence of {} tokens: the layers of {} say what one of its samples costs; write "
+                      "the numbers for that length there",
                       *sequence_, where_));
-    if (layers == nullptr) return stand_in(root);
     Workload workload;
     common(root, workload);
     if (layers->items.empty() || layers->kind != YamlNode::Kind::list)
@@ -115,10 +115,10 @@ class Reader {
   void common(const YamlNode& root, Workload& workload) const {
     workload.name = value<std::string>(root, "name", std::string(where_));
     workload.title = value<std::string>(root, "title", workload.name);
-    workload.sample = value<std::string>(root, "sample", "image");
-    workload.sequence = value(root, "sequence", 0);
-    workload.batch = value(root, "batch", 32);
-    workload.optimizer = value<std::string>(root, "optimizer", "sgd");
+    workload.sample = value(root, "sample", workload.sample);
+    workload.sequence = value(root, "sequence", workload.sequence);
+    workload.batch = value(root, "batch", workload.batch);
+    workload.optimizer = value(root, "optimizer", workload.optimizer);
     workload.family = family(root, workload);
     workload.source = std::string(where_);
   }
@@ -145,15 +145,33 @@ class Reader {
     if (!(parameters >= 1000 && parameters <= 1e14)) fail("'parameters' is a number from 1000 to 1e14");
     Workload described;
     common(root, described);
-    const auto tokens = described.sequence > 0 ? std::optional(described.sequence) : std::nullopt;
-    auto workload = build_stand_in({described.name,
-                                    static_cast<std::uint64_t>(parameters),
-                                    described.family,
-                                    described.sample,
-                                    tokens,
-                                    {}});
-    described.layers = workload.layers;
+    const ModelEntry* like = begin_alike(root, parameters, described);
+    if (sequence_ && described.sequence == 0)
+      throw ConfigError(fmt::format("a sequence of {} tokens: {} takes {}s, which have none; leave it out",
+                                    *sequence_, described.name, described.sample));
+    if (sequence_) described.sequence = *sequence_;
+    const auto built = build_stand_in(
+        {described.name, static_cast<std::uint64_t>(parameters), described.family, described.sample,
+         described.sequence > 0 ? std::optional(described.sequence) : std::nullopt,
+         like == nullptr ? std::string_view{} : std::string_view(like->name)});
+    described.layers = built.layers;
+    if (root.find("title") == nullptr) described.title = built.title;
     return described;
+  }
+
+  // What the file leaves open of a transformer begins as with the built-in one of its size.
+  const ModelEntry* begin_alike(const YamlNode& root, double parameters, Workload& described) const {
+    if (described.family != Family::transformer) return nullptr;
+    const auto sample = value<std::string>(root, "sample", "sequence");
+    const auto* like =
+        find_alike(described.family, parameters, sample, sequence_.value_or(described.sequence));
+    if (like == nullptr) return nullptr;
+    described.sample = like->sample;
+    described.sequence = like->sequence;
+    described.batch = like->batch;
+    described.optimizer = like->optimizer;
+    common(root, described);
+    return like;
   }
 
   void add_layer(const YamlNode& node, std::vector<Layer>& layers) const {

@@ -114,6 +114,33 @@ TEST(ModelYaml, ASizeAloneMakesAStandIn) {
   EXPECT_EQ(workload.family, Family::transformer);
 }
 
+TEST(ModelYaml, ATransformerOfASizeBeginsAsTheBuiltInOneOfThatSize) {
+  const auto workload = parse_model("{name: mine, parameters: 770e6, family: transformer}", "mine.yaml");
+  EXPECT_EQ(workload.sample, "sequence");
+  EXPECT_EQ(workload.sequence, 1024);
+  EXPECT_EQ(workload.batch, 2);
+  EXPECT_EQ(workload.optimizer, "adam");
+  EXPECT_NEAR(forward_flops(workload) / forward_flops(build_model("gpt2-large")), 770.0 / 774, 0.01);
+  EXPECT_THAT(workload.title, HasSubstr("scaled from gpt2-large"));
+  const auto other =
+      parse_model("{parameters: 770e6, family: transformer, batch: 7, sample: image}", "mine.yaml");
+  EXPECT_EQ(other.sample, "image");
+  EXPECT_EQ(other.batch, 7);
+}
+
+TEST(ModelYaml, ASequenceIsForModelsKnownByTheirSize) {
+  const auto flops = [](int sequence) {
+    return forward_flops(parse_model("{parameters: 770e6, family: transformer}", "m.yaml", sequence));
+  };
+  EXPECT_NEAR(flops(1024) / flops(512), 2, 0.2);
+  EXPECT_GT(flops(8192), flops(1024)) << "longer than gpt2-large takes";
+  EXPECT_THAT([] { parse_model("{parameters: 25e6, family: cnn}", "m.yaml", 512); },
+              ThrowsMessage<ConfigError>(HasSubstr("takes images, which have none")));
+  EXPECT_THAT(
+      [] { parse_model("layers: [{tensors: [50]}]", "m.yaml", 512); },
+      ThrowsMessage<ConfigError>(HasSubstr("the layers of m.yaml say what one of its samples costs")));
+}
+
 TEST(ModelYaml, SaysWhatIsWrongAndWhere) {
   const auto fails = [](const char* yaml, const char* text) {
     EXPECT_THAT([&] { parse_model(yaml, "m.yaml"); }, ThrowsMessage<ConfigError>(HasSubstr(text))) << yaml;

@@ -29,7 +29,7 @@ std::size_t name_width(const Comparison& comparison) {
 Table table_of(const Comparison& comparison) {
   const auto names = name_width(comparison);
   Table table{{{"", "step", plural(comparison.workload.sample) + "/s", "exposed", "comm costs", "scaling"}}};
-  for (const auto& [machine, wires, estimate, plain] : comparison.contenders)
+  for (const auto& [machine, wires, estimate, plain, gathered] : comparison.contenders)
     table.rows.push_back({machine.name.substr(0, names), milliseconds(estimate.step),
                           rate(estimate.samples_per_s), milliseconds(estimate.parts.comm_exposed),
                           milliseconds(estimate.communication_cost()),
@@ -39,7 +39,7 @@ Table table_of(const Comparison& comparison) {
 
 void add_narrowest(Report& report, const Comparison& comparison) {
   report.add(Sentence{"comm costs: what is exposed, and backward slowed by collectives under it"});
-  for (const auto& [machine, wires, estimate, plain] : comparison.contenders)
+  for (const auto& [machine, wires, estimate, plain, gathered] : comparison.contenders)
     if (!wires.narrowest_link.empty())
       report.add(
           Sentence{fmt::format("{}: {}; narrowest: {}", machine.name, wires.algorithm, wires.narrowest_link),
@@ -181,6 +181,10 @@ void add_doubts(Report& report, const Comparison& comparison) {
 
 std::string plural(const std::string& word) { return word + (word.ends_with("ch") ? "es" : "s"); }
 
+std::optional<std::string> find_nccl_note(const StepOptions& options) {
+  return options.backend == Backend::nccl ? find_environment_note(options.nccl) : std::nullopt;
+}
+
 Report comparison_report(const Comparison& comparison, bool verbose) {
   Report report;
   report.data = comparison_json(comparison);
@@ -190,6 +194,7 @@ Report comparison_report(const Comparison& comparison, bool verbose) {
     for (const auto& note : contender.machine.notes)
       if (note.starts_with("measured")) report.add(Sentence{contender.machine.name + ": " + note, "", "  "});
   const auto& options = comparison.options;
+  if (const auto note = find_nccl_note(options)) report.add(Sentence{"Note: " + *note + "."});
   report.add(Gap{}, Sentence{fmt::format(
                         "{}, batch {} a GPU{}, {}, {} of gradients a step", comparison.workload.title,
                         options.batch, options.accumulate > 1 ? fmt::format(" x {}", options.accumulate) : "",

@@ -1,6 +1,7 @@
 // A comparison as a Report: the answer, a table, bars, what else would help, where it turns, how sure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ Report sweep_report(const std::vector<SweepCurve>&, const SweepSpec&, const Work
 
 nlohmann::json comparison_json(const Comparison&);
 nlohmann::json sweep_json(const std::vector<SweepCurve>&, const SweepSpec&);
+
+// What the environment changes of prices with these options: nothing where NCCL joins no gradients.
+std::optional<std::string> find_nccl_note(const StepOptions&);
 
 std::string plural(const std::string& word);  // "images", "batches"
 

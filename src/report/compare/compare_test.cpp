@@ -102,6 +102,23 @@ TEST(CompareText, FilesAreNamedWithoutTheirFoldersUnlessThatMixesThemUp) {
   EXPECT_EQ(without_folders({"a/b.txt", "a/b.txt", "b.txt"}), (Names{"a/b.txt", "a/b.txt", "b.txt"}));
 }
 
+TEST(CompareText, SaysWhatTheEnvironmentTellsNccl) {
+  StepOptions options;
+  options.nccl = nccl_settings({{"NCCL_P2P_DISABLE", "1"}});
+  const auto comparison = compare(build_model("gpt2"), {find_machine("2x-rtx3090-nvlink")}, options);
+  EXPECT_THAT(text_of(comparison), HasSubstr("Note: the environment sets NCCL_P2P_DISABLE=1: "));
+  EXPECT_THAT(comparison_json(comparison)["machines"][0]["assumed"].back().get<std::string>(),
+              HasSubstr("NCCL_P2P_DISABLE=1"));
+}
+
+TEST(CompareText, ASweepMarksWhatDoesNotFit) {
+  const auto spec = parse_sweep("batch=8,512");
+  const auto model = build_model("bert-large");
+  const auto text = sweep_text(sweep(model, {find_machine("2x-rtx3090-pcie")}, {}, spec), spec, model);
+  EXPECT_THAT(text, HasSubstr(" %*\n"));
+  EXPECT_THAT(text, HasSubstr("*: does not fit the GPU's memory"));
+}
+
 TEST(CompareText, CountsInPlurals) {
   EXPECT_EQ(plural("batch"), "batches");
   EXPECT_EQ(plural("image"), "images");

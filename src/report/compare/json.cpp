@@ -19,7 +19,7 @@ nlohmann::json estimate_json(const StepEstimate& estimate) {
           {"breakdown_ms", breakdown_json(estimate.parts)}};
 }
 
-nlohmann::json contender_json(const Contender& contender) {
+nlohmann::json contender_json(const Contender& contender, const StepOptions& options) {
   auto machine = estimate_json(contender.estimate);
   machine["on"] = contender.machine.name;
   machine["gpu"] = contender.machine.gpu.id;
@@ -28,6 +28,7 @@ nlohmann::json contender_json(const Contender& contender) {
   machine["path"] = contender.wires.path;
   machine["plain_step_ms"] = contender.plain_step * 1e3;
   machine["assumed"] = contender.machine.notes;
+  if (const auto note = find_nccl_note(options)) machine["assumed"].push_back(*note);
   return machine;
 }
 
@@ -61,7 +62,8 @@ nlohmann::json answer_json(const Answer& answer) {
 nlohmann::json comparison_json(const Comparison& comparison) {
   nlohmann::json machines = nlohmann::json::array(), remedies = nlohmann::json::array(),
                  turns = nlohmann::json::array();
-  for (const auto& contender : comparison.contenders) machines.push_back(contender_json(contender));
+  for (const auto& contender : comparison.contenders)
+    machines.push_back(contender_json(contender, comparison.options));
   for (const auto& remedy : comparison.remedies)
     remedies.push_back({{"what", remedy.what}, {"speedup", remedy.speedup}, {"note", remedy.note}});
   for (const auto& turn : comparison.turns)
@@ -86,12 +88,15 @@ nlohmann::json sweep_json(const std::vector<SweepCurve>& curves, const SweepSpec
     for (const auto& point : curve.points) {
       auto one = estimate_json(point.estimate);
       one[std::string(to_string(spec.axis))] = point.value;
+      one["fits"] = point.fits;
       points.push_back(one);
     }
     all.push_back({{"on", curve.on}, {"points", points}});
     if (!curve.note.empty()) all.back()["note"] = curve.note;
   }
-  return {{"axis", to_string(spec.axis)}, {"curves", all}};
+  nlohmann::json sweep = {{"axis", to_string(spec.axis)}, {"curves", all}};
+  if (const auto assumed = assumption_of(spec.axis); !assumed.empty()) sweep["assumed"] = assumed;
+  return sweep;
 }
 
 }  // namespace gradwire

@@ -21,8 +21,8 @@ std::string unit_of(Axis axis) {
 std::string cell_of(const SweepCurve& curve, double value) {
   for (const auto& point : curve.points)
     if (point.value == value)
-      return fmt::format("{}/s {:.0f} ms {:.0f} %", format_value(point.estimate.samples_per_s),
-                         point.estimate.step * 1e3, 100 * point.estimate.scaling);
+      return fmt::format("{}/s {:.0f} ms {:.0f} %{}", format_value(point.estimate.samples_per_s),
+                         point.estimate.step * 1e3, 100 * point.estimate.scaling, point.fits ? "" : "*");
   return "-";
 }
 
@@ -65,6 +65,11 @@ Report sweep_report(const std::vector<SweepCurve>& curves, const SweepSpec& spec
   add_sweep_tables(report, curves, spec);
   for (const auto& curve : curves)
     if (!curve.note.empty()) report.add(Sentence{"-: " + curve.note, "", "   "});
+  if (std::ranges::any_of(curves, [](const SweepCurve& curve) {
+        return !std::ranges::all_of(curve.points, &SweepPoint::fits);
+      }))
+    report.add(Sentence{"*: does not fit the GPU's memory; times are as if it did", "", "   "});
+  if (const auto assumed = assumption_of(spec.axis); !assumed.empty()) report.add(Sentence{assumed + "."});
   return report;
 }
 

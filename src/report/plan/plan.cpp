@@ -146,7 +146,7 @@ void add_machine(Report& report, const PlanQuestion& question, const PlannedMach
                            machine.answer.candidates, machine.answer.fitting)});
   report.add(Gap{}, memory_table(best, machine.answer.usable_bytes), Sentence{widths(best.layout)});
   if (!best.traffic.empty()) report.add(Gap{}, traffic_table(best));
-  add_notes(report, machine.machine);
+  add_notes(report, machine.machine.notes);
 }
 
 // Which of several machines is the quickest, and by how much.

@@ -168,18 +168,18 @@ void add_all_reduce(Report& report, const Machine& machine, const NcclSettings& 
                                {"path", estimate.path},
                                {"narrowest_link", estimate.narrowest_link}};
   report.add(Sentence{
-      fmt::format("All at once, in an all-reduce: {:.3g} GB/s ({:.3g} to {:.3g}) over {}, narrowest {}", gbps,
-                  gbps * estimate.time / estimate.high, gbps * estimate.time / estimate.low, estimate.path,
-                  estimate.narrowest_link),
+      fmt::format("All at once, in an all-reduce of {}: {:.3g} GB/s ({:.3g} to {:.3g}) over {}, narrowest {}",
+                  format_bytes(kLarge), gbps, gbps * estimate.time / estimate.high,
+                  gbps * estimate.time / estimate.low, estimate.path, estimate.narrowest_link),
       "  ", "    "});
 }
 
 }  // namespace
 
-void add_notes(Report& report, const Machine& machine) {
-  if (machine.notes.empty()) return;
+void add_notes(Report& report, const std::vector<std::string>& notes) {
+  if (notes.empty()) return;
   report.add(Gap{}, Title{"Note"});
-  for (const std::string& note : machine.notes) report.add(Sentence{note, "  - ", "    "});
+  for (const std::string& note : notes) report.add(Sentence{note, "  - ", "    "});
 }
 
 Report machine_report(const Machine& machine, const NcclSettings& settings) {
@@ -204,7 +204,10 @@ Report machine_report(const Machine& machine, const NcclSettings& settings) {
   }
   add_all_reduce(report, machine, settings);
   add_between_nodes(report, machine);
-  add_notes(report, machine);
+  auto notes = machine.notes;
+  if (auto note = find_environment_note(settings)) notes.push_back(std::move(*note));
+  report.data["notes"] = notes;
+  add_notes(report, notes);
   return report;
 }
 

@@ -31,7 +31,7 @@ std::vector<std::vector<EndpointPair>> pairs_of(const Machine&, const Endpoints&
 Report machine_report(const Machine&, const NcclSettings& = {});
 
 // What was assumed of it, one line each; nothing where everything is stated.
-void add_notes(Report&, const Machine&);
+void add_notes(Report&, const std::vector<std::string>& notes);
 nlohmann::json machine_json(const Machine&, const Endpoints&, const std::vector<std::vector<EndpointPair>>&);
 nlohmann::json rate_json(const Rate&);
 

@@ -49,19 +49,21 @@ GB/s one way, nothing else on the links
   GPU0    X 6.0h
   GPU1 6.0h    X
   h: through host memory, these GPUs have no peer access over PCIe
-  All at once, in an all-reduce: 3.39 GB/s (2.3 to 5) over host memory,
-    narrowest PCIe slot of GPU0, both ways: crossed 2 times by every byte
+  All at once, in an all-reduce of 256 MiB: 3.39 GB/s (2.3 to 5) over host
+    memory, narrowest PCIe slot of GPU0, both ways: crossed 2 times by every
+    byte
 
 Note
   - slots are not stated: taken as x8 each, as two cards of a desktop have them
-  - the processor is not stated: taken as Xeon Scalable (Skylake, Cascade Lake)
+  - the processor is not stated: taken as Xeon Scalable (Skylake, Cascade Lake);
+    two slots of x8 do not fill a desktop's memory either
 )");
 }
 
 TEST(TopoText, a_shared_uplink_shows_when_all_gpus_send_at_once) {
   // Four GPUs stage through the host over one uplink, each up and down.
   const auto text = topo_text(find_machine("8x-rtx4090-switch"));
-  EXPECT_THAT(text, HasSubstr("All at once, in an all-reduce: 2.7"));
+  EXPECT_THAT(text, HasSubstr("All at once, in an all-reduce of 256 MiB: 2.7"));
   EXPECT_THAT(text, HasSubstr("narrowest uplink SW0 > PCI0 (PCIe 4 x16), both ways: crossed 8 times"));
 }
 
@@ -104,6 +106,23 @@ TEST(TopoJson, paths_and_rates_are_there_for_every_pair) {
   EXPECT_EQ(json["network"]["kind"], "ethernet");
   EXPECT_EQ(json["paths"].size(), 6U);  // two GPUs and a card, both ways
   for (const auto& path : json["paths"]) EXPECT_GT(path["gb_per_s"].get<double>(), 0);
+}
+
+TEST(TopoText, says_what_the_environment_tells_nccl) {
+  const auto settings = nccl_settings({{"NCCL_P2P_DISABLE", "1"}, {"NCCL_NVLS_ENABLE", "1"}});
+  const Report report = machine_report(find_machine("2x-rtx3090-nvlink"), settings);
+  EXPECT_THAT(to_text(report), HasSubstr("- the environment sets NCCL_P2P_DISABLE=1: "));
+  EXPECT_THAT(report.data["notes"].back().get<std::string>(), HasSubstr("NCCL_P2P_DISABLE=1"));
+}
+
+// Every byte of an all-reduce over two nodes crosses the card.
+TEST(TopoJson, an_all_reduce_is_no_faster_than_the_card_it_crosses) {
+  for (const char* on : {"2*dgx-h100@100gbe", "2*2x-rtx3090-nvlink@10gbe", "2*8x-a100-pcie@400gbe"}) {
+    const auto json = machine_report(find_machine(on)).data;
+    const int gpus = json["gpus"];
+    const double algbw = json["all_reduce"]["busbw_gbps"].get<double>() * gpus / (2 * (gpus - 1));
+    EXPECT_LE(algbw, json["network"]["gb_per_s"].get<double>()) << on;
+  }
 }
 
 TEST(Lists, name_their_sources) {

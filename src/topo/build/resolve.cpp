@@ -52,20 +52,48 @@ void resolve_count(ResolvedNode& node) {
   spec.gpu_indices.resize(static_cast<std::size_t>(spec.gpus));
 }
 
-// Two cards of a desktop share its processor's 16 lanes; a stated processor is a server's.
+bool states_widths(const NodeSpec& spec) {
+  return spec.pcie_width || (spec.pcie && !spec.pcie->slot_widths.empty());
+}
+
+// NVLink hides a pair's way over PCIe; then their affinity tells.
+bool on_one_bridge(const TopoMatrix& matrix) {
+  const std::string& cell = matrix.cells[0][1];
+  const auto alike = [](const std::vector<std::string>& of) { return of.size() < 2 || of[0] == of[1]; };
+  return cell == "PHB" ||
+         (cell.starts_with("NV") && alike(matrix.numa_affinity) && alike(matrix.cpu_affinity));
+}
+
+bool on_one_bridge(const PcieLayout& layout) {
+  const auto both = [](int gpus) { return gpus == 0 || gpus >= 2; };
+  return layout.gpus_per_switch == 0 && both(layout.gpus_per_bridge) && both(layout.gpus_per_socket);
+}
+
+bool states_server(const NodeSpec& spec) {
+  return spec.cpu_model.empty() ? spec.cpu.has_value() : !find_processor(spec.cpu_model).desktop;
+}
+
+// Two cards on the host bridge of a desktop share its 16 lanes. Several bridges, switches and a stated processor, unless it
+// is for desktops, are a server's.
 bool shares_lanes(const ResolvedNode& node) {
   const NodeSpec& spec = node.spec;
-  const bool server =
-      spec.matrix || spec.cpu || !spec.cpu_model.empty() || (spec.pcie && spec.pcie->gpus_per_socket > 0);
-  return node.gpu.desktop && node.total_gpus == 2 && !spec.pcie_width && !server;
+  if (!node.gpu.desktop || node.total_gpus != 2 || states_server(spec)) return false;
+  if (spec.matrix) return on_one_bridge(*spec.matrix);
+  return !spec.pcie || on_one_bridge(*spec.pcie);
+}
+
+// Cards for servers are put where they have all their lanes; of those for desktops it can't be known.
+void assume_lanes(ResolvedNode& node) {
+  if (states_widths(node.spec) || !node.gpu.desktop || node.total_gpus < 2) return;
+  node.spec.lanes_assumed = shares_lanes(node);
+  node.spec.pcie_width = node.spec.lanes_assumed ? 8 : node.gpu.pcie_width;
+  node.notes.push_back(fmt::format("slots are not stated: taken as x{} each, as {} have them",
+                                   *node.spec.pcie_width,
+                                   node.spec.lanes_assumed ? "two cards of a desktop" : "servers"));
 }
 
 void resolve_pcie(ResolvedNode& node) {
-  if (shares_lanes(node)) {
-    node.spec.pcie_width = 8;
-    node.spec.lanes_assumed = true;
-    node.notes.emplace_back("slots are not stated: taken as x8 each, as two cards of a desktop have them");
-  }
+  assume_lanes(node);
   if (!node.spec.pcie_gen && node.spec.gpu.empty())
     node.notes.emplace_back("PCIe is not stated: taken as generation 3");
   node.spec.pcie_gen = node.spec.pcie_gen.value_or(node.gpu.pcie_gen);
@@ -85,7 +113,9 @@ void resolve_cpu(ResolvedNode& node) {
   node.cpu = usual_processor(spec.cpu, *spec.pcie_gen);
   spec.cpu_model = node.cpu.id;
   if (spec.cpu != CpuMaker::grace)
-    node.notes.push_back(fmt::format("the processor is not stated: taken as {}", node.cpu.title));
+    node.notes.push_back(
+        fmt::format("the processor is not stated: taken as {}{}", node.cpu.title,
+                    spec.lanes_assumed ? "; two slots of x8 do not fill a desktop's memory either" : ""));
   if (!spec.cpu) spec.cpu = CpuMaker::unknown;
 }
 

@@ -96,6 +96,13 @@ TEST(MachineFile, what_can_not_be_assumed_is_named_when_it_is_missing) {
   EXPECT_EQ(yaml_error("id: x\ngpu: a40\ngpus: 1\n"), "");
 }
 
+TEST(MachineFile, a_key_without_a_value_is_refused) {
+  EXPECT_THAT(yaml_error("id: x\ngpu: a40\ngpus: 2\nintra: pcie\ncpu\n"),
+              HasSubstr("line 5: 'cpu' has no value"));
+  EXPECT_THAT(yaml_error("id: x\ngpu: a40\ngpus: 2\nintra: pcie\nnetwork:\n"),
+              HasSubstr("'network' has no value"));
+}
+
 TEST(MachineFile, a_misspelt_key_is_answered_with_the_right_one) {
   EXPECT_THAT(yaml_error("id: x\ngpu: a40\ninrta: pcie\n"),
               HasSubstr("no 'inrta' here (did you mean intra?)"));
