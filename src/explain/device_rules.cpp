@@ -7,9 +7,7 @@ namespace gradwire {
 namespace {
 
 bool names_a_rank(std::string_view argument) {
-  constexpr std::string_view kNames[] = {"rank", "RANK", "gpu", "local", "LOCALID", "device_id", "index"};
-  return std::any_of(std::begin(kNames), std::end(kNames),
-                     [&](auto name) { return argument.find(name) != std::string_view::npos; });
+  return holds_any(argument, {"rank", "RANK", "gpu", "local", "LOCALID", "device_id", "index"});
 }
 
 // ".to(rank)", ".cuda(args.gpu)", "set_device(local_rank)", "device_ids=[gpu]"
@@ -34,13 +32,9 @@ bool places_by_rank(const ScriptFile& script) {
 
 // A GPU that is written into the script. Not as what a run without others falls back to, nor as where a file is loaded to.
 const ScriptLine* find_written_gpu(const ScriptFile& script) {
-  const auto holds = [](const ScriptLine& line, std::initializer_list<std::string_view> parts) {
-    return std::any_of(parts.begin(), parts.end(),
-                       [&](auto part) { return line.code.find(part) != std::string::npos; });
-  };
-  const auto found = std::find_if(script.lines.begin(), script.lines.end(), [&](const ScriptLine& line) {
-    return holds(line, {"set_device(0)", "device_ids=[0]", "\"cuda:0\"", "'cuda:0'", ".cuda(0)"}) &&
-           !holds(line, {"is_available()", "map_location", "else"});
+  const auto found = std::find_if(script.lines.begin(), script.lines.end(), [](const ScriptLine& line) {
+    return holds_any(line.code, {"set_device(0)", "device_ids=[0]", "\"cuda:0\"", "'cuda:0'", ".cuda(0)"}) &&
+           !holds_any(line.code, {"is_available()", "map_location", "else"});
   });
   return found == script.lines.end() ? nullptr : &*found;
 }

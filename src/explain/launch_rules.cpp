@@ -34,9 +34,7 @@ std::optional<std::string_view> find_value(std::string_view behind) {
 }
 
 bool only_asks(std::string_view before) {
-  constexpr std::string_view kAsks[] = {".get(", "getenv(", ".pop(", "unset", "echo", "print("};
-  return std::any_of(std::begin(kAsks), std::end(kAsks),
-                     [&](auto word) { return before.find(word) != std::string_view::npos; });
+  return holds_any(before, {".get(", "getenv(", ".pop(", "unset", "echo", "print("});
 }
 
 void read_settings(const ScriptLine& line, std::map<std::string, SaidInLog>& variables) {

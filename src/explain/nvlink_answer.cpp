@@ -169,13 +169,18 @@ SeenOnMachine seen_on_machine(const Gathered& files) {
   return seen;
 }
 
+// By the names of its GPUs, or by the runtime that launched its kernels: early ROCm names none.
+bool is_of_amd(const Profile& profile) {
+  const auto any_begins = [](const std::vector<std::string>& names, std::string_view start) {
+    return std::any_of(names.begin(), names.end(), [&](const auto& name) { return name.starts_with(start); });
+  };
+  return any_begins(profile.gpus, "AMD") || any_begins(profile.names, "hipLaunch") ||
+         any_begins(profile.names, "hipExtLaunch");
+}
+
 // Where no log is there: what a trace alone tells.
 NvlinkAnswer answer_from_traces(const std::vector<Profile>& profiles, NvlinkAnswer known) {
-  const auto amd = [](const Profile& profile) {
-    return std::any_of(profile.gpus.begin(), profile.gpus.end(),
-                       [](const auto& name) { return name.starts_with("AMD"); });
-  };
-  if (std::any_of(profiles.begin(), profiles.end(), amd))
+  if (std::any_of(profiles.begin(), profiles.end(), is_of_amd))
     return {Answered::no, Answered::no, "the trace is of AMD's GPUs, which have xGMI, not NVLink"};
   const auto alone = [](const Profile& profile) { return profile.world == 1; };
   if (!profiles.empty() && std::all_of(profiles.begin(), profiles.end(), alone))

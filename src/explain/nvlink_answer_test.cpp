@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "explain/log_fixture.h"
+#include "explain/trace_fixture.h"
 
 namespace gradwire {
 namespace {
@@ -94,6 +95,15 @@ TEST(NvlinkAnswer, knows_rccl_by_more_than_its_version) {
                              kP2p)
                 .nvlink.used,
             Answered::no);
+}
+
+TEST(NvlinkAnswer, knows_amds_gpus_in_a_trace_that_does_not_name_them) {
+  SampleTrace trace;
+  trace.distributed(0, 2).gpus(2, "").step(0, 0, 1000).kernel(10, 900);
+  trace.host("cuda_runtime", "hipLaunchKernel", 5, 2);
+  CaseFile given;
+  given.files.profiles.push_back(trace.profile());
+  EXPECT_EQ(diagnose(given).nvlink.used, Answered::no);
 }
 
 TEST(NvlinkAnswer, is_no_on_a_machine_without_a_gpu_and_says_so) {

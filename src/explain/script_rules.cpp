@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "base/text.h"
 #include "explain/script_words.h"
@@ -22,41 +23,41 @@ void check_unused_parameters(const ScriptFile& script, std::vector<Finding>& fin
   findings.push_back(std::move(finding));
 }
 
-bool has_any_of(std::string_view text, std::initializer_list<std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [&](auto part) { return text.find(part) != std::string_view::npos; });
+// The lines below an if or a loop that are indented more; of a long block its beginning.
+std::span<const ScriptLine> block_below(const ScriptFile& script, std::size_t head) {
+  constexpr std::size_t kLongestBlock = 300;
+  std::size_t end = head + 1;
+  while (end < script.lines.size() && end - head <= kLongestBlock &&
+         script.lines[end].indent > script.lines[head].indent)
+    ++end;
+  return std::span(script.lines).subspan(head + 1, end - head - 1);
 }
 
-struct Block {
-  bool backward = false, optimizer = false;
-};
+bool runs_backward(std::span<const ScriptLine> block) {
+  return std::any_of(block.begin(), block.end(),
+                     [](const auto& line) { return line.text.find(".backward(") != std::string::npos; });
+}
 
-// What the lines below an if or a loop do, as far as they are indented more.
-Block block_below(const ScriptFile& script, std::size_t head) {
-  Block block;
-  for (std::size_t i = head + 1;
-       i < script.lines.size() && script.lines[i].indent > script.lines[head].indent; ++i) {
-    const std::string& text = script.lines[i].text;
-    const auto step = text.find(".step(");
-    block.backward = block.backward || text.find(".backward(") != std::string::npos;
-    block.optimizer =
-        block.optimizer ||
-        (step != std::string::npos && has_any_of(std::string_view(text).substr(0, step), {"opt", "scaler"}));
-  }
-  return block;
+bool steps_optimizer(std::span<const ScriptLine> block) {
+  return std::any_of(block.begin(), block.end(), [](const ScriptLine& line) {
+    const auto step = line.text.find(".step(");
+    return step != std::string::npos &&
+           holds_any(std::string_view(line.text).substr(0, step), {"opt", "scaler"});
+  });
 }
 
 // "if (i + 1) % every == 0:" around the optimizer's step alone; "for micro in range(accumulate):" around backward alone;
 // "if step % accumulate != 0: continue".
 bool accumulates(const ScriptFile& script, std::size_t at) {
   const std::string& text = script.lines[at].text;
-  const bool named = has_any_of(text, {"accum", "grad_acc"});
-  const Block block = block_below(script, at);
-  const bool every = text.find('%') != std::string::npos;
-  if (text.starts_with("if "))
-    return !block.backward && ((every && (named || block.optimizer)) || (named && block.optimizer));
-  return text.starts_with("for ") && text.find("range(") != std::string::npos &&
-         (named || has_any_of(text, {"micro"})) && block.backward && !block.optimizer;
+  const bool asks = text.starts_with("if "),
+             repeats = text.starts_with("for ") && holds_any(text, {"range("});
+  if (!asks && !repeats) return false;
+  const auto block = block_below(script, at);
+  const bool named = holds_any(text, {"accum", "grad_acc"}), every = holds_any(text, {"%"});
+  const bool backward = runs_backward(block), optimizer = steps_optimizer(block);
+  if (repeats) return (named || holds_any(text, {"micro"})) && backward && !optimizer;
+  return !backward && ((every && (named || optimizer)) || (named && optimizer));
 }
 
 // Every step of the optimizer is several backwards, and nothing keeps the gradients at home meanwhile.
@@ -87,10 +88,10 @@ void check_no_sync_block(const ScriptFile& script, std::vector<Finding>& finding
   for (std::size_t i = 0; i < script.lines.size(); ++i) {
     const ScriptLine& with = script.lines[i];
     if (!with.text.starts_with("with ") || with.text.find(".no_sync()") == std::string::npos) continue;
-    bool forward = false;
-    for (std::size_t j = i + 1; j < script.lines.size() && script.lines[j].indent > with.indent; ++j)
-      forward = forward || may_be_forward(script.lines[j].text);
-    if (!block_below(script, i).backward || forward) continue;
+    const auto block = block_below(script, i);
+    const bool forward = std::any_of(block.begin(), block.end(),
+                                     [](const ScriptLine& line) { return may_be_forward(line.text); });
+    if (!runs_backward(block) || forward) continue;
     Finding finding = script_finding("R26", Severity::high, script, with);
     finding.what =
         "no_sync() around backward alone does nothing: forward decides whether gradients are all-reduced";
@@ -103,8 +104,8 @@ void check_backend(const ScriptFile& script, std::vector<Finding>& findings) {
   const auto line = std::find_if(script.lines.begin(), script.lines.end(), [](const ScriptLine& one) {
     const bool second =
         one.code.find("new_group(") != std::string::npos;  // beside another, for what has no GPU
-    return !second && has_any_of(one.code, {"init_process_group(\"gloo\"", "init_process_group('gloo'",
-                                            "backend=\"gloo\"", "backend='gloo'"});
+    return !second && holds_any(one.code, {"init_process_group(\"gloo\"", "init_process_group('gloo'",
+                                           "backend=\"gloo\"", "backend='gloo'"});
   });
   if (line == script.lines.end() || !uses_gpus(script) || script.has("nccl") || script.has("NCCL")) return;
   Finding finding = script_finding("R32", Severity::high, script, *line);
@@ -154,6 +155,11 @@ Finding script_finding(const char* rule, Severity severity, const ScriptFile& sc
   finding.sure = Certainty::likely;
   finding.evidence = line_of_file(script.file, line.number, line.text.substr(0, 100));
   return finding;
+}
+
+bool holds_any(std::string_view text, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](auto part) { return text.find(part) != std::string_view::npos; });
 }
 
 bool distributes(const ScriptFile& script) {

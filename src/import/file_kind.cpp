@@ -30,7 +30,8 @@ FileKind kind_of_json(std::string_view head) {
   if (has_any(head, {"\"traceEvents\"", "\"schemaVersion\"", "\"deviceProperties\"", "\"distributedInfo\"",
                      "\"ph\"", "\"ts\""}))
     return FileKind::profile;
-  if (has_any(head, {"\"pg_config\"", "\"collective_seq_id\"", "\"pg_status\"", "\"nccl_version\""}))
+  if (has_any(head, {"\"pg_config\"", "\"collective_seq_id\"", "\"pg_status\"", "\"nccl_version\"",
+                     "\"profiling_name\""}))
     return FileKind::flight_recorder;
   return FileKind::unknown;
 }
@@ -63,12 +64,13 @@ bool is_script(std::string_view head) {
   return hints >= 1 && has_any(head, {"torch", "gradwire"});
 }
 
-// What starts a run: a shell's, or a job of Slurm.
+// What starts a run: a shell's, a job of Slurm, or the recipe of the container it runs in.
 bool is_launch_script(std::string_view head) {
   const auto first = head.substr(0, head.find('\n'));
   const bool shell = (first.starts_with("#!") && has_text(first, "sh")) || has_text(head, "\n#SBATCH");
-  return shell && has_any(head, {"torchrun", "torch.distributed", "srun", "mpirun", "python", "accelerate",
-                                 "deepspeed", "NCCL_"});
+  const bool recipe = has_text(head, "FROM ") && has_text(head, "\nENV ");
+  return (shell || recipe) && has_any(head, {"torchrun", "torch.distributed", "srun", "mpirun", "python",
+                                             "accelerate", "deepspeed", "NCCL_"});
 }
 
 // Not of text: a share of bytes that no text has.

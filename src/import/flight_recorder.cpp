@@ -106,12 +106,20 @@ FlightDump own_dump(std::string_view bytes) {
   return dump;
 }
 
-FlightDump dump_of(const Json& document) {
+// PyTorch 2.2 wrote the list of them and nothing around it.
+const Json& entries_of(const Json& document) {
+  const bool bare = document.is_array() && !document.empty() && document[0].is_object() &&
+                    document[0].contains("profiling_name");
+  if (bare) return document;
   const auto entries = document.is_object() ? document.find("entries") : document.end();
   if (!document.is_object() || entries == document.end() || !entries->is_array())
     throw ConfigError("a flight recorder's dump has 'entries'; this has none");
+  return *entries;
+}
+
+FlightDump dump_of(const Json& document) {
   FlightDump dump;
-  for (const Json& entry : *entries)
+  for (const Json& entry : entries_of(document))
     if (entry.is_object())
       dump.calls.push_back({group_of(entry), sequence_of(entry), word_of(entry, "profiling_name"),
                             word_of(entry, "state"), word_of(entry, "input_sizes"),

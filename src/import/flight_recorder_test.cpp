@@ -84,6 +84,15 @@ std::string own_file(int records, int rank, std::uint32_t group = 0) {
   return bytes;
 }
 
+TEST(FlightDump, may_be_a_list_alone) {
+  const auto dump =
+      parse_flight_dump(R"([{"seq_id": 3, "profiling_name": "nccl:all_reduce", "state": "started"}])", "d");
+  ASSERT_EQ(dump.calls.size(), 1u);
+  EXPECT_EQ(dump.calls[0].sequence, 3);
+  EXPECT_EQ(dump.calls[0].name, "nccl:all_reduce");
+  EXPECT_THROW(parse_flight_dump("[1, 2]", "d"), ConfigError);
+}
+
 TEST(OwnFlightFile, is_read_oldest_first_without_unused_places) {
   const auto dump = parse_flight_dump(own_file(5, 3, 7), "flight_rank3_7.bin");
   EXPECT_EQ(dump.rank, 3);

@@ -243,6 +243,7 @@ TEST(NcclLog, knows_cards_by_whichever_plugin_names_them_and_which_of_them_were_
 TEST(FileKind, knows_what_starts_a_run_and_what_a_run_died_of) {
   EXPECT_EQ(kind_of("#!/bin/bash\nmodule load cuda\nsrun python train.py\n"), FileKind::script);
   EXPECT_EQ(kind_of("#!/bin/sh\nls | wc -l\n"), FileKind::unknown);
+  EXPECT_EQ(kind_of("FROM pytorch/pytorch\nENV NCCL_P2P_DISABLE=1\nCOPY . /app\n"), FileKind::script);
   EXPECT_EQ(kind_of("[pod/a-0/main] GPU0 GPU1\n[pod/a-0/main] GPU0 X NV4\n"), FileKind::topo_matrix);
   EXPECT_EQ(kind_of("[1, 2, {\"a\": 3}]\n"), FileKind::unknown);
   EXPECT_EQ(
