@@ -136,6 +136,7 @@ void check_variables_in_code(const ScriptFile& script, std::vector<Finding>& fin
   finding.sure = Certainty::certain;
   finding.what =
       "NCCL_P2P_DISABLE=1 keeps GPUs from reaching each other: neither NVLink nor PCIe peer access is used";
+  finding.turns_peers_off = true;
   finding.fix = "remove the line";
   findings.push_back(std::move(finding));
 }

@@ -62,6 +62,7 @@ void add_bottleneck(const RunAnalysis& analysis, std::vector<Finding>& findings)
   Finding finding = trace_finding(rule, Severity::medium, short_name(analysis.ranks[0].file), cost);
   finding.what = verdict.reason;
   finding.fix = fix;
+  finding.of_communication = rule == std::string_view("R01");
   findings.push_back(std::move(finding));
 }
 

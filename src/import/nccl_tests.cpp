@@ -41,6 +41,13 @@ std::optional<NcclTestRow> find_row(const std::vector<std::string_view>& words) 
   return NcclTestRow{*bytes, *time, *busbw, 0};
 }
 
+// "# nThread 1 nGpus 2 minBytes 8 maxBytes 134217728 step: 2(factor) ..."
+Bytes largest_asked(const std::vector<std::string_view>& words) {
+  for (std::size_t i = 0; i + 1 < words.size(); ++i)
+    if (words[i] == "maxBytes") return find_integer<Bytes>(words[i + 1]).value_or(0);
+  return 0;
+}
+
 double number_in(const nlohmann::json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->get<double>() : 0;
@@ -80,6 +87,7 @@ NcclTestTable parse_nccl_tests(std::string_view text, const std::string& name) {
   for (const auto raw : split(text, '\n')) {
     ++line;
     const auto words = blank_words(raw);
+    table.asked = std::max(table.asked, largest_asked(words));
     if (words.size() > 3 && words[0] == "#" && words[1] == "Rank") {
       ++table.ranks;
       if (const auto bracket = raw.rfind(']'); bracket != std::string_view::npos)

@@ -19,6 +19,7 @@ struct NcclTestTable {
   std::string file;
   int ranks = 0;    // lines "#  Rank  0 ..."; 0: not shown
   std::string gpu;  // as those lines name it
+  Bytes asked = 0;  // the largest size it was to come to: "maxBytes 134217728"; 0: not shown
   std::vector<NcclTestRow> rows;
 };
 
