@@ -38,10 +38,13 @@ std::optional<Gpu> find_gpu_of(const CaseFile& given) {
 
 void say_that_nvlink_lies_idle(Finding& finding, const std::string& where) {
   finding.what = fmt::format(
-      "GPUs of one node talk through host memory (SHM) though {} shows NVLink between them: it lies idle", where);
+      "GPUs of one node talk through host memory (SHM) though {} shows NVLink between them: it lies idle",
+      where);
   finding.fix =
-      "env | grep NCCL_P2P  # unset NCCL_P2P_DISABLE and NCCL_P2P_LEVEL, also in /etc/nccl.conf, ~/.nccl.conf "
-      "and the container's image; nvidia-smi topo -p2p r  # whether the driver lets them; containers need all "
+      "env | grep NCCL_P2P  # unset NCCL_P2P_DISABLE and NCCL_P2P_LEVEL, also in /etc/nccl.conf, "
+      "~/.nccl.conf "
+      "and the container's image; nvidia-smi topo -p2p r  # whether the driver lets them; containers need "
+      "all "
       "GPUs and --ipc=host";
 }
 
@@ -49,17 +52,17 @@ void say_that_nvlink_lies_idle(Finding& finding, const std::string& where) {
 void say_that_the_gpus_have_no_other_way(Finding& finding, const Gpu& gpu, bool no_nvlink) {
   finding.severity = Severity::medium;
   finding.what = fmt::format(
-      "GPUs of one node talk through host memory (SHM): the {} has no peer access over PCIe, and {}", gpu.name,
-      no_nvlink ? "there is no NVLink between them" : "NVLink between them is not seen");
-  const std::string less =
-      "else send less: accumulation with no_sync(), bf16_compress_hook, a larger batch";
+      "GPUs of one node talk through host memory (SHM): the {} has no peer access over PCIe, and {}",
+      gpu.name, no_nvlink ? "there is no NVLink between them" : "NVLink between them is not seen");
+  const std::string less = "else send less: accumulation with no_sync(), bf16_compress_hook, a larger batch";
   if (gpu.nvlink_links == 0)
     finding.fix = "such a card has no connector for NVLink; " + less.substr(5);
   else
-    finding.fix = (no_nvlink ? "an NVLink bridge: the card has the connector; "
-                             : "nvidia-smi topo -m  # NV between them? then it is not used; if not, a bridge: the "
-                               "card has the connector; ") +
-                  less;
+    finding.fix =
+        (no_nvlink ? "an NVLink bridge: the card has the connector; "
+                   : "nvidia-smi topo -m  # NV between them? then it is not used; if not, a bridge: the "
+                     "card has the connector; ") +
+        less;
 }
 
 void explain_shared_memory(const CaseFile& given, Finding& finding) {
@@ -92,7 +95,8 @@ bool keeps_all_apart(const Finding& finding) {
 Finding* find_cause(std::vector<Finding>& findings) {
   Finding* cause = nullptr;
   for (Finding& finding : findings)
-    if (keeps_all_apart(finding) && (cause == nullptr || (finding.turns_peers_off && !cause->turns_peers_off)))
+    if (keeps_all_apart(finding) &&
+        (cause == nullptr || (finding.turns_peers_off && !cause->turns_peers_off)))
       cause = &finding;
   return cause;
 }
@@ -104,9 +108,7 @@ bool is_the_same_variable(const Finding& a, const Finding& b) {
 }
 
 // Rates are held against the machine's: host memory explains them only where that has a better way.
-bool explains_rates(const CaseFile& given) {
-  return given.machine && !goes_through_host(*given.machine);
-}
+bool explains_rates(const CaseFile& given) { return given.machine && !goes_through_host(*given.machine); }
 
 // What came of the cause, or the same said elsewhere.
 bool comes_of(const CaseFile& given, const Finding& cause, const Finding& finding) {
@@ -121,14 +123,16 @@ void say_more(const CaseFile& given, Finding& finding) {
   if (is_rule(finding, "R05")) explain_shared_memory(given, finding);
   if (is_rule(finding, "R11") && !given.files.logs.empty())
     finding.fix =
-        "all_reduce_perf -b 1M -e 1G -f 2 of nccl-tests  # as slow alone: the link, see nvidia-smi -q -d PCIE "
+        "all_reduce_perf -b 1M -e 1G -f 2 of nccl-tests  # as slow alone: the link, see nvidia-smi -q -d "
+        "PCIE "
         "under load; faster alone: what computes beside it";
 }
 
 }  // namespace
 
 bool is_nvlinked(const Machine& machine) {
-  const auto here = std::min<std::size_t>(machine.gpus.size(), static_cast<std::size_t>(machine.gpus_per_node()));
+  const auto here =
+      std::min<std::size_t>(machine.gpus.size(), static_cast<std::size_t>(machine.gpus_per_node()));
   for (std::size_t i = 0; i < here; ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (nvlinks_between(machine.topology, machine.gpus[i], machine.gpus[j]) > 0) return true;

@@ -39,8 +39,9 @@ void hint_at_data_parallel(const ScriptFile& script, std::vector<Finding>& hints
 }
 
 bool shares_data_itself(const ScriptFile& script) {
-  constexpr std::string_view kWays[] = {"Sampler",   "Accelerator(", ".prepare(", "IterableDataset", "Subset(",
-                                        "webdataset", "split_dataset_by_node", ".shard(",  "random_split", "Trainer("};
+  constexpr std::string_view kWays[] = {
+      "Sampler",    "Accelerator(",          ".prepare(", "IterableDataset", "Subset(",
+      "webdataset", "split_dataset_by_node", ".shard(",   "random_split",    "Trainer("};
   return std::any_of(std::begin(kWays), std::end(kWays), [&](auto way) { return script.has(way); });
 }
 
@@ -50,7 +51,8 @@ void hint_at_equal_data(const ScriptFile& script, std::vector<Finding>& hints) {
   if (!distributes || shuffled == nullptr || !script.has("DataLoader(") || shares_data_itself(script)) return;
   Finding hint = hint_at("R41", script, *shuffled);
   hint.what =
-      "shuffle=True without a DistributedSampler: every rank goes through all of the data, so an epoch takes as "
+      "shuffle=True without a DistributedSampler: every rank goes through all of the data, so an epoch takes "
+      "as "
       "long as on one GPU";
   hint.fix =
       "DataLoader(dataset, sampler=DistributedSampler(dataset), ...) instead of shuffle=True, and "
@@ -58,7 +60,9 @@ void hint_at_equal_data(const ScriptFile& script, std::vector<Finding>& hints) {
   hints.push_back(std::move(hint));
 }
 
-bool is_loop(const ScriptLine& line) { return line.text.starts_with("for ") || line.text.starts_with("while "); }
+bool is_loop(const ScriptLine& line) {
+  return line.text.starts_with("for ") || line.text.starts_with("while ");
+}
 bool is_condition(const ScriptLine& line) {
   return line.text.starts_with("if ") || line.text.starts_with("elif ") || line.text.starts_with("else:");
 }
@@ -108,7 +112,8 @@ void hint_at_waits(const ScriptFile& script, std::vector<Finding>& hints) {
     if (wait == nullptr) continue;
     Finding hint = hint_at("R41", script, *wait);
     hint.what =
-        "the processor waits for the GPU in every step (.item(), .cpu() and printing a loss do that), and has "
+        "the processor waits for the GPU in every step (.item(), .cpu() and printing a loss do that), and "
+        "has "
         "nothing launched ahead after it";
     hint.fix = "if step % 100 == 0: print(loss.item())  # now and then; sum losses on the GPU until then";
     return hints.push_back(std::move(hint));

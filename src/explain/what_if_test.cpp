@@ -19,7 +19,8 @@ CaseFile run_at(double gbps, double backward = 40000) {
     trace.kernel(begin + 10, 20000);
     trace.host("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", begin + 20000, backward, 2);
     for (int part = 0; part < 10; ++part)
-      trace.gpu("kernel", "void gemm<float>(int)", begin + 20010 + part * backward / 10, backward / 10, 7, "", 5, 2);
+      trace.gpu("kernel", "void gemm<float>(int)", begin + 20010 + part * backward / 10, backward / 10, 7, "",
+                5, 2);
     double free = 0;
     for (int bucket = 1; bucket <= 4; ++bucket) {
       const double at = std::max(free, begin + 20010 + backward * bucket * 0.2);

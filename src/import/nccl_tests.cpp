@@ -42,10 +42,12 @@ std::optional<NcclTestRow> find_row(const std::vector<std::string_view>& words) 
 }
 
 // "# nThread 1 nGpus 2 minBytes 8 maxBytes 134217728 step: 2(factor) ..."
-Bytes largest_asked(const std::vector<std::string_view>& words) {
-  for (std::size_t i = 0; i + 1 < words.size(); ++i)
-    if (words[i] == "maxBytes") return find_integer<Bytes>(words[i + 1]).value_or(0);
-  return 0;
+Bytes largest_asked(std::string_view text) {
+  constexpr std::string_view kWord = "maxBytes ";
+  const auto at = text.find(kWord);
+  if (at == std::string_view::npos) return 0;
+  const auto digits = text.substr(at + kWord.size());
+  return find_integer<Bytes>(digits.substr(0, digits.find_first_not_of("0123456789"))).value_or(0);
 }
 
 double number_in(const nlohmann::json& object, const char* key) {
@@ -82,12 +84,12 @@ NcclTestTable parse_inspector(std::string_view lines, const std::string& name) {
 
 NcclTestTable parse_nccl_tests(std::string_view text, const std::string& name) {
   NcclTestTable table;
+  table.asked = largest_asked(text);
   table.file = name;
   int line = 0;
   for (const auto raw : split(text, '\n')) {
     ++line;
     const auto words = blank_words(raw);
-    table.asked = std::max(table.asked, largest_asked(words));
     if (words.size() > 3 && words[0] == "#" && words[1] == "Rank") {
       ++table.ranks;
       if (const auto bracket = raw.rfind(']'); bracket != std::string_view::npos)

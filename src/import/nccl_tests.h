@@ -19,8 +19,8 @@ struct NcclTestTable {
   std::string file;
   int ranks = 0;    // lines "#  Rank  0 ..."; 0: not shown
   std::string gpu;  // as those lines name it
-  Bytes asked = 0;  // the largest size it was to come to: "maxBytes 134217728"; 0: not shown
   std::vector<NcclTestRow> rows;
+  Bytes asked = 0;  // the largest size it was to come to: "maxBytes 134217728"; 0: not shown
 };
 
 NcclTestTable parse_nccl_tests(std::string_view text, const std::string& name);
