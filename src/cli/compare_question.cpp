@@ -26,14 +26,24 @@ std::string cpu_warning(const std::string& file) {
       file);
 }
 
+// Gradwire's own, or one of torch.profiler; `notes` are of what is wrong with it.
+Timeline timeline_in(const std::string& file, std::vector<std::string>& notes) {
+  if (kind_of(head_of(file, 1 << 16)) != FileKind::profile) return read_timeline(file);
+  const Profile profile = read_profile(file);
+  for (const std::string& note : profile.notes) notes.push_back(fmt::format("{}: {}", file, note));
+  return timeline_of(profile);
+}
+
 Question question_of_trace(const std::string& file, const StepFlags& flags) {
   if (sequence_of(flags)) throw ConfigError("--sequence: a trace holds its own sequences; leave it out");
-  const auto timeline = recorded_timeline(file);
+  std::vector<std::string> warnings;
+  const auto timeline = timeline_in(file, warnings);
   auto recorded = model_of(timeline, file);
   auto options = step_options(flags, recorded.workload);
   const bool on_cpu = (computed_on_cpu(timeline) || timeline.source == kOnProcessor) && !options.anchor;
   if (!options.anchor) options.anchor = recorded.anchor;
-  return {std::move(recorded.workload), options, on_cpu ? cpu_warning(file) : ""};
+  if (on_cpu) warnings.push_back(cpu_warning(file));
+  return {std::move(recorded.workload), options, join(warnings, "; ")};
 }
 
 using Json = nlohmann::json;
@@ -97,8 +107,8 @@ AskedMachine as_page_reads_it(AskedMachine machine) {
 }  // namespace
 
 Timeline recorded_timeline(const std::string& file) {
-  if (kind_of(head_of(file, 1 << 16)) != FileKind::profile) return read_timeline(file);
-  return timeline_of(read_profile(file));
+  std::vector<std::string> notes;
+  return timeline_in(file, notes);
 }
 
 bool is_trace(const std::string& model) { return model.ends_with(".json") || model.ends_with(".json.gz"); }

@@ -146,10 +146,13 @@ Diagnosis diagnose(const CaseFile& given) {
   add_script_findings(given, diagnosis);
   add_flight_findings(given, diagnosis);
   add_watch_findings(given, diagnosis);
+  add_loop_hints(given, diagnosis.hints);
   price_findings(given, diagnosis.findings);
   join_equals(diagnosis.findings);
+  explain_host_memory(given, diagnosis.findings);
   join_equals(diagnosis.hints);
   sort_findings(diagnosis.findings);
+  share_costs(given, diagnosis.findings);
   return diagnosis;
 }
 

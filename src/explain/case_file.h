@@ -52,12 +52,18 @@ void add_trace_findings(const CaseFile&, Diagnosis&);
 void add_script_findings(const CaseFile&, Diagnosis&);
 void add_flight_findings(const CaseFile&, Diagnosis&);
 void add_watch_findings(const CaseFile&, Diagnosis&);
+void add_loop_hints(const CaseFile&, std::vector<Finding>& hints);
 NvlinkAnswer answer_nvlink(const CaseFile&);
+
+// What all of the findings together say: why GPUs talk through host memory, and what each costs beside the others.
+void explain_host_memory(const CaseFile&, std::vector<Finding>&);
+void share_costs(const CaseFile&, std::vector<Finding>&);
 
 std::string short_name(const std::string& file);                                       // without its folders
 std::string line_of_file(const std::string& file, int line, const std::string& text);  // "run.log:17: ..."
 
 bool has_nvlink(const TopoMatrix&);    // between any two GPUs
 bool all_nvlinked(const TopoMatrix&);  // between every two
+bool is_nvlinked(const Machine&);
 
 }  // namespace gradwire

@@ -26,6 +26,8 @@ struct Finding {
   std::optional<double> cost_ms;  // of a step; absent: there is not enough to price it
   std::string cost_note;          // what the cost rests on, or what would price it
   std::string fix;                // a command or a line of code
+  bool turns_peers_off = false;   // why GPUs of a node do not reach each other
+  bool of_communication = false;  // its cost is communication that nothing hides
 };
 
 }  // namespace gradwire

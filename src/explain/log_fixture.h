@@ -27,6 +27,8 @@ inline std::string first_rule(const Diagnosis& diagnosis) {
   return diagnosis.findings.empty() ? "" : diagnosis.findings[0].rule;
 }
 
+inline bool says(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
 inline const std::string kShm = "n:1:2 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct/direct\n";
 inline const std::string kP2p = "n:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n";
 inline constexpr const char* kPair = "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV4\t0-7\nGPU1\tNV4\t X \t0-7\n";

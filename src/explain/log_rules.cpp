@@ -53,6 +53,7 @@ void check_p2p_variables(const SetVariables& given, std::vector<Finding>& findin
       "inside a node "
       "goes through host memory",
       name, said.text);
+  finding.turns_peers_off = true;
   finding.evidence = place(given.file, said, fmt::format("{} set to {}", name, said.text));
   finding.fix =
       fmt::format("unset {}  # if it was set against hangs, mend those instead: ACS, IOMMU, driver", name);
@@ -208,9 +209,11 @@ bool turns_peers_off(const std::map<std::string, SaidInLog>& variables) {
 
 void add_log_findings(const CaseFile& given, Diagnosis& diagnosis) {
   const auto& logs = given.files.logs;
-  // A log shows what the variables were when it ran, if it shows any.
-  const bool silent =
-      std::all_of(logs.begin(), logs.end(), [](const NcclLog& log) { return log.variables.empty(); });
+  // A log shows what the variables were when it ran, if it shows any; old ones not those that turn peers off.
+  const bool silent = std::all_of(logs.begin(), logs.end(), [](const NcclLog& log) {
+    return log.variables.empty() ||
+           (log.find(Transport::shared_memory) != nullptr && !turns_peers_off(log.variables));
+  });
   bool explained = false;
   for (const EnvironmentFile& file : given.files.environments) {
     if (!silent) continue;

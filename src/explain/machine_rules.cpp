@@ -222,11 +222,36 @@ void check_acs(const PciReport& report, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
+constexpr Bytes kTellsARate = 1 << 20;  // of fewer the time is latency
+
+const NcclTestRow& largest_row(const NcclTestTable& table) {
+  return *std::max_element(table.rows.begin(), table.rows.end(),
+                           [](auto& a, auto& b) { return a.bytes < b.bytes; });
+}
+
+// A sweep that does not come to sizes that tell a rate, or not to those it was asked for.
+void hint_at_partial_sweep(const NcclTestTable& table, std::vector<Finding>& hints) {
+  if (table.rows.empty()) return;
+  const NcclTestRow& last = largest_row(table);
+  if (last.bytes >= std::max(kTellsARate, table.asked)) return;
+  Finding hint;
+  hint.rule = "R11";
+  hint.severity = Severity::low;
+  hint.what =
+      fmt::format("the sweep of nccl-tests is partial, it ends at {}{}", format_bytes(last.bytes),
+                  table.asked > last.bytes ? " of the " + format_bytes(table.asked) + " it was asked for"
+                                           : std::string());
+  if (last.bytes < kTellsARate) hint.what += ", and sizes below 1 MiB tell latency, not rates";
+  hint.evidence = fmt::format("{}:{}", short_name(table.file), last.line);
+  hint.fix = "all_reduce_perf -b 8 -e 1G -f 2  # all of it; if it died there, NCCL_DEBUG=INFO says why";
+  hints.push_back(std::move(hint));
+}
+
 // What nccl-tests reached against what the machine should give, at its largest size.
 void check_rates(const CaseFile& given, const NcclTestTable& table, std::vector<Finding>& findings) {
   if (!given.machine || table.rows.empty()) return;
-  const NcclTestRow& row = *std::max_element(table.rows.begin(), table.rows.end(),
-                                             [](auto& a, auto& b) { return a.bytes < b.bytes; });
+  const NcclTestRow& row = largest_row(table);
+  if (row.bytes < kTellsARate) return;
   const int ranks = table.ranks > 0 ? table.ranks : static_cast<int>(given.machine->gpus.size());
   const auto expected = find_expected_rate(*given.machine, table.collective, row.bytes, ranks);
   if (!expected || row.busbw_gbps > expected->busbw_gbps * (1 - std::max(0.3, 2 * expected->relative_error)))
@@ -244,7 +269,7 @@ void check_rates(const CaseFile& given, const NcclTestTable& table, std::vector<
 void check_recorded_rates(const RecordedCalls& calls, std::vector<Finding>& findings) {
   const RecordedRow* largest = nullptr;
   for (const RecordedRow& row : calls.rows)
-    if (row.row.matched && row.row.expected_busbw_gbps &&
+    if (row.row.matched && row.row.expected_busbw_gbps && row.row.bytes >= kTellsARate &&
         (largest == nullptr || row.row.bytes > largest->row.bytes))
       largest = &row;
   if (largest == nullptr || largest->row.busbw_gbps > *largest->row.expected_busbw_gbps * 0.5) return;
@@ -275,6 +300,7 @@ void add_machine_findings(const CaseFile& given, Diagnosis& diagnosis) {
     hint_at_mixed_gpus(report, diagnosis.hints);
   }
   for (const NcclTestTable& table : given.files.tables) check_rates(given, table, diagnosis.findings);
+  for (const NcclTestTable& table : given.files.tables) hint_at_partial_sweep(table, diagnosis.hints);
   if (given.nccl_calls) check_recorded_rates(*given.nccl_calls, diagnosis.findings);
 }
 

@@ -141,6 +141,7 @@ std::optional<NvlinkAnswer> find_counted(const CaseFile& given) {
 
 struct SeenOnMachine {
   NvlinkAnswer answer;
+  std::optional<Answered> stated;      // of a machine that was named, where no report shows it
   const TopoMatrix* matrix = nullptr;  // of several GPUs
 };
 
@@ -178,6 +179,15 @@ bool is_of_amd(const Profile& profile) {
          any_begins(profile.names, "hipExtLaunch");
 }
 
+// What is stated of the machine counts where no report shows it; that it has none, a log may still know better.
+void take_stated(const CaseFile& given, SeenOnMachine& seen) {
+  if (seen.answer.present != Answered::unknown || !given.machine || given.machine->gpus.size() < 2) return;
+  const bool has = is_nvlinked(*given.machine);
+  seen.stated = has ? Answered::yes : Answered::no;
+  seen.answer.why = fmt::format("{} has {}; whether NCCL uses {}, a log with NCCL_DEBUG=INFO tells",
+                                given.machine->name, has ? "NVLink" : "no NVLink", has ? "it" : "any");
+}
+
 // Where no log is there: what a trace alone tells.
 NvlinkAnswer answer_from_traces(const std::vector<Profile>& profiles, NvlinkAnswer known) {
   if (std::any_of(profiles.begin(), profiles.end(), is_of_amd))
@@ -193,8 +203,10 @@ NvlinkAnswer answer_from_traces(const std::vector<Profile>& profiles, NvlinkAnsw
 NvlinkAnswer answer_nvlink(const CaseFile& given) {
   if (const auto counted = find_counted(given)) return *counted;
   if (!given.files.no_gpu.empty()) return {Answered::no, Answered::no, given.files.no_gpu};
-  const SeenOnMachine seen = seen_on_machine(given.files);
+  SeenOnMachine seen = seen_on_machine(given.files);
   if (seen.answer.present == Answered::no) return {Answered::no, Answered::no, seen.answer.why};
+  take_stated(given, seen);
+  seen.answer.present = seen.stated.value_or(seen.answer.present);
   const auto run = find_joined(given.files.logs);
   const auto tells = [](const NcclLog& log) {
     return !log.transports.empty() || says_nvlink(log) || !log.gpu_paths.empty() || log.rccl ||

@@ -53,6 +53,15 @@ class TimelineBuilder {
     }
   }
 
+  // A step ends with its last span: this one takes no time.
+  void end_step(int step, Nanoseconds moment) {
+    Span span;
+    span.step = step;
+    span.kind = SpanKind::other;
+    span.begin = span.end = seconds(moment);
+    timeline_.spans.push_back(std::move(span));
+  }
+
   void add_bucket(const CollectiveSpan& collective, Nanoseconds ready, int step, int number) {
     Span span;
     span.step = step;
@@ -122,6 +131,7 @@ Timeline timeline_of(const Profile& profile) {
       }
   }
   if (buckets == 0) refuse_profile(profile);
+  builder.end_step(static_cast<int>(steps.steps.size()) - 1, steps.steps.back().window.end);
   return timeline;
 }
 

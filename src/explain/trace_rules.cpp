@@ -76,6 +76,7 @@ void add_bottleneck(const CaseFile& given, std::vector<Finding>& findings) {
   }
   const double cost = verdict.figures.empty() ? 0 : verdict.figures[0].value * 1e-3;
   Finding finding = trace_finding(rule, Severity::medium, short_name(analysis.ranks[0].file), cost);
+  finding.of_communication = rule == std::string_view("R01");
   finding.what = verdict.reason;
   finding.fix = fix;
   if (verdict.bottleneck == Bottleneck::straggler) blame_slower_gpu(given, finding);

@@ -36,13 +36,15 @@ Machine machine_for(const CaseFile& given, const std::string& word) {
   return find_machine(machine_name(*link, gpu, gpus));
 }
 
-StepEstimate estimate_on(const CaseFile& given, const Machine& machine) {
+RecordedModel recorded_model(const CaseFile& given) {
   const Profile& profile = given.files.profiles.at(0);
-  const RecordedModel recorded = model_of(timeline_of(profile), profile.file);
-  StepOptions options;
-  options.batch = recorded.workload.batch;
+  return model_of(timeline_of(profile), profile.file);
+}
+
+// As `compare` asks for it, of the same trace.
+StepEstimate estimate_on(const RecordedModel& recorded, const Machine& machine) {
+  StepOptions options = step_options({}, recorded.workload);
   options.anchor = recorded.anchor;
-  options.overlap = true;
   return estimate_step(recorded.workload, machine, options);
 }
 
@@ -73,11 +75,12 @@ void add_accumulation(const CaseFile& given, WhatIfs& result) {
 void add_link(const CaseFile& given, const std::string& word, WhatIfs& result) {
   try {
     const Machine machine = machine_for(given, word);
-    const StepEstimate estimate = estimate_on(given, machine);
-    // What the model does not know of (input, copies, idle) stays as it was measured.
+    const RecordedModel recorded = recorded_model(given);
+    const StepEstimate estimate = estimate_on(recorded, machine);
     const Seconds exposed = estimate.parts.comm_exposed + other_exposed(given, result.exposed);
-    result.rows.push_back({word, machine.name, result.step - result.exposed + exposed + estimate.slowdown,
-                           exposed, estimate.relative_error});
+    // A usual step of the first trace, moved to where the mean of all of them is.
+    const Seconds step = result.step + estimate.step - recorded.anchor.recorded->step();
+    result.rows.push_back({word, machine.name, step, exposed, estimate.relative_error});
   } catch (const ConfigError& error) {
     if (!find_box_link(word)) throw;
     const std::string why = error.what();
@@ -123,22 +126,36 @@ std::optional<Seconds> find_gain(const CaseFile& given, const Machine& machine) 
   try {
     const WhatIfs measured = what_if(given, {});
     return std::max(0.0, measured.exposed - other_exposed(given, measured.exposed) -
-                             estimate_on(given, machine).parts.comm_exposed);
+                             estimate_on(recorded_model(given), machine).parts.comm_exposed);
   } catch (const ConfigError&) {
     return std::nullopt;  // no bucket of known size, or no such GPUs there
   }
+}
+
+bool goes_through_host(const Machine& machine) {
+  const std::size_t here =
+      std::min<std::size_t>(machine.gpus.size(), static_cast<std::size_t>(machine.gpus_per_node()));
+  for (std::size_t i = 0; i + 1 < here; ++i)
+    if (find_path(machine, machine.gpus[i], machine.gpus[i + 1]).through_host) return true;
+  return false;
 }
 
 void price_findings(const CaseFile& given, std::vector<Finding>& findings) {
   const auto unpriced = [](const Finding& one) { return keeps_gpus_apart(one) && !one.cost_ms; };
   if (!given.machine || std::none_of(findings.begin(), findings.end(), unpriced)) return;
   const auto gain = find_gain(given, *given.machine);
-  if (!gain) return;
-  for (Finding& finding : findings)
-    if (unpriced(finding)) {
+  const bool no_better = goes_through_host(*given.machine);
+  for (Finding& finding : findings) {
+    if (!unpriced(finding)) continue;
+    if (no_better && (finding.turns_peers_off || finding.rule == "R05" || finding.rule == "R12")) {
+      finding.cost_note =
+          fmt::format("GPUs of {} talk through host memory too; --on names a machine to compare with",
+                      given.machine->name);
+    } else if (gain) {
       finding.cost_ms = *gain * 1e3;
       finding.cost_note = fmt::format("against {} by the model of NCCL", given.machine->name);
     }
+  }
 }
 
 }  // namespace gradwire

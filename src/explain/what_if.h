@@ -34,6 +34,9 @@ WhatIfs what_if(const CaseFile&, const std::vector<std::string>& links);
 // run can't be put on it.
 std::optional<Seconds> find_gain(const CaseFile&, const Machine&);
 
+// Some neighbours of a node have neither NVLink nor peer access: a ring over all runs at the rate of host memory.
+bool goes_through_host(const Machine&);
+
 // Gives findings of a log that keep GPUs of a node apart their price, where a trace and the machine are known.
 void price_findings(const CaseFile&, std::vector<Finding>&);
 

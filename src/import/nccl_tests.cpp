@@ -54,6 +54,15 @@ std::optional<NcclTestRow> find_row(const std::vector<std::string_view>& words) 
   return NcclTestRow{*bytes, *time, *busbw, 0};
 }
 
+// "# nThread 1 nGpus 2 minBytes 8 maxBytes 134217728 step: 2(factor) ..."
+Bytes largest_asked(std::string_view text) {
+  constexpr std::string_view kWord = "maxBytes ";
+  const auto at = text.find(kWord);
+  if (at == std::string_view::npos) return 0;
+  const auto digits = text.substr(at + kWord.size());
+  return find_integer<Bytes>(digits.substr(0, digits.find_first_not_of("0123456789"))).value_or(0);
+}
+
 double number_in(const nlohmann::json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->get<double>() : 0;
@@ -89,6 +98,7 @@ NcclTestTable parse_inspector(std::string_view lines, const std::string& name) {
 
 NcclTestTable parse_nccl_tests(std::string_view text, const std::string& name) {
   NcclTestTable table;
+  table.asked = largest_asked(text);
   table.file = name;
   int line = 0;
   bool reduces = false;

@@ -24,6 +24,7 @@ struct NcclTestTable {
   // By the name of the test, else by whether it reduces: all-reduce is what people run. Absent: another, not said which.
   std::optional<Collective> collective;
   std::vector<NcclTestRow> rows;
+  Bytes asked = 0;  // the largest size it was to come to: "maxBytes 134217728"; 0: not shown
 };
 
 NcclTestTable parse_nccl_tests(std::string_view text, const std::string& name);

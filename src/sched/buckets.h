@@ -23,6 +23,7 @@ struct BucketItem {
 struct BucketCaps {
   Bytes first = Bytes{1} << 20;
   Bytes rest = Bytes{25} << 20;
+  bool operator==(const BucketCaps&) const = default;
 };
 
 struct Bucket {

@@ -12,6 +12,7 @@
 #include "predict/nccl/settings.h"
 #include "predict/workload/workload.h"
 #include "sched/buckets.h"
+#include "trace/breakdown.h"
 
 namespace gradwire {
 
@@ -37,6 +38,9 @@ struct Anchor {
   int batch = 1;                            // samples of a micro-batch
   int accumulate = 1;                       // micro-batches of that step
   std::optional<Precision> precision = {};  // absent: the one asked for
+  // Of a run that was recorded instead: `step` is then what it computed, with whatever the communication beside it
+  // (comm_overlapped) slowed already in it.
+  std::optional<Breakdown> recorded = {};
   bool operator==(const Anchor&) const = default;
 };
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "predict/step/step.h"
 
 namespace gradwire {
 namespace {
@@ -55,7 +56,11 @@ Gradients gradients_of(const Workload& workload, const LayerTimes& times, const 
   return gradients;
 }
 
+bool is_recorded(const StepOptions& options) { return options.anchor && options.anchor->recorded; }
+
+// A layer of a recorded model is a bucket: they stay as they are unless others are asked for.
 BucketCaps caps_of(const StepOptions& options) {
+  if (is_recorded(options) && options.buckets == BucketCaps{}) return {1, 1};
   if (options.distribution == Distribution::horovod) return {kHorovodFusion, kHorovodFusion};
   return options.buckets;
 }
@@ -117,6 +122,40 @@ void add_costs(StepProblem& problem, const Workload& workload, const Gpu& gpu, c
     problem.staged = 2.0 * (wires.ranks - 1) * wires.staged_share / wires.sockets;
 }
 
+// Another batch or precision stretches what is computed as it stretches the layers; `same` is what they take as recorded.
+void take_recorded_parts(StepProblem& problem, Seconds same) {
+  const Breakdown& parts = *problem.options.anchor->recorded;
+  const double stretch = (problem.forward + problem.backward) / same;
+  problem.forward = stretch * parts.forward;
+  problem.backward = stretch * parts.backward;
+  problem.optimizer = parts.optimizer / (problem.options.zero1 ? problem.ranks : 1);
+  problem.between = parts.other;
+  if (problem.options.data == 0) problem.options.data = parts.data;
+  problem.tensors = 0;  // hooks and copies into buckets ran in the recorded backward
+  problem.copies = 0;
+}
+
+// What communication slowed is in the recorded backward, as long as it ran beside it. On other wires only what runs beside it
+// for longer slows it further, so on its own wires a run gives its own step; and on better ones computing stays as it was
+// measured: how fast it is undisturbed, the record does not tell. Slowing backward lets more of them run beside it: the
+// fixed point, from below.
+void slow_by_what_is_new(StepProblem& problem, const StepConstants& constants) {
+  constexpr int kMostRounds = 20;
+  constexpr double kClose = 1e-4;
+  const Seconds contained = problem.options.anchor->recorded->comm_overlapped;
+  const bool staged = problem.through_host && problem.staged == 0;
+  const double whole = staged ? constants.slowdown_host : constants.slowdown_direct;
+  problem.on_processor = true;
+  double slowdown = 0;
+  for (int round = 0; round < kMostRounds && problem.ranks > 1; ++round) {
+    for (auto& bucket : problem.buckets) bucket.slowdown = slowdown;
+    const Seconds beside = solve(problem, constants).parts.comm_overlapped;
+    const double next = beside > contained ? whole * (1 - contained / beside) : 0;
+    if (next <= slowdown + kClose) break;
+    slowdown = next;
+  }
+}
+
 // Of presets/gpus.yaml, by how much it computes for each byte of its memory's rate.
 Gpu middle_gpu() {
   const auto intensity = [](const Gpu& gpu) { return gpu.fp32_flops / gpu.memory_bytes_per_s; };
@@ -149,7 +188,8 @@ StepProblem make_problem(const Workload& workload, const Gpu& gpu, const Wires& 
       memory_time(gpu, double(parameter_count(workload)) * optimizer_bytes(options.optimizer, constants));
   // However an optimizer is written, it is not most of a measured step.
   if (options.anchor) problem.optimizer = std::min(problem.optimizer, 0.4 * options.anchor->step);
-  const auto times = anchored_times(workload, gpu, options, problem.optimizer, roofline);
+  const Seconds modelled_optimizer = problem.optimizer;
+  const auto times = anchored_times(workload, gpu, options, modelled_optimizer, roofline);
   problem.forward = std::accumulate(times.forward.begin(), times.forward.end(), 0.0);
   problem.backward = std::accumulate(times.backward.begin(), times.backward.end(), 0.0);
   if (options.zero1) problem.optimizer /= wires.ranks;
@@ -157,6 +197,9 @@ StepProblem make_problem(const Workload& workload, const Gpu& gpu, const Wires& 
   problem.buckets = ready_buckets(gradients, options, wires);
   for (const auto& bucket : problem.buckets) problem.gradient_bytes += bucket.bytes;
   add_costs(problem, workload, gpu, wires);
+  if (!is_recorded(options)) return problem;
+  take_recorded_parts(problem, (options.anchor->step - modelled_optimizer) / options.anchor->accumulate);
+  slow_by_what_is_new(problem, constants);
   return problem;
 }
 

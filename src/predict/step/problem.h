@@ -16,7 +16,7 @@ struct ReadyBucket {
   Bytes bytes = 0;      // that travel
   double ready = 0;     // share of backward after which its last gradient is there
   Seconds time = 0;     // of its collective, alone
-  double slowdown = 0;  // share of computing lost while it runs, where a processor does both
+  double slowdown = 0;  // share of computing lost while it runs, where buckets say it themselves
 };
 
 struct StepProblem {
@@ -24,11 +24,13 @@ struct StepProblem {
   int ranks = 1, nodes = 1;
   Seconds forward = 0, backward = 0;  // of a micro-batch
   Seconds optimizer = 0;
-  Seconds copies = 0;         // gradients into buckets and back; compression
-  Seconds gather = 0;         // of parameters, ZeRO-1
-  Seconds buffers = 0;        // broadcast of batch normalisation's statistics
-  Seconds between = 0;        // of the parts, as a recorded step had it
-  bool on_processor = false;  // ranks compute on the processor that also moves the bytes
+  Seconds copies = 0;   // gradients into buckets and back; compression
+  Seconds gather = 0;   // of parameters, ZeRO-1
+  Seconds buffers = 0;  // broadcast of batch normalisation's statistics
+  Seconds between = 0;  // of the parts, as a recorded step had it
+  // Buckets say what they slow: ranks compute on the processor that also moves the bytes, or what collectives slow is in the
+  // record already.
+  bool on_processor = false;
   int tensors = 0;
   std::vector<ReadyBucket> buckets;
   bool through_host = false;

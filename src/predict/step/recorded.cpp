@@ -174,12 +174,13 @@ RecordedModel model_of(const Timeline& timeline, const std::string& name) {
                                      0,
                                      {std::max<Bytes>(1, bucket.bytes / 4)}});
   }
+  if (before < 1)
+    model.workload.layers.push_back(
+        {"after the last bucket", LayerKind::matmul, 1e12 * (1 - before) / recorded.samples, 0, {}});
   std::reverse(model.workload.layers.begin(), model.workload.layers.end());
   check_workload(model.workload);
-  // Collectives under backward slowed it, by as much as they do where data goes from GPU to GPU.
-  const auto slowed = default_step_constants().slowdown_direct * parts.comm_overlapped;
-  const auto backward = std::max(parts.backward - slowed, 0.2 * parts.backward);
-  model.anchor = {parts.forward + backward + parts.optimizer + parts.other, recorded.samples, 1, {}};
+  const Seconds computing = parts.forward + parts.backward + parts.optimizer + parts.other;
+  model.anchor = {computing, recorded.samples, 1, {}, parts};
   return model;
 }
 

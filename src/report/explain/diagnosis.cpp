@@ -10,8 +10,7 @@ using Json = nlohmann::json;
 
 std::string cost_words(const Finding& finding) {
   if (!finding.cost_ms)
-    return "can't be said from this" +
-           (finding.cost_note.empty() ? std::string(": give a trace too") : ": " + finding.cost_note);
+    return finding.cost_note.empty() ? "can't be said from this: give a trace too" : finding.cost_note;
   return fmt::format("{:.1f} ms a step{}", *finding.cost_ms,
                      finding.cost_note.empty() ? "" : " (" + finding.cost_note + ")");
 }

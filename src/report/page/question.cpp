@@ -14,6 +14,16 @@ namespace {
 
 using Json = nlohmann::json;
 
+// Of a recorded step, in milliseconds.
+constexpr std::pair<const char*, Seconds Breakdown::*> kParts[] = {
+    {"data", &Breakdown::data},
+    {"forward", &Breakdown::forward},
+    {"backward", &Breakdown::backward},
+    {"comm_overlapped", &Breakdown::comm_overlapped},
+    {"comm_exposed", &Breakdown::comm_exposed},
+    {"optimizer", &Breakdown::optimizer},
+    {"other", &Breakdown::other}};
+
 constexpr std::size_t kMostMachines = 16, kMostText = 1 << 20;
 
 // Every flag once, under its name on the command line with _ for -.
@@ -77,6 +87,20 @@ AskedMachine machine_in(const Json& value) {
   return machine;
 }
 
+Breakdown parts_in(const Json& value) {
+  if (!value.is_object()) refuse_value("recorded_ms", "an object of a step's parts");
+  Breakdown parts;
+  for (const auto& [name, member] : kParts)
+    if (value.contains(name)) parts.*member = number_in(value[name], name, 0, 1e9) / 1e3;
+  return parts;
+}
+
+Json parts_json(const Breakdown& parts) {
+  Json result = Json::object();
+  for (const auto& [name, member] : kParts) result[name] = parts.*member * 1e3;
+  return result;
+}
+
 Anchor anchor_in(const Json& value) {
   if (!value.is_object() || !value.contains("step_ms")) refuse_value("anchor", "an object with step_ms");
   Anchor anchor;
@@ -85,6 +109,7 @@ Anchor anchor_in(const Json& value) {
   if (value.contains("accumulate")) anchor.accumulate = whole_in(value["accumulate"], "accumulate");
   if (value.contains("precision"))
     anchor.precision = parse_precision(text_in(value["precision"], "precision"));
+  if (value.contains("recorded_ms")) anchor.recorded = parts_in(value["recorded_ms"]);
   return anchor;
 }
 
@@ -208,6 +233,7 @@ Json question_json(const PageQuestion& question) {
     result["anchor"] = {
         {"step_ms", anchor->step * 1e3}, {"batch", anchor->batch}, {"accumulate", anchor->accumulate}};
     if (anchor->precision) result["anchor"]["precision"] = to_string(*anchor->precision);
+    if (anchor->recorded) result["anchor"]["recorded_ms"] = parts_json(*anchor->recorded);
   }
   if (!question.sweep.empty()) result["sweep"] = question.sweep;
   return result;
