@@ -85,9 +85,9 @@ std::string describe(const Waits& waits) {
 Overdue look_through(const World& world, const Timeout& own) try {
   const Overdue as_it_is(own.what(), awaited_in(own));
   if (!world.store || (world.size < 3 && world.members.empty())) return as_it_is;
-  const auto waits = find_within(
-      kToSpeak + kToReachTheStore, [store = world.store, me = world.global(world.rank),
-                                    awaited = as_it_is.awaited()] { return ask_around(*store, me, awaited); });
+  const auto waits = find_within(kToSpeak + kToReachTheStore,
+                                 [store = world.store, me = world.global(world.rank),
+                                  awaited = as_it_is.awaited()] { return ask_around(*store, me, awaited); });
   if (!waits || waits->said.empty()) return as_it_is;
   return {own.what() + describe(*waits), waits->silent.empty() ? as_it_is.awaited() : waits->silent};
 } catch (const std::exception&) {  // the store is gone, and with it what the others say
