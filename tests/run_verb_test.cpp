@@ -228,6 +228,33 @@ TEST(RunVerb, a_signal_when_all_work_is_done_makes_no_failure_of_it) {
   EXPECT_EQ(second.finish(), 0) << second.text();
 }
 
+TEST(RunVerb, goes_on_without_a_node_that_is_told_to_leave_and_takes_it_back) {
+  const TempDir directory;
+  const auto go = directory.path() / "go";
+  const auto master = fmt::format("127.0.0.1:{}", free_port());
+  const Environment variables = {{"GRADWIRE_SECRET", "0123456789abcdef"}, {"GO", go.string()}};
+  const auto node = [&](const char* number) {
+    return gradwire_run(
+        {"--nnodes", "1:2", "--node-rank", number, "--master", master, "--max-restarts", "2", "--", "sh",
+         "-c",
+         "echo $GRADWIRE_RESTART of $WORLD_SIZE; case $GRADWIRE_RESTART in 0) exec sleep 1000;; "
+         "1) until [ -e $GO ]; do sleep 0.01; done; exit 1;; esac"},
+        variables);
+  };
+  auto first = node("0"), second = node("1");
+  first.expect("0 of 2");
+  second.expect("0 of 2");
+  second.signal(SIGTERM);
+  EXPECT_EQ(second.finish(), 128 + SIGTERM) << second.text();
+  first.expect("1 of 1");
+  EXPECT_THAT(first.text(), HasSubstr("node 1 leaves: SIGTERM"));
+  auto again = node("1");
+  write_file(go, "");
+  EXPECT_EQ(first.finish(), 0) << first.text();
+  EXPECT_EQ(again.finish(), 0) << again.text();
+  EXPECT_THAT(again.text(), HasSubstr("2 of 2"));
+}
+
 TEST(RunVerb, says_which_rank_was_stopped) {
   auto run = gradwire_run({"-n", "3", "--timeout", "1", "--", kRank, "stop-late", "1"});
   EXPECT_EQ(run.finish(), 1);

@@ -25,7 +25,8 @@ Examples:
       --master node1:29500 -- ./train
 
 With --nnodes 1:4 each attempt begins with the nodes that are there, node 0
-among them; others take part from the next attempt on.
+among them; others take part from the next attempt on. One that is told to end
+leaves, and the rest goes on without it if that is enough.
 )";
 
 struct RunFlags {

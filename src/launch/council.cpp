@@ -87,7 +87,8 @@ void Council::take_seat() {
   store().set(fmt::format("holder/{}", options_.node), name_);
   // What the launcher before was ready for is not this one's; first this, or the seat would look taken and ready.
   store().set(fmt::format("ready/{}", options_.node), "");
-  store().set(fmt::format("lost/{}", options_.node), "");
+  for (const char* farewell : {"lost", "left"})
+    store().set(fmt::format("{}/{}", farewell, options_.node), "");
 }
 
 // The store keeps no time, so what changes is a number.

@@ -39,6 +39,7 @@ class Attempt {
       : options_(options),
         council_(council),
         number_(seating.attempt),
+        may_leave_(can_do_without(options, seating)),
         signals_(signals),
         group_(members(options, seating), group_options(seating)),
         within_(options.sole_program.empty() ? -1 : group_.process_groups().front(), options.rank_variable) {}
@@ -50,7 +51,7 @@ class Attempt {
       council_.report_end(number_);
       wait_for_other_nodes();
       auto failure = council_.conclude(number_);
-      if (failure && interrupted_by_ != 0) failure->final = true;
+      if (failure && interrupted_by_ != 0) failure->final = true, failure->exit_code = 128 + interrupted_by_;
       return failure;
     } catch (const TransportError&) {
       group_.end();
@@ -72,6 +73,13 @@ class Attempt {
     look_around();
     if (const auto& problem = group_.output_problem(); !problem.empty())
       council_.report_failure(number_, {1, "what the ranks said could not be written: " + problem, true});
+  }
+
+  // Whether the other nodes are enough to go on when this one is told to end.
+  static bool can_do_without(const LaunchOptions& options, const Seating& seating) {
+    const auto others = static_cast<int>(seating.roster.entries.size()) - 1;
+    return options.node != 0 && options.least_nodes > 0 && others >= options.least_nodes &&
+           seating.attempt < seating.max_restarts;
   }
 
   static std::vector<Member> members(const LaunchOptions& options, const Seating& seating) {
@@ -115,10 +123,19 @@ class Attempt {
                                 describe_signal(number), format_seconds(options_.group.interrupt_grace)));
       interrupted_ = Deadline::after(kAtOnce);
       interrupted_by_ = number;
+      if (may_leave_) report_interruption(number);
       group_.interrupt(number);
     } else if (interrupted_->passed()) {
       group_.kill();
     }
+  }
+
+  void report_interruption(int number) {
+    const auto signal = describe_signal(number);
+    if (may_leave_)
+      council_.report_failure(number_, {1, fmt::format("node {} leaves: {}", options_.node, signal), false});
+    else
+      council_.report_failure(number_, {128 + number, "interrupted by " + signal, true});
   }
 
   // Tells the others when this node has failed, and ends this node when another has.
@@ -202,14 +219,14 @@ class Attempt {
       if (council_.all_work_is_done())
         return say(options_, fmt::format("{}: all work is done already", describe_signal(*number)));
       interrupted_by_ = *number;
-      council_.report_failure(number_, {128 + *number, "interrupted by " + describe_signal(*number), true});
-      return;
+      return report_interruption(*number);
     }
   }
 
   const LaunchOptions& options_;
   Council& council_;
   const int number_;
+  const bool may_leave_;
   SignalWatch& signals_;
   RankGroup group_;
   InnerRanks within_;

@@ -37,7 +37,8 @@ struct LaunchOptions {
 // Returns 0, or the exit code of the rank that failed first anywhere, 128 and the number for a signal; says
 // on stderr which rank failed how. SIGINT, SIGTERM and SIGHUP are passed on to the ranks, also to those that
 // are stopped; what still runs when the grace time is over is killed, at once by a second signal. SIGUSR1 and
-// SIGUSR2 are passed on as they are. Throws ConfigError, and TransportError when the other nodes are out of reach:
+// SIGUSR2 are passed on as they are. Where the other nodes are enough by `least_nodes`, one that is told to end leaves, and they
+// go on with the next attempt. Throws ConfigError, and TransportError when the other nodes are out of reach:
 // at once, or, after an attempt that may be followed by another, when they stay so for the timeout.
 int launch(const LaunchOptions& options);
 

@@ -34,7 +34,7 @@ class Strangers : public testing::Test {
     member_->set("key", "value");
     TcpStore another(options("secret"), Deadline::after(60));
     EXPECT_EQ(another.get("key", Deadline::after(60)), "value");
-    another.set("left/0", "");
+    another.set("left/0", "bye");
   }
 
   std::unique_ptr<StoreServer> server_;

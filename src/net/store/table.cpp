@@ -21,7 +21,7 @@ std::vector<StoreTable::Answer> StoreTable::set(const std::string& space, const 
 
 bool StoreTable::has(const std::string& space, const std::string& key) const {
   const auto found = entries_.find({space, key});
-  return found != entries_.end() && found->second.value;
+  return found != entries_.end() && found->second.value && !found->second.value->empty();
 }
 
 Reply StoreTable::add(const Name& name, const Request& request, std::vector<Answer>& answers) {

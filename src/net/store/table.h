@@ -29,7 +29,7 @@ class StoreTable {
 
   // Makes a key exist on nobody's behalf.
   std::vector<Answer> set(const std::string& space, const std::string& key, const std::string& value);
-  bool has(const std::string& space, const std::string& key) const;
+  bool has(const std::string& space, const std::string& key) const;  // and what it holds is not empty
 
  private:
   struct Waiter {
