@@ -74,7 +74,7 @@ class Attempt {
       end_idlers();
     }
     look_around();
-    finished_ = !group_.failure() && council_.all_work_is_done();
+    finished_ = !group_.failure() && (options_.ranks_leave || council_.all_work_is_done());
     if (const auto& problem = group_.output_problem(); !problem.empty())
       council_.report_failure(number_, {1, "what the ranks said could not be written: " + problem, true});
   }
