@@ -99,6 +99,7 @@ int start_ranks(LaunchOptions launch, const std::string& trainer, const TrainOpt
     take_share_of_cores(launch.environment);
     become(launch.command);
   }
+  launch.ranks_leave = true;
   std::optional<GuardedFolder> folder;
   if (needs_mpi(train.backend))
     launch = by_mpirun(std::move(launch), train.backend, folder.emplace().path().string());

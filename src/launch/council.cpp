@@ -304,6 +304,8 @@ bool Council::all_have_ended(int attempt) const {
 // One that has begun anew has let this attempt go.
 bool Council::has_ended(int attempt) { return all_have_ended(attempt) || !find_lost_launcher().empty(); }
 
+void Council::give_up_store(const std::string& why) { out_of_reach_ = why; }
+
 void Council::say_goodbye() { store().set(fmt::format("left/{}", options_.node), "bye"); }
 
 bool Council::is_needed() {

@@ -75,6 +75,7 @@ class Council {
   std::string find_lost_launcher(Seconds patience = std::numeric_limits<Seconds>::infinity());
   // How the attempt ended, once it has: done is done, whatever becomes of launchers after that.
   std::optional<Failure> conclude(int attempt);
+  void give_up_store(const std::string& why);  // nothing is asked of it any more, until rejoin()
   void say_goodbye();  // the last word of a launcher but the first, which stays while it is needed
   bool is_needed();    // another launcher of the attempt may still ask the store that is here
 

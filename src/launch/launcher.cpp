@@ -53,11 +53,14 @@ class Attempt {
       auto failure = council_.conclude(number_);
       if (failure && interrupted_by_ != 0) failure->final = true, failure->exit_code = 128 + interrupted_by_;
       return failure;
-    } catch (const TransportError&) {
+    } catch (const TransportError& error) {
+      council_.give_up_store(error.what());
       group_.end();
       while (!group_.wait(Deadline::after(kLookAroundEvery))) {
       }
-      throw;
+      if (!finished_) throw;
+      say(options_, fmt::format("{}; all work is done already", error.what()));
+      return std::nullopt;
     }
   }
 
@@ -71,6 +74,7 @@ class Attempt {
       end_idlers();
     }
     look_around();
+    finished_ = !group_.failure() && (options_.ranks_leave || council_.all_work_is_done());
     if (const auto& problem = group_.output_problem(); !problem.empty())
       council_.report_failure(number_, {1, "what the ranks said could not be written: " + problem, true});
   }
@@ -235,17 +239,21 @@ class Attempt {
   int interrupted_by_ = 0;
   std::optional<Deadline> idle_until_;  // when ranks that have nothing left to do are ended
   bool told_ = false, told_of_stopped_ = false;
+  bool finished_ = false;  // this node's ranks have ended, and the work of all is done
 };
 
 // How the job ended is settled, so a signal only says that the other launchers should hurry to read it.
 void leave(const LaunchOptions& options, Council& council, SignalWatch& signals) {
   constexpr Seconds kOften = 0.02;
-  council.say_goodbye();
   Deadline deadline = Deadline::after(options.timeout);
-  while (council.is_needed() && !deadline.passed()) {
-    wait_until_ready(signals.descriptor(), POLLIN, Deadline::after(kOften));
-    if (find_interruption(signals))
-      deadline = Deadline::after(std::min(options.group.grace, deadline.remaining()));
+  try {
+    council.say_goodbye();
+    while (council.is_needed() && !deadline.passed()) {
+      wait_until_ready(signals.descriptor(), POLLIN, Deadline::after(kOften));
+      if (find_interruption(signals))
+        deadline = Deadline::after(std::min(options.group.grace, deadline.remaining()));
+    }
+  } catch (const TransportError&) {  // who would hear it is out of reach
   }
   while (signals.next()) {  // one that is left would end this process with another exit code
   }
@@ -303,8 +311,8 @@ namespace {
 // Who is in a generation is worth a line where it may change.
 void announce(const LaunchOptions& options, const Seating& seating) {
   if (options.nodes == 1 || (options.least_nodes == 0 && seating.attempt == 0)) return;
-  say(options, fmt::format("generation {}: {}, {} ranks in all", seating.attempt, describe(seating.roster),
-                           seating.size));
+  say(options, fmt::format("generation {}: {}, {} rank{} in all", seating.attempt, describe(seating.roster),
+                           seating.size, seating.size == 1 ? "" : "s"));
 }
 
 // One attempt and what became of it: nothing when there is to be another, else the exit code.

@@ -31,6 +31,7 @@ struct LaunchOptions {
   std::string sole_program = {};
   int ranks_within = 0;
   std::string rank_variable = {};
+  bool ranks_leave = false;  // one that ends well has left the world with all others: the work of all is done
   Environment environment = process_environment();  // what the ranks' environments are made of
 };
 

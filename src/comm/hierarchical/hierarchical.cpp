@@ -160,7 +160,7 @@ class Hierarchical final : public Collectives {
 
   // What the first rank of the world to fail said; `mine` where that can't be learnt.
   Fault first_fault(const Fault& mine) const {
-    constexpr Seconds kShortly = 1;
+    constexpr Seconds kShortly = 0.5;
     const auto ask = [store = world_.store, key = world_.name + "/fault", mine] {
       if (store->add(key + "/count", 1) != 1)
         return Fault::decode(store->get(key, Deadline::after(kShortly)));

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -25,6 +26,7 @@ std::string hosted(const TcpStore::Options& options) {
 
 // A server that listens answers at once; one that takes longer may be something else that says nothing.
 constexpr Seconds kHandshake = 10;
+constexpr Seconds kLastWord = 1;  // at least, for the answer that a value did not come in time
 
 std::string receive_frame(int socket, Deadline deadline) {
   FrameReader reader;
@@ -114,22 +116,23 @@ std::string TcpStore::call(Request request, Deadline deadline) {
     throw Error(fmt::format("{} bytes are too many for the key '{:.60}' of the store: it takes {}",
                             request.value.size(), request.key, format_bytes(kMaxFrame)));
   check(process_ == ::getpid(), "a store is used by a process forked after it connected");
+  const auto patience = Deadline::after(options_.timeout);
   const Lock lock(mutex_);
   throw_if_broken();
   request.number = next_number_++;
   pending_[request.number];
   send(frame(request.encode()), deadline);
   auto reply = wait_for_reply(request.number, deadline);
-  if (!reply && request.kind == Request::Kind::get) reply = stop_waiting(request);
+  if (!reply && request.kind == Request::Kind::get) reply = stop_waiting(request, patience);
   pending_.erase(request.number);
   if (!reply) fail_silent();
   if (!reply->ok) throw Error(reply->value);
   return reply->value;
 }
 
-// The value may be on its way just now, so the server has the last word.
-std::optional<Reply> TcpStore::stop_waiting(const Request& get) {
-  const auto deadline = Deadline::after(options_.timeout);
+// The value may be on its way just now, so the server has the last word; but one that is out of reach is not waited for twice.
+std::optional<Reply> TcpStore::stop_waiting(const Request& get, Deadline patience) {
+  const auto deadline = Deadline::after(std::max(kLastWord, patience.remaining()));
   send(frame(Request{Request::Kind::forget, get.number, 0, get.key, {}}.encode()), deadline);
   auto reply = wait_for_reply(get.number, deadline);
   if (!reply || reply->ok) return reply;

@@ -40,7 +40,7 @@ class TcpStore : public Store {
  private:
   std::string call(Request request, Deadline deadline) EXCLUDES(mutex_);
   std::optional<Reply> wait_for_reply(std::uint64_t number, Deadline deadline) REQUIRES(mutex_);
-  std::optional<Reply> stop_waiting(const Request& get) REQUIRES(mutex_);
+  std::optional<Reply> stop_waiting(const Request& get, Deadline patience) REQUIRES(mutex_);
   void send(std::string_view bytes, Deadline deadline) REQUIRES(mutex_);
   void take_turn_reading(Deadline deadline) REQUIRES(mutex_);
   void read_available() REQUIRES(mutex_);

@@ -72,6 +72,17 @@ void check_shard(const TrainOptions& options) {
     throw ConfigError("--shard with --overlap: a unit's gradients always leave when they are there");
 }
 
+// The file that lists the parts of a checkpoint holds their names as JSON does.
+void check_part_names(const TrainOptions& options) {
+  if (!options.sharded && options.shard == 0 && !uses_mesh(options)) return;
+  try {
+    nlohmann::json(options.checkpoint).dump();
+  } catch (const nlohmann::json::type_error&) {
+    throw ConfigError(
+        fmt::format("--checkpoint {}: a checkpoint in parts needs a name in UTF-8", options.checkpoint));
+  }
+}
+
 // Flags that would change nothing are slips.
 void check_sense(const TrainOptions& options, const TrainableModel& model) {
   const auto refuse = [&](const char* flag, const char* why) {
@@ -170,6 +181,7 @@ TrainOptions complete(TrainOptions options) {
   check_shard(options);
   check_place("--trace", options.trace);
   check_place("--checkpoint", options.checkpoint);
+  check_part_names(options);
   if (!options.resume.empty() && !std::filesystem::is_regular_file(options.resume))
     throw ConfigError(fmt::format("--resume {}: there is no such file", options.resume));
   return options;
