@@ -46,7 +46,8 @@ bool any_of(Range&& range, Test test) {
 
 template <typename Range, typename Test>
 bool all_of(Range&& range, Test test) {
-  return std::all_of(std::begin(range), std::end(range), [&](const auto& one) { return std::invoke(test, one); });
+  return std::all_of(std::begin(range), std::end(range),
+                     [&](const auto& one) { return std::invoke(test, one); });
 }
 
 template <typename Range, typename Test>
