@@ -117,10 +117,10 @@ json rehearse_and_predict(const TempDir& folder, std::vector<std::string> flags,
                                "1", "--sequence", "16", "--trace", trace, "--json"});
   const auto alone = parse(run_gradwire(flags));
   EXPECT_EQ(alone.at("backend"), "none");
-  const auto over = [&](double time_us, const std::vector<std::string>& more) {
+  const auto over = [&](double time_us, const std::vector<std::string>& also) {
     write_file(wires, even_wires(time_us));
     std::vector<std::string> ask = {"train", trace, "--on", wires, "--json"};
-    ask.insert(ask.end(), more.begin(), more.end());
+    ask.insert(ask.end(), also.begin(), also.end());
     return parse(run_gradwire(ask));
   };
   auto predicted = over(1000, more);
