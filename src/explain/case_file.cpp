@@ -49,10 +49,15 @@ void sort_findings(std::vector<Finding>& findings) {
   });
 }
 
-// Every rank's file says the same: once is enough.
+std::string place_of(const Finding& finding) {
+  return finding.evidence.substr(0, finding.evidence.find(": "));
+}
+
+// Every rank's file says the same: once is enough. Of two places both are named: a log, and the script that did it.
 void join_equals(std::vector<Finding>& findings) {
   std::vector<Finding> joined;
   std::vector<int> times;
+  std::vector<std::string> last;
   for (Finding& finding : findings) {
     const auto same = std::find_if(joined.begin(), joined.end(), [&](const Finding& other) {
       return other.rule == finding.rule && other.what == finding.what;
@@ -60,12 +65,16 @@ void join_equals(std::vector<Finding>& findings) {
     if (same == joined.end()) {
       joined.push_back(std::move(finding));
       times.push_back(1);
+      last.emplace_back();
     } else {
       ++times[static_cast<std::size_t>(same - joined.begin())];
+      last[static_cast<std::size_t>(same - joined.begin())] = place_of(finding);
     }
   }
   for (std::size_t i = 0; i < joined.size(); ++i)
-    if (times[i] > 1) joined[i].evidence += fmt::format(", and {} more times", times[i] - 1);
+    if (times[i] > 1)
+      joined[i].evidence +=
+          times[i] == 2 ? ", and " + last[i] : fmt::format(", and {} more times", times[i] - 1);
   findings = std::move(joined);
 }
 
