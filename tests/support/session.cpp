@@ -13,7 +13,7 @@
 namespace gradwire {
 namespace {
 
-constexpr Seconds kPatience = 60;
+constexpr Seconds kPatience = 240;  // for eight ranks that train on two cores which others use too
 
 }  // namespace
 
