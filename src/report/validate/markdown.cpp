@@ -104,7 +104,7 @@ std::string not_counted(const Validation& validation) {
 
 constexpr std::string_view kIntroduction = R"(# How far off predictions are
 
-Written by `gradwire validate {} --markdown docs/accuracy.md`; do not edit. For every point
+Written by `gradwire validate {} --markdown FILE`; do not edit. For every point
 the constants were fitted again without the platform it is asked about (rows marked *group never seen*:
 without the experiment). For training that is nested: the constants of the step were fitted again to the other platforms' runs,
 with their collectives from the calibration without the platform asked about, so neither its runs nor its sweeps enter.
