@@ -69,6 +69,7 @@ void join_equals(std::vector<Finding>& findings) {
     } else {
       ++times[static_cast<std::size_t>(same - joined.begin())];
       last[static_cast<std::size_t>(same - joined.begin())] = place_of(finding);
+      if (same->fix.find(finding.fix) == std::string::npos) same->fix += "; " + finding.fix;
     }
   }
   for (std::size_t i = 0; i < joined.size(); ++i)

@@ -103,7 +103,7 @@ void hint_at_shared_memory(const ScriptFile& script, std::vector<Finding>& hints
 void add_launch_findings(const ScriptFile& script, Diagnosis& diagnosis) {
   const auto variables = settings_in(script);
   const bool several = find_option(script, {"--nnodes", "--nodes", "--num_machines"}).value_or(1) > 1;
-  check_variables({script.file, variables, several, false}, diagnosis);
+  check_variables({script.file, variables, several, false, true}, diagnosis);
   check_gpus_of_tasks(script, diagnosis.findings);
   hint_at_shared_memory(script, diagnosis.hints);
 }

@@ -56,7 +56,10 @@ void check_p2p_variables(const SetVariables& given, std::vector<Finding>& findin
   finding.turns_peers_off = true;
   finding.evidence = place(given.file, said, fmt::format("{} set to {}", name, said.text));
   finding.fix =
-      fmt::format("unset {}  # if it was set against hangs, mend those instead: ACS, IOMMU, driver", name);
+      given.in_code
+          ? "remove the line"
+          : fmt::format("unset {}  # if it was set against hangs, mend those instead: ACS, IOMMU, driver",
+                        name);
   findings.push_back(std::move(finding));
 }
 
@@ -180,8 +183,9 @@ struct Surroundings {
 void check_log(const NcclLog& log, const NcclLog& run, const Surroundings& around, Diagnosis& diagnosis) {
   check_blocked_peers(log, diagnosis.findings);
   const bool alone = run.gpus_per_node == 1 || run.ranks == 1;
-  check_variables({log.file, log.variables, run.spans_nodes(), alone, misread_word(log, around.environments)},
-                  diagnosis);
+  check_variables(
+      {log.file, log.variables, run.spans_nodes(), alone, false, misread_word(log, around.environments)},
+      diagnosis);
   if (!around.explained && !turns_peers_off(log.variables) && !blocks_peers(log))
     check_shared_memory(log, run, diagnosis);
   check_network(log, run, diagnosis);

@@ -21,6 +21,7 @@ struct SetVariables {
   const std::map<std::string, SaidInLog>& of;
   bool several_nodes;
   bool alone;                // a GPU without another in its node
+  bool in_code = false;      // a script sets them
   std::string misread = {};  // the word that an old NCCL took for the level 0
 };
 
