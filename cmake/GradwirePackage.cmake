@@ -43,7 +43,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libgradwire-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers and libraries to build programs that use Gradwire.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-  "gradwire (= ${PROJECT_VERSION}), libfmt-dev, libsodium-dev, libyaml-cpp-dev, libexpat1-dev, pkg-config")
+  "gradwire (= ${PROJECT_VERSION}), libfmt-dev, libsodium-dev, libyaml-cpp-dev, libexpat1-dev, zlib1g-dev, pkg-config")
 
 if(TARGET gradwire-train)
   list(APPEND CPACK_COMPONENTS_ALL train)

@@ -5,15 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 
 #include <csignal>
-#include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "net/address/socket.h"
-#include "support/session.h"
+#include "run_session.h"
 
 namespace gradwire {
 namespace {
@@ -21,15 +21,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-const std::string kGradwire = GRADWIRE_PROGRAM, kRank = GRADWIRE_TEST_RANK;
-
-Session gradwire_run(std::vector<std::string> arguments, const Environment& environment = {}) {
-  arguments.insert(arguments.begin(), {kGradwire, "run"});
-  return Session(std::move(arguments), environment);
-}
-
-std::uint16_t free_port() { return local_address(listen_at(SocketAddress::loopback()).get()).port(); }
 
 TEST(RunVerb, brings_ranks_together) {
   auto run = gradwire_run({"-n", "3", "--", kRank, "meet"});
@@ -147,114 +138,6 @@ TEST(RunVerb, names_a_rank_that_is_stopped_at_the_end) {
   EXPECT_THAT(run.text(), HasSubstr("rank 0 has ended its work and waited 1 s for rank 1 to end its own"));
 }
 
-class Stray : public testing::TestWithParam<std::pair<std::vector<std::string>, std::string>> {};
-
-// A launcher that knows the secret and does not belong.
-TEST_P(Stray, launchers_are_refused_and_change_nothing) {
-  const auto& [flags, words] = GetParam();
-  const auto master = fmt::format("127.0.0.1:{}", free_port());
-  const Environment secret = {{"GRADWIRE_SECRET", "0123456789abcdef"}};
-  const auto launch = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"-n", "1", "--master", master, "--timeout", "60"});
-    arguments.insert(arguments.end(), {"--", "sh", "-c", "echo ready; read line < $FIFO"});
-    return arguments;
-  };
-  const TempDir directory;
-  const auto fifo = directory.path() / "fifo";
-  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
-  Environment environment = secret;
-  environment["FIFO"] = fifo.string();
-  const bool two = words.find("already") != std::string::npos;
-  std::vector<std::string> whole =
-      two ? std::vector<std::string>{"--nnodes", "2"} : std::vector<std::string>{};
-  auto first = gradwire_run(launch(whole), environment);
-  std::optional<Session> second;
-  if (two) second.emplace(gradwire_run(launch(flags), environment));
-  first.expect("ready");
-  if (two) second->expect("ready");
-  auto stray = gradwire_run(launch(flags), environment);
-  EXPECT_EQ(stray.finish(), 2) << stray.text();
-  EXPECT_THAT(stray.text(), HasSubstr(words));
-  const Fd door(::open(fifo.c_str(), O_RDWR));
-  ASSERT_EQ(::write(door.get(), "go\ngo\n", 6), 6);
-  EXPECT_EQ(first.finish(), 0) << first.text();
-  if (two) {
-    EXPECT_EQ(second->finish(), 0) << second->text();
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    RunVerb, Stray,
-    testing::Values(std::pair(std::vector<std::string>{"--nnodes", "2", "--node-rank", "1"},
-                              std::string("is of 1 node, but this launcher was told of 2")),
-                    std::pair(std::vector<std::string>{"--nnodes", "2", "--node-rank", "1"},
-                              std::string("has a launcher already"))));
-
-TEST(RunVerb, gives_up_on_a_launcher_that_is_stopped) {
-  const auto master = fmt::format("127.0.0.1:{}", free_port());
-  const Environment secret = {{"GRADWIRE_SECRET", "0123456789abcdef"}};
-  const auto node = [&](const char* number) {
-    return gradwire_run({"-n", "1", "--nnodes", "2", "--node-rank", number, "--master", master, "--timeout",
-                         "2", "--", "sh", "-c", "echo ready; [ $RANK = 0 ] || exec sleep 1000"},
-                        secret);
-  };
-  auto first = node("0"), second = node("1");
-  first.expect("ready");
-  second.expect("ready");
-  second.signal(SIGSTOP);
-  EXPECT_EQ(first.finish(), 1) << first.text();
-  EXPECT_THAT(first.text(), HasSubstr("the launcher of node 1 has been silent for 2 s"));
-}
-
-// Node 1's rank stays when its work is done, so that node 0 has to wait for it.
-TEST(RunVerb, a_signal_when_all_work_is_done_makes_no_failure_of_it) {
-  const TempDir directory;
-  const auto go = directory.path() / "go";
-  const auto master = fmt::format("127.0.0.1:{}", free_port());
-  const Environment variables = {{"GRADWIRE_SECRET", "0123456789abcdef"}, {"GO", go.string()}};
-  const auto node = [&](const char* number) {
-    return gradwire_run(
-        {"--nnodes", "2", "--node-rank", number, "--master", master, "--", "sh", "-c",
-         "\"$0\" meet; echo left; [ $RANK = 0 ] || until [ -e $GO ]; do sleep 0.01; done", kRank},
-        variables);
-  };
-  auto first = node("0"), second = node("1");
-  first.expect("left");
-  second.expect("left");
-  first.signal(SIGTERM);
-  first.expect("SIGTERM");
-  write_file(go, "");
-  EXPECT_EQ(first.finish(), 0) << first.text();
-  EXPECT_EQ(second.finish(), 0) << second.text();
-}
-
-TEST(RunVerb, goes_on_without_a_node_that_is_told_to_leave_and_takes_it_back) {
-  const TempDir directory;
-  const auto go = directory.path() / "go";
-  const auto master = fmt::format("127.0.0.1:{}", free_port());
-  const Environment variables = {{"GRADWIRE_SECRET", "0123456789abcdef"}, {"GO", go.string()}};
-  const auto node = [&](const char* number) {
-    return gradwire_run(
-        {"--nnodes", "1:2", "--node-rank", number, "--master", master, "--max-restarts", "2", "--", "sh",
-         "-c",
-         "echo $GRADWIRE_RESTART of $WORLD_SIZE; case $GRADWIRE_RESTART in 0) exec sleep 1000;; "
-         "1) until [ -e $GO ]; do sleep 0.01; done; exit 1;; esac"},
-        variables);
-  };
-  auto first = node("0"), second = node("1");
-  first.expect("0 of 2");
-  second.expect("0 of 2");
-  second.signal(SIGTERM);
-  EXPECT_EQ(second.finish(), 128 + SIGTERM) << second.text();
-  first.expect("1 of 1");
-  EXPECT_THAT(first.text(), HasSubstr("node 1 leaves: SIGTERM"));
-  auto again = node("1");
-  write_file(go, "");
-  EXPECT_EQ(first.finish(), 0) << first.text();
-  EXPECT_EQ(again.finish(), 0) << again.text();
-  EXPECT_THAT(again.text(), HasSubstr("2 of 2"));
-}
-
 TEST(RunVerb, says_which_rank_was_stopped) {
   auto run = gradwire_run({"-n", "3", "--timeout", "1", "--", kRank, "stop-late", "1"});
   EXPECT_EQ(run.finish(), 1);
@@ -267,35 +150,6 @@ TEST(RunVerb, ranks_do_not_outlive_a_launcher_that_is_killed) {
   run.expect("ready 1");
   run.signal(SIGKILL);
   EXPECT_EQ(run.finish(), 128 + SIGKILL) << "the pipe closes when the last of them is gone";
-}
-
-TEST(RunVerb, brings_ranks_of_several_nodes_together) {
-  const auto master = fmt::format("127.0.0.1:{}", free_port());
-  const Environment secret = {{"GRADWIRE_SECRET", "0123456789abcdef"}};
-  const auto node = [&](const char* number, const char* ranks) {
-    return gradwire_run(
-        {"-n", ranks, "--nnodes", "2", "--node-rank", number, "--master", master, "--", kRank}, secret);
-  };
-  auto second = node("1", "1"), first = node("0", "2");
-  EXPECT_EQ(first.finish(), 0) << first.text();
-  EXPECT_EQ(second.finish(), 0) << second.text();
-  EXPECT_THAT(first.text(), HasSubstr("[1] met 1 of 3, locally 1 of 2"));
-  EXPECT_THAT(second.text(), HasSubstr("[2] met 2 of 3, locally 0 of 1"));
-}
-
-TEST(RunVerb, a_failure_on_one_node_ends_and_restarts_all) {
-  const auto master = fmt::format("127.0.0.1:{}", free_port());
-  const Environment secret = {{"GRADWIRE_SECRET", "0123456789abcdef"}};
-  const auto node = [&](const char* number, const char* line) {
-    return gradwire_run({"--nnodes", "2", "--node-rank", number, "--master", master, "--max-restarts", "1",
-                         "--", "sh", "-c", line},
-                        secret);
-  };
-  auto first = node("0", "sleep 1000"), second = node("1", "exit 9");
-  EXPECT_EQ(first.finish(), 9);
-  EXPECT_EQ(second.finish(), 9);
-  for (const auto* session : {&first, &second})
-    EXPECT_THAT(session->text(), AllOf(HasSubstr("rank 1 exited with code 9"), HasSubstr("restart 1 of 1")));
 }
 
 struct BadUse {
@@ -328,6 +182,54 @@ INSTANTIATE_TEST_SUITE_P(
                     BadUse{{"--nnodes", "2", "--node-rank", "2", "true"},
                            "--node-rank 2 contradicts --nnodes 2"},
                     BadUse{{"--log-dir", "/proc/nowhere", "true"}, "/proc/nowhere"}));
+
+// `gradwire run` with arguments and redirections of the shell.
+Session gradwire_run_in_shell(const std::string& line, const Environment& environment) {
+  return Session({"sh", "-c", "exec \"$0\" run " + line, kGradwire}, environment);
+}
+
+TEST(RunVerb, starts_again_and_ends_as_it_should_where_it_can_say_nothing) {
+  const TempDir directory;
+  const auto file = directory.path() / "file";
+  auto run = gradwire_run_in_shell(
+      "--max-restarts 1 -- sh -c 'echo $GRADWIRE_RESTART >> $FILE; exit 3' 2> /dev/full",
+      {{"FILE", file.string()}});
+  EXPECT_EQ(run.finish(), 3);
+  EXPECT_EQ(read_file(file), "0\n1\n");
+}
+
+TEST(RunVerb, passes_signals_on_where_it_can_say_nothing) {
+  // The rank itself is silent on stderr: what ranks say and the disk does not take is a failure.
+  auto run = gradwire_run_in_shell(fmt::format("-- sh -c \"exec 2> /dev/null; {}\" 2> /dev/full", kTrap), {});
+  run.expect("ready");
+  run.signal(SIGTERM);
+  EXPECT_EQ(run.finish(), 0) << run.text();
+  EXPECT_THAT(run.text(), HasSubstr("[0] got it\n"));
+}
+
+// The reader is gone when the rank goes on.
+TEST(RunVerb, goes_on_when_nobody_reads_any_more) {
+  const TempDir directory;
+  const auto go = directory.path() / "go", code = directory.path() / "code";
+  Session run({"sh", "-c",
+               "{ \"$0\" run -- sh -c 'echo one; until [ -e $GO ]; do sleep 0.01; done; echo two; exit 3'; "
+               "echo $? > $CODE; } | { head -n 1; exec <&-; touch $GO; }",
+               kGradwire},
+              {{"GO", go.string()}, {"CODE", code.string()}});
+  run.finish();
+  EXPECT_EQ(read_file(code), "3\n") << run.text();
+}
+
+TEST(RunVerb, ends_also_when_whoever_reads_is_stuck) {
+  const TempDir directory;
+  const auto fifo = directory.path() / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const Fd reader(::open(fifo.c_str(), O_RDWR | O_CLOEXEC));
+  auto run = gradwire_run_in_shell("--grace 0.2 -- yes > $FIFO", {{"FIFO", fifo.string()}});
+  ASSERT_TRUE(wait_until_ready(reader.get(), POLLIN, Deadline::after(60)));
+  run.signal(SIGTERM);
+  EXPECT_EQ(run.finish(), 128 + SIGTERM) << run.text();
+}
 
 TEST(RunVerb, help_has_an_example) {
   auto run = gradwire_run({"--help"});

@@ -16,6 +16,8 @@ class Deadline {
     return Deadline(Clock::now() + std::chrono::duration_cast<Clock::duration>(wait));
   }
 
+  static Deadline never() { return after(3e9); }
+
   bool passed() const { return Clock::now() >= at_; }
   Seconds remaining() const {
     return std::max(0.0, std::chrono::duration<double>(at_ - Clock::now()).count());
@@ -23,6 +25,7 @@ class Deadline {
   // For poll() and epoll_wait(): rounded up, so that a wait never ends before its deadline.
   int remaining_ms() const { return static_cast<int>(std::min(remaining() * 1e3 + 1, 1e9)); }
   std::chrono::steady_clock::time_point time_point() const { return at_; }
+  bool operator<(const Deadline& other) const { return at_ < other.at_; }  // so std::min() is the sooner one
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -47,9 +47,10 @@ std::string random_digits() { return fmt::format("{:08x}", std::uint32_t{std::ra
 
 bool is_private(int mode) { return (mode & 0077) == 0; }
 
-bool is_abandoned(const Path& path) {
+// Unless somebody holds it. Locked until it is gone: whoever has just made it waits for the lock, and sees then that it was removed.
+void remove_if_abandoned(const Path& path) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  return file && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
+  if (file && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
 }
 
 Fd open_to_read(const Path& path, std::uint64_t most_bytes) {
@@ -182,9 +183,8 @@ void write_file_parts(const Path& path, std::span<const std::string_view> parts,
 void remove_abandoned(const Path& path, const std::function<bool(const std::string& name)>& chosen) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder_of(path), ignored))
-    if (chosen(entry.path().filename().string()) && entry.is_regular_file(ignored) &&
-        is_abandoned(entry.path()))
-      std::filesystem::remove(entry.path(), ignored);
+    if (chosen(entry.path().filename().string()) && entry.is_regular_file(ignored))
+      remove_if_abandoned(entry.path());
 }
 
 std::optional<std::string> find_drafted(const std::string& name) {

@@ -168,6 +168,17 @@ TEST(WriteFile, leaves_the_old_file_or_the_new_one_when_the_writer_is_killed) {
   }
 }
 
+TEST(Files, are_not_lost_to_who_cleans_up_beside_them) {
+  const TempDir directory;
+  const auto path = directory.path() / "file";
+  std::atomic<bool> over = false;
+  std::jthread cleaner([&] {
+    while (!over) remove_abandoned_drafts(path);
+  });
+  for (int round = 0; round < 300; ++round) write_file(path, "text");
+  over = true;
+}
+
 TEST(ReadFile, names_the_path_and_the_reason_when_it_fails) {
   const TempDir directory;
   for (const auto& [path, reason] :
@@ -239,7 +250,7 @@ TEST(Files, are_written_where_a_link_to_nothing_leads) {
   EXPECT_THROW(write_file(circle, "new"), ConfigError);
 }
 
-TEST(Files, AreWrittenWhereALinkLeads) {
+TEST(Files, are_written_where_a_link_leads) {
   const TempDir directory;
   const auto file = directory.path() / "file", link = directory.path() / "link";
   write_file(file, "old");
@@ -249,7 +260,7 @@ TEST(Files, AreWrittenWhereALinkLeads) {
   EXPECT_EQ(read_file(file), "new");
 }
 
-TEST(Files, DoNotReplaceDevicesAndPipes) {
+TEST(Files, do_not_replace_devices_and_pipes) {
   const TempDir directory;
   const auto pipe = directory.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);

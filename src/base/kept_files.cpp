@@ -1,7 +1,9 @@
 #include "base/kept_files.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -15,26 +17,27 @@ namespace fs = std::filesystem;
 
 constexpr const char* kVersion = ".step-";
 
-bool is_version(const std::string& name, const std::string& file) {
+std::optional<std::int64_t> find_step(const std::string& name, const std::string& file) {
   const std::string begin = file + kVersion;
-  return name.starts_with(begin) &&
-         find_integer<std::int64_t>(std::string_view(name).substr(begin.size())).has_value();
+  if (!name.starts_with(begin)) return std::nullopt;
+  return find_integer<std::int64_t>(std::string_view(name).substr(begin.size()));
 }
 
 }  // namespace
 
 std::vector<fs::path> list_versions(const fs::path& path) {
-  std::vector<std::pair<fs::file_time_type, fs::path>> found;
+  std::vector<std::tuple<fs::file_time_type, std::int64_t, fs::path>> found;
   std::error_code problem;
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   for (const auto& entry : fs::directory_iterator(folder, problem)) {
-    if (!is_version(entry.path().filename().string(), path.filename().string())) continue;
+    const auto step = find_step(entry.path().filename().string(), path.filename().string());
+    if (!step) continue;
     const auto written = fs::last_write_time(entry.path(), problem);
-    if (!problem && entry.is_regular_file(problem)) found.emplace_back(written, entry.path());
+    if (!problem && entry.is_regular_file(problem)) found.emplace_back(written, *step, entry.path());
   }
   std::sort(found.rbegin(), found.rend());
   std::vector<fs::path> versions;
-  for (auto& [written, version] : found) versions.push_back(std::move(version));
+  for (auto& [written, step, version] : found) versions.push_back(std::move(version));
   return versions;
 }
 

@@ -1,6 +1,6 @@
 // Older versions of a file, kept beside it: "run.ckpt" is the newest, "run.ckpt.step-20" what it was at step 20. The newest is
-// kept under both names, which are one file. Ordered by when they were written, not by their numbers: another run may
-// have begun at 0 again.
+// kept under both names, which are one file. Ordered by when they were written, and only where that is the same by their
+// numbers: another run may have begun at 0 again.
 #pragma once
 
 #include <cstdint>

@@ -33,6 +33,18 @@ TEST(KeptFiles, of_a_run_that_began_anew_are_newer_than_those_with_greater_numbe
   EXPECT_EQ(list_versions(path).front().filename(), "run.ckpt.step-5");
 }
 
+TEST(KeptFiles, of_one_moment_are_in_the_order_of_their_numbers) {
+  const TempDir folder;
+  const auto path = folder.path() / "run.ckpt";
+  const auto now = std::filesystem::file_time_type::clock::now();
+  for (const int step : {9, 10}) {
+    write_file(path, "text");
+    keep_version(path, step, 2);
+    std::filesystem::last_write_time(path, now);
+  }
+  EXPECT_EQ(list_versions(path).front().filename(), "run.ckpt.step-10");
+}
+
 TEST(KeptFiles, are_nothing_but_what_has_a_number_behind_the_name) {
   const TempDir folder;
   for (const char* name :

@@ -32,6 +32,13 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
   return all;
 }
 
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return lower;
+}
+
 namespace {
 
 // Of the character that begins at `at`: how many bytes it has and which it is; {1, none} where it is no UTF-8.

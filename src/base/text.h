@@ -13,6 +13,8 @@ std::string_view trim(std::string_view text);
 std::vector<std::string_view> split(std::string_view text, char separator);  // "a,,b" has three parts
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 
+std::string lower_case(std::string_view text);  // of ASCII; other letters stay
+
 std::string describe_signal(int number);  // "SIGSEGV"
 
 // Text from outside (a file, a name in it, another program) as it may be shown on a terminal: characters that

@@ -17,7 +17,8 @@ namespace {
 constexpr const char* kAnalyzeExample = R"(
 FILES are traces of torch.profiler (plain or .gz, one a rank) or of gradwire
 train, folders of them, and with them in any order what tells the machine: a
-saved `nvidia-smi topo -m` or NCCL's topology XML. Kinds are told by content.
+saved `nvidia-smi topo -m`, NCCL's topology XML, or its log with
+NCCL_DEBUG=INFO. Kinds are told by content.
 One rank of many is enough for an answer that says what it can't know. Files of
 flight recorders (PyTorch's dumps, Gradwire's flight_rankR_N.bin) say which rank
 is behind on which call, and NCCL's own record of its calls (nccl_calls_*.bin,

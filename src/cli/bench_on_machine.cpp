@@ -13,6 +13,7 @@
 #include "measure/sample.h"
 #include "predict/backends/own.h"
 #include "predict/nccl/collective.h"
+#include "predict/nccl/version.h"
 #include "report/bench.h"
 #include "report/page/topology.h"
 #include "report/render.h"
@@ -78,18 +79,43 @@ class HostBackend {
   BackendCost cost_;
 };
 
+// Prices what NCCL does: a collective of all GPUs, or messages between some. `bytes` as bench has them: of a gather or
+// scatter those of all ranks.
+class NcclPriced {
+ public:
+  NcclPriced(const PriceOptions& options, const Machine& machine)
+      : kind_(options.collective), ranks_(static_cast<int>(machine.gpus.size())) {
+    if (const auto pairs = message_pairs(kind_, ranks_); !pairs.empty())
+      messages_.emplace(machine, pairs, default_calibration(), options.nccl);
+    else
+      group_.emplace(machine, all_ranks(machine), default_calibration(), options.nccl);
+  }
+
+  AllReduceEstimate estimate(Bytes bytes) const {
+    if (group_) return group_->estimate(kind_, bytes);
+    const bool in_parts = kind_ == Collective::gather || kind_ == Collective::scatter;
+    return messages_->estimate(in_parts ? std::max<Bytes>(1, bytes / static_cast<Bytes>(ranks_)) : bytes);
+  }
+
+ private:
+  Collective kind_;
+  int ranks_;
+  std::optional<GroupModel> group_;
+  std::optional<TransferModel> messages_;
+};
+
 std::vector<PricedRow> price(const PriceOptions& options, const Machine& machine) {
   std::vector<PricedRow> rows;
   const int ranks = static_cast<int>(machine.gpus.size());
   for (const Backend backend : options.backends) {
     if (backend != Backend::nccl && options.collective != Collective::all_reduce)
       throw ConfigError(fmt::format("{} with --on: only all_reduce has a model", to_string(backend)));
-    const GroupModel model(machine, all_ranks(machine), default_calibration(), nccl_settings_here());
+    const NcclPriced model(options, machine);
     std::optional<HostBackend> host;
     if (backend != Backend::nccl) host.emplace(options, backend);
     for (const Bytes bytes : options.sizes) {
       PricedRow row{backend, bytes, {}, 0};
-      row.estimate = host ? host->all_reduce(machine, bytes) : model.estimate(options.collective, bytes);
+      row.estimate = host ? host->all_reduce(machine, bytes) : model.estimate(bytes);
       if (row.estimate.time > 0)
         row.busbw = bus_bandwidth(options.collective, ranks, bytes, row.estimate.time) / 1e9;
       rows.push_back(std::move(row));
@@ -125,9 +151,8 @@ std::string microseconds(Seconds time) {
 // What the prices rest on, the environment's word to NCCL included.
 std::vector<std::string> assumed(const PriceOptions& options, const Machine& machine) {
   std::vector<std::string> notes = machine.notes;
-  const auto note = find_environment_note(nccl_settings_here());
-  if (note && std::ranges::find(options.backends, Backend::nccl) != options.backends.end())
-    notes.push_back(*note);
+  if (std::ranges::find(options.backends, Backend::nccl) != options.backends.end())
+    std::ranges::move(nccl_notes(machine, options.nccl, options.collective), std::back_inserter(notes));
   return notes;
 }
 
@@ -214,7 +239,7 @@ Report prices_report(const PriceOptions& options, const Machine& machine,
 int price_bench(const PriceOptions& options) {
   check_costs(options);
   Machine machine = find_machine(options.on);
-  apply_measured(machine, options.measured);
+  apply_measured(machine, options.measured, options.nccl);
   if (options.ranks > 0) machine = with_gpus(std::move(machine), options.ranks);
   if (machine.gpus.size() < 2)
     throw ConfigError(fmt::format("{} has {} GPU: a collective needs two", options.on,
@@ -224,7 +249,7 @@ int price_bench(const PriceOptions& options) {
   if (options.html.empty()) return 0;
   PageData page = plain_page("bench", fmt::format("{} on {}", name_of(options.collective), machine.name),
                              std::move(report));
-  page.topologies.push_back(drawn_topology(machine, Loads::of_nccl, nccl_settings_here()));
+  page.topologies.push_back(drawn_topology(machine, Loads::of_nccl, options.nccl));
   write_html(options.html, std::move(page));
   return 0;
 }

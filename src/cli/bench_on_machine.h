@@ -7,6 +7,7 @@
 #include "base/collective.h"
 #include "base/units.h"
 #include "predict/backends/backends.h"
+#include "predict/nccl/settings.h"
 
 namespace gradwire {
 
@@ -19,6 +20,7 @@ struct PriceOptions {
   std::string costs;                  // a file of `gradwire bench --json` to take these from
   std::string html;                   // a file for the page; empty: none
   std::vector<std::string> measured;  // files of what was measured there
+  NcclSettings nccl;
   bool json = false, plot = true;
 };
 

@@ -2,17 +2,22 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "base/error.h"
+#include "base/say.h"
 #include "base/text.h"
 #include "cli/bench_on_machine.h"
 #include "cli/flags.h"
 #include "cli/progress.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
+#include "launch/guarded_folder.h"
 #include "measure/contestant.h"
+#include "measure/contestant_mpi.h"
 #include "measure/limit.h"
 #include "measure/sampler.h"
 #include "net/rendezvous/rendezvous.h"
@@ -63,6 +68,7 @@ struct BenchFlags {
   int ranks = 2, rounds = 7, calls = 0;
   std::string on, costs, html;
   std::vector<std::string> measured;
+  std::map<std::string, std::string> nccl;  // its variables
   bool limit = false, json = false, no_plot = false;
   bool ranks_given = false, sizes_given = false, backends_given = false;
 };
@@ -109,9 +115,12 @@ BenchOptions bench_options(const BenchFlags& flags) {
 }
 
 // Peers that are not installed are left out and said; a backend the user named must be there.
-std::vector<std::unique_ptr<Contestant>> start_contestants(const BenchFlags& flags) {
-  const ContestantOptions options{
-      .ranks = flags.ranks, .timeout = parse_seconds(flags.timeout), .interface = flags.interface};
+std::vector<std::unique_ptr<Contestant>> start_contestants(const BenchFlags& flags,
+                                                           const std::filesystem::path& folder) {
+  const ContestantOptions options{.ranks = flags.ranks,
+                                  .timeout = parse_seconds(flags.timeout),
+                                  .interface = flags.interface,
+                                  .folder = folder};
   const bool all_peers = flags.backends.find("peers") != std::string::npos;
   std::vector<std::unique_ptr<Contestant>> contestants;
   for (const auto& name : contestant_names(flags)) {
@@ -120,7 +129,7 @@ std::vector<std::unique_ptr<Contestant>> start_contestants(const BenchFlags& fla
     } catch (const ConfigError& error) {
       const bool optional = all_peers && std::find(kPeers.begin(), kPeers.end(), name) != kPeers.end();
       if (!optional) throw;
-      fmt::print(stderr, "gradwire bench: without {}: {}\n", name, error.what());
+      say("gradwire bench", fmt::format("without {}: {}", name, error.what()));
     }
   }
   return contestants;
@@ -132,7 +141,8 @@ int run_priced(const BenchFlags& flags) {
                        .sizes = {},
                        .costs = flags.costs,
                        .html = flags.html,
-                       .measured = flags.measured};
+                       .measured = flags.measured,
+                       .nccl = nccl_settings(flags.nccl)};
   if (flags.ranks_given) options.ranks = flags.ranks;
   options.sizes = whole_sizes(flags.sizes_given ? flags.sizes : kPricedSizes, parse_dtype(flags.dtype));
   if (flags.backends_given) {
@@ -184,7 +194,12 @@ int run_in_job(const BenchFlags& flags) {
 int run_bench(const BenchFlags& flags) {
   if (!flags.on.empty()) return run_priced(flags);
   if (is_one_of_several(process_environment())) return run_in_job(flags);
-  return report(flags, bench_options(flags), start_contestants(flags));
+  const auto options = bench_options(flags);
+  const auto names = contestant_names(flags);
+  std::optional<GuardedFolder> folder;  // made while there is but this thread
+  if (std::ranges::any_of(names, [](const auto& name) { return find_mpi(name).has_value(); }))
+    folder.emplace();
+  return report(flags, options, start_contestants(flags, folder ? folder->path() : std::filesystem::path()));
 }
 
 void add_rank_verb(CLI::App& app, int& exit_code) {
@@ -234,6 +249,7 @@ void add_bench_verb(CLI::App& app, int& exit_code) {
                    "price it on this machine instead of running: see gradwire topo --help");
   verb->add_option("--costs", flags->costs,
                    "with --on: take the costs of gloo, tcp or mpi from this bench --json");
+  add_nccl_flag(*verb, flags->nccl);
   add_measured_flag(*verb, flags->measured);
   verb->callback([verb, flags, &exit_code] {
     flags->ranks_given = verb->count("--ranks") > 0;
@@ -245,7 +261,8 @@ void add_bench_verb(CLI::App& app, int& exit_code) {
                     "--versus", "--against"},
                    "with --on: nothing is measured");
     else
-      refuse_flags(*verb, {"--costs", "--measured"}, "without --on: it prices a machine's collectives");
+      refuse_flags(*verb, {"--costs", "--measured", "--nccl"},
+                   "without --on: it prices a machine's collectives");
     exit_code = run_bench(*flags);
   });
   add_rank_verb(app, exit_code);

@@ -13,6 +13,7 @@
 #include "predict/compare/compare.h"
 #include "predict/step/recorded.h"
 #include "predict/workload/catalog.h"
+#include "topo/import/machine_file.h"
 #include "topo/import/matrix.h"
 #include "topo/yaml_node.h"
 
@@ -27,17 +28,21 @@ std::string cpu_warning(const std::string& file) {
 }
 
 // Gradwire's own, or one of torch.profiler; `notes` are of what is wrong with it.
-Timeline timeline_in(const std::string& file, std::vector<std::string>& notes) {
-  if (kind_of(head_of(file, 1 << 16)) != FileKind::profile) return read_timeline(file);
+Timeline timeline_in(const std::string& file, double parameters, std::vector<std::string>& notes) {
+  if (kind_of(head_of(file, 1 << 16)) != FileKind::profile) {
+    if (parameters > 0)
+      throw ConfigError(fmt::format("--parameters: {} tells its gradients itself; leave it out", file));
+    return read_timeline(file);
+  }
   const Profile profile = read_profile(file);
   for (const std::string& note : profile.notes) notes.push_back(fmt::format("{}: {}", file, note));
-  return timeline_of(profile);
+  return timeline_of(profile, parameters);
 }
 
-Question question_of_trace(const std::string& file, const StepFlags& flags) {
+Question question_of_trace(const std::string& file, const StepFlags& flags, double parameters) {
   if (sequence_of(flags)) throw ConfigError("--sequence: a trace holds its own sequences; leave it out");
   std::vector<std::string> warnings;
-  const auto timeline = timeline_in(file, warnings);
+  const auto timeline = timeline_in(file, parameters, warnings);
   auto recorded = model_of(timeline, file);
   auto options = step_options(flags, recorded.workload);
   const bool on_cpu = (computed_on_cpu(timeline) || timeline.source == kOnProcessor) && !options.anchor;
@@ -99,7 +104,7 @@ bool can_be_asked_again(const AskedMachine& machine) {
 
 // A matrix stays as it is; what a page reads of YAML is JSON.
 AskedMachine as_page_reads_it(AskedMachine machine) {
-  if (machine.text && !looks_like_matrix(*machine.text))
+  if (machine.text && (looks_like_machine_file(*machine.text) || !looks_like_matrix(*machine.text)))
     machine.text = dumped(as_json(load_yaml(*machine.text, machine.name)));
   return machine;
 }
@@ -108,13 +113,15 @@ AskedMachine as_page_reads_it(AskedMachine machine) {
 
 Timeline recorded_timeline(const std::string& file) {
   std::vector<std::string> notes;
-  return timeline_in(file, notes);
+  return timeline_in(file, 0, notes);
 }
 
 bool is_trace(const std::string& model) { return model.ends_with(".json") || model.ends_with(".json.gz"); }
 
-Question question_of(const std::string& model, const StepFlags& flags) {
-  if (is_trace(model)) return question_of_trace(model, flags);
+Question question_of(const std::string& model, const StepFlags& flags, double parameters) {
+  if (is_trace(model)) return question_of_trace(model, flags, parameters);
+  if (parameters > 0)
+    throw ConfigError(fmt::format("--parameters is of a trace; {} says its own size: leave it out", model));
   auto workload = load_model(model, sequence_of(flags));
   const auto options = step_options(flags, workload);
   return {std::move(workload), options, {}};

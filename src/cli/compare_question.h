@@ -25,8 +25,9 @@ bool is_trace(const std::string& model);
 // Gradwire's own, or one of torch.profiler, told by content.
 Timeline recorded_timeline(const std::string& file);
 
-// `model` is a built-in one, a YAML file, or a trace, which is a measured step too. Throws ConfigError.
-Question question_of(const std::string& model, const StepFlags& flags);
+// `model` is a built-in one, a YAML file, or a trace, which is a measured step too. `parameters` are of the model in a trace
+// that does not tell its gradients; 0: not said. Throws ConfigError.
+Question question_of(const std::string& model, const StepFlags& flags, double parameters = 0);
 
 // What a page of `compare` starts from: the command's own question with the files it read, so that a reader who has none
 // of them can change the rest.

@@ -7,12 +7,15 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/compare_question.h"
 #include "cli/flags.h"
+#include "cli/usage.h"
 #include "cli/verbs.h"
 #include "predict/workload/catalog.h"
 #include "report/compare/compare.h"
 #include "report/page/comparison.h"
+#include "report/page/topology.h"
 #include "report/plan/plan.h"
 #include "report/render.h"
 
@@ -21,12 +24,14 @@ namespace {
 
 constexpr const char* kCompareExample = R"(
 MODEL is a built-in one (gradwire list models), a YAML file as
-presets/models/example.yaml, or a trace that `gradwire train` wrote. The answer
-compares the best connected machine with the worst, of those with equal GPUs if
-there are such; with one --on it says what a link without limits would change
-there. --sweep draws the answer along an axis. --measured FILE is of the first
---on, 2=FILE of the second: it moves that machine's links alone. With --tp,
---pp, --dp, --shard, --recompute or --micro-batch it is split as by `plan`.
+presets/models/example.yaml, or a trace: of `gradwire train`, or of
+torch.profiler, of one GPU too if it was recorded with shapes or --parameters
+says how large the model is. The answer compares the best connected machine with
+the worst, of those with equal GPUs if there are such; with one --on it says
+what a link without limits would change there. --sweep draws the answer along an
+axis. --measured FILE is of the first --on, 2=FILE of the second: it moves that
+machine's links alone. With --tp, --pp, --dp, --shard, --recompute or
+--micro-batch it is split as by `plan`.
 
 Examples:
   gradwire compare gpt2 --on 2x-titan-rtx-nvlink --on 2x-titan-rtx-pcie
@@ -38,6 +43,8 @@ Examples:
   gradwire compare gpt2 --on 2x-rtx3090-nvlink --on 2x-rtx3090-pcie \
       --measured 2=nccl-tests.txt --verbose
   gradwire compare llama-7b --on dgx-a100 --on 8x-a100-pcie --tp 8
+  gradwire compare one_gpu.json --parameters 124e6 --on 2x-rtx3090-nvlink \
+      --on 2x-rtx3090-pcie
 )";
 
 struct CompareFlags {
@@ -45,20 +52,31 @@ struct CompareFlags {
   std::vector<std::string> on, measured;
   StepFlags step;
   PlanSizes sizes;
+  double parameters = 0;
   bool json = false, verbose = false;
 };
 
 // What `plan` knows nothing of is refused rather than left out of the answer.
 void check_split(const CLI::App& verb) {
-  constexpr std::array<std::string_view, 17> kTaken = {
-      "model", "on", "batch", "accumulate", "sequence", "precision",   "measured",  "json",   "dp",
-      "tp",    "pp", "ep",    "chunks",     "shard",    "micro-batch", "recompute", "offload"};
+  constexpr std::array<std::string_view, 19> kTaken = {
+      "model", "on", "batch", "accumulate", "sequence", "precision",   "measured",  "json",    "html", "dp",
+      "tp",    "pp", "ep",    "chunks",     "shard",    "micro-batch", "recompute", "offload", "nccl"};
   for (const CLI::Option* flag : verb.get_options())
     if (flag->count() > 0 && std::ranges::find(kTaken, flag->get_single_name()) == kTaken.end())
       throw ConfigError(fmt::format(
           "--{} does not go with --dp, --tp, --pp, --shard, --recompute or --micro-batch: a model "
           "that is split is priced as by `plan`, which has no such flag",
           flag->get_single_name()));
+}
+
+PageData split_page(const PlanQuestion& question, const std::vector<PlannedMachine>& planned, Report report) {
+  std::vector<std::string> names;
+  for (const auto& one : planned) names.push_back(one.on());
+  auto page = plain_page("compare", fmt::format("{} on {}", question.shape.name, join(names, ", ")),
+                         std::move(report));
+  for (const auto& one : planned)
+    page.topologies.push_back(drawn_topology(one.machine, Loads::of_nccl, question.nccl));
+  return page;
 }
 
 // A model that is split: priced as `plan` does, with what the flags leave open at its best on each machine.
@@ -70,14 +88,17 @@ int compare_split(const CompareFlags& flags) {
   apply(flags.sizes, question);
   const int usual = load_model(flags.model, sequence_of(flags.step)).batch;
   std::vector<PlannedMachine> planned;
-  for (const auto& machine : measured_machines(flags.on, flags.measured)) {
+  for (const auto& machine : measured_machines(flags.on, flags.measured, question.nccl)) {
     const int each = (flags.step.batch > 0 ? flags.step.batch : usual) * flags.step.accumulate;
     question.batch = each * static_cast<int>(machine.gpus.size());
     planned.push_back({machine, make_plans(question, machine, 1)});
   }
-  Report report = plan_comparison(question, planned);
-  add_nccl_environment(report);
+  const auto shorter = renamed(planned, without_folders(flags.on));
+  Report report = plan_comparison(question, shorter);
+  report.data = plan_comparison(question, planned).data;  // programs get the names as they gave them
+  add_nccl_environment(report, question.nccl);
   show(report, flags.json);
+  if (!flags.html.empty()) write_html(flags.html, split_page(question, shorter, std::move(report)));
   return 0;
 }
 
@@ -93,7 +114,7 @@ Compared for_people(Asked asked, const CompareFlags& flags, Compared as_given) {
 
 int run_compare(const CompareFlags& flags) {
   if (flags.sizes.any()) return compare_split(flags);
-  const auto question = question_of(flags.model, flags.step);
+  const auto question = question_of(flags.model, flags.step, flags.parameters);
   Asked asked{question.workload, question.options, question.warning, {}, flags.sweep, flags.verbose};
   const FilesRead files;
   std::vector<AskedMachine> on;
@@ -104,7 +125,7 @@ int run_compare(const CompareFlags& flags) {
     const std::string text = files.take();
     on.push_back({name, text.empty() ? std::nullopt : std::optional(text)});
   }
-  apply_measured(asked.machines, flags.measured);
+  apply_measured(asked.machines, flags.measured, asked.options.nccl);
   const Compared as_given = compare_as_asked(asked);
   show((flags.json ? as_given : for_people(asked, flags, as_given)).report, flags.json);
   if (flags.html.empty()) return 0;
@@ -130,6 +151,9 @@ void add_compare_verb(CLI::App& app, int& exit_code) {
   verb->add_option("-b,--backend", flags->step.backend,
                    "who joins the gradients: nccl; on hosts gloo mpi tcp shm shm+tcp")
       ->capture_default_str();
+  verb->add_option("--parameters", flags->parameters,
+                   "of the model, where a trace of one GPU has no shapes: 124e6")
+      ->check(within(1, 1e13));
   verb->add_option("--sweep", flags->sweep, "gpus=1..64, batch=8,32,128 or link=1..400 (GB/s)");
   add_measured_flag(*verb, flags->measured);
   verb->add_flag("--verbose", flags->verbose,

@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/error.h"
 #include "base/files.h"
+#include "base/say.h"
 #include "base/text.h"
 #include "cli/usage.h"
 #include "report/page/page_file.h"
@@ -20,7 +22,7 @@ std::optional<int> if_given(int value, int none) {
 }  // namespace
 
 void add_step_flags(CLI::App& verb, StepFlags& flags) {
-  flags.nccl = nccl_environment();
+  add_nccl_flag(verb, flags.nccl);
   verb.add_option("--batch", flags.batch, "samples a GPU takes a step; the model's usual one if not given")
       ->check(within(1, 1 << 20));
   verb.add_option("--sequence", flags.sequence, "tokens of a sample, for models that have them")
@@ -74,7 +76,7 @@ void write_html(const std::string& file, PageData page) {
   if (file.empty()) return;
   if (page.command.empty()) page.command = typed_command();
   write_page(file, page);
-  fmt::print(stderr, "wrote {}: open it in a browser\n", printable(file));
+  say(fmt::format("wrote {}: open it in a browser", file));
 }
 
 PageData plain_page(std::string verb, std::string title, Report report) {
@@ -85,8 +87,20 @@ PageData plain_page(std::string verb, std::string title, Report report) {
   return page;
 }
 
-void add_nccl_environment(Report& report) {
-  if (auto note = find_environment_note(nccl_settings_here())) report.add(Sentence{std::move(*note)});
+void add_nccl_flag(CLI::App& verb, std::map<std::string, std::string>& variables) {
+  variables = nccl_environment();
+  const auto take = [&variables](const std::string& version) {
+    if (!find_nccl_version(version))
+      throw ConfigError(fmt::format("--nccl {}: write a version, as in 2.26", version));
+    variables["NCCL_VERSION"] = version;
+  };
+  verb.add_option_function<std::string>(
+          "--nccl", take, "which NCCL runs there; what goes straight depends on it, on AMD since 2.23")
+      ->type_name("VERSION");
+}
+
+void add_nccl_environment(Report& report, const NcclSettings& settings) {
+  if (auto note = find_environment_note(settings)) report.add(Sentence{std::move(*note)});
 }
 
 bool PlanSizes::any() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,12 @@ void write_html(const std::string& file, PageData page);
 // What a verb shows where no more than its report is drawn.
 PageData plain_page(std::string verb, std::string title, Report report);
 
+// --nccl 2.26: which NCCL runs on the machines, among what the environment tells it (NCCL_VERSION in `variables`, which begin as
+// the environment has them).
+void add_nccl_flag(CLI::App& verb, std::map<std::string, std::string>& variables);
+
 // "the environment sets NCCL_P2P_DISABLE=1: ...": a sentence, where that changes a price.
-void add_nccl_environment(Report&);
+void add_nccl_environment(Report&, const NcclSettings& = nccl_settings_here());
 
 // The sizes of a layout as flags: those of `plan`, and of `compare` where a model is split.
 struct PlanSizes {
@@ -66,13 +71,14 @@ void add_measured_flag(CLI::App& verb, std::vector<std::string>& files);
 OwnMeasurements read_measured(const std::vector<std::string>& files, int ranks);
 
 // Moves the machine and notes in it what that narrowed. Nothing happens without files.
-void apply_measured(Machine&, const std::vector<std::string>& files);
+void apply_measured(Machine&, const std::vector<std::string>& files, const NcclSettings&);
 
 // The files of each of several machines: FILE is the first one's, 2=FILE the second's. Throws ConfigError.
-void apply_measured(std::vector<Machine>&, const std::vector<std::string>& files);
+void apply_measured(std::vector<Machine>&, const std::vector<std::string>& files, const NcclSettings&);
 
 // What --on names, moved so, under these very names. Throws ConfigError.
 std::vector<Machine> measured_machines(const std::vector<std::string>& on,
-                                       const std::vector<std::string>& files);
+                                       const std::vector<std::string>& files,
+                                       const NcclSettings& = nccl_settings_here());
 
 }  // namespace gradwire

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/say.h"
 #include "base/version.h"
 #include "cli/help.h"
 #include "cli/usage.h"
@@ -45,7 +45,7 @@ void add_verbs(CLI::App& app, int& exit_code) {
 
 // One line; `who` is "gradwire" or "gradwire compare".
 int complain(const std::string& who, const std::string& what, int code) {
-  fmt::print(stderr, "{}: {}\n", who, gradwire::printable(what, gradwire::Lines::keep));
+  gradwire::say(who, what);
   return code;
 }
 

@@ -136,10 +136,10 @@ OwnMeasurements read_measured(const std::vector<std::string>& files, int ranks) 
   return all;
 }
 
-void apply_measured(Machine& machine, const std::vector<std::string>& files) {
+void apply_measured(Machine& machine, const std::vector<std::string>& files, const NcclSettings& settings) {
   if (files.empty()) return;
   const auto all = read_measured(files, static_cast<int>(machine.gpus.size()));
-  const Narrowed narrowed = take_measured(machine, all, nccl_settings_here());
+  const Narrowed narrowed = take_measured(machine, all, settings);
   std::vector<std::string> names;
   for (const std::string& file : files) names.push_back(std::filesystem::path(file).filename().string());
   machine.notes.push_back(fmt::format(
@@ -147,7 +147,8 @@ void apply_measured(Machine& machine, const std::vector<std::string>& files) {
       join(names, ", "), 100 * narrowed.now, 100 * narrowed.before, remark_on(narrowed, all)));
 }
 
-void apply_measured(std::vector<Machine>& machines, const std::vector<std::string>& files) {
+void apply_measured(std::vector<Machine>& machines, const std::vector<std::string>& files,
+                    const NcclSettings& settings) {
   std::vector<std::vector<std::string>> of(machines.size());
   for (const std::string& file : files) {
     const auto equals = file.find('=');
@@ -156,17 +157,17 @@ void apply_measured(std::vector<Machine>& machines, const std::vector<std::strin
       throw ConfigError(fmt::format("--measured {}: there are {} machines", file, machines.size()));
     of[number ? *number - 1 : 0].push_back(number ? file.substr(equals + 1) : file);
   }
-  for (std::size_t i = 0; i < machines.size(); ++i) apply_measured(machines[i], of[i]);
+  for (std::size_t i = 0; i < machines.size(); ++i) apply_measured(machines[i], of[i], settings);
 }
 
 std::vector<Machine> measured_machines(const std::vector<std::string>& on,
-                                       const std::vector<std::string>& files) {
+                                       const std::vector<std::string>& files, const NcclSettings& settings) {
   std::vector<Machine> machines;
   for (const auto& name : on) {
     machines.push_back(find_machine(name));
     machines.back().name = name;
   }
-  apply_measured(machines, files);
+  apply_measured(machines, files, settings);
   return machines;
 }
 

@@ -6,6 +6,7 @@
 #include "cli/flags.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
+#include "report/compare/compare.h"
 #include "report/page/topology.h"
 #include "report/plan/plan.h"
 #include "report/render.h"
@@ -28,8 +29,9 @@ Examples:
 )";
 
 struct PlanFlags {
-  std::string model, precision = "bf16", html;
+  std::string model, precision, html;
   std::vector<std::string> on, measured;
+  std::map<std::string, std::string> nccl;  // its variables
   int batch = 0, sequence = 0, most = 8;
   PlanSizes sizes;
   bool json = false;
@@ -40,19 +42,22 @@ PlanQuestion question_from(const PlanFlags& flags) {
   question.shape =
       transformer_sizes(flags.model, flags.sequence == 0 ? std::nullopt : std::optional(flags.sequence));
   question.batch = flags.batch;
-  question.precision = parse_matmul_precision(flags.precision);
-  question.nccl = nccl_settings_here();
+  question.nccl = nccl_settings(flags.nccl);
   apply(flags.sizes, question);
   return question;
 }
 
 int run_plan(const PlanFlags& flags) {
-  const auto question = question_from(flags);
+  auto question = question_from(flags);
   std::vector<PlannedMachine> planned;
-  for (const auto& machine : measured_machines(flags.on, flags.measured))
+  for (const auto& machine : measured_machines(flags.on, flags.measured, question.nccl)) {
+    question.precision =
+        flags.precision.empty() ? usual_precision(machine.gpu) : parse_matmul_precision(flags.precision);
     planned.push_back({machine, make_plans(question, machine, flags.most)});
-  Report report = plan_report(question, planned);
-  add_nccl_environment(report);
+  }
+  Report report = plan_report(question, renamed(planned, without_folders(flags.on)));
+  report.data = plan_report(question, planned).data;  // programs get the names as they gave them
+  add_nccl_environment(report, question.nccl);
   show(report, flags.json);
   if (flags.html.empty()) return 0;
   PageData page = plain_page("plan", fmt::format("How to split {}", question.shape.name), std::move(report));
@@ -77,10 +82,11 @@ void add_plan_verb(CLI::App& app, int& exit_code) {
   verb->add_option("--batch", flags->batch, "sequences of a step over all GPUs; eight a GPU if not given")
       ->check(within(1, 1 << 24));
   verb->add_option("--sequence", flags->sequence, "tokens of a sequence")->check(within(1, 1 << 20));
-  verb->add_option("--precision", flags->precision, "of products: bf16 fp16 fp8 mxfp8 nvfp4 tf32 fp32")
-      ->capture_default_str();
+  verb->add_option("--precision", flags->precision,
+                   "of products: bf16 fp16 fp8 mxfp8 nvfp4 tf32 fp32; bf16 if the GPU has it, else fp16");
   add_plan_sizes(*verb, flags->sizes);
   verb->add_option("--show", flags->most, "plans to show")->capture_default_str()->check(within(1, 1000));
+  add_nccl_flag(*verb, flags->nccl);
   add_measured_flag(*verb, flags->measured);
   verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
   add_html_flag(*verb, flags->html);

@@ -34,17 +34,19 @@ Examples:
 struct TopoFlags {
   std::string on = "this", html;
   std::vector<std::string> measured;
+  std::map<std::string, std::string> nccl;  // its variables
   bool json = false;
 };
 
 int run_topo(const TopoFlags& flags) {
   Machine machine = find_machine(flags.on);
-  apply_measured(machine, flags.measured);
-  Report report = machine_report(machine, nccl_settings_here());
+  const NcclSettings settings = nccl_settings(flags.nccl);
+  apply_measured(machine, flags.measured, settings);
+  Report report = machine_report(machine, settings);
   show(report, flags.json);
   if (flags.html.empty()) return 0;
   PageData page = plain_page("topo", machine.name, std::move(report));
-  page.topologies.push_back(drawn_topology(machine, Loads::of_nccl, nccl_settings_here()));
+  page.topologies.push_back(drawn_topology(machine, Loads::of_nccl, settings));
   write_html(flags.html, std::move(page));
   return 0;
 }
@@ -57,6 +59,7 @@ void add_topo_verb(CLI::App& app, int& exit_code) {
       app.add_subcommand("topo", "shows devices, links and the path between every pair, with GB/s");
   verb->add_option("--on,machine", flags->on, "the machine to show, with or without --on")
       ->type_name("MACHINE");
+  add_nccl_flag(*verb, flags->nccl);
   add_measured_flag(*verb, flags->measured);
   verb->add_flag("--json", flags->json, "one JSON object and nothing else");
   add_html_flag(*verb, flags->html);

@@ -16,7 +16,7 @@
 #include "base/deadline.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "base/text.h"
+#include "base/say.h"
 #include "cli/progress.h"
 #include "net/rendezvous/rendezvous.h"
 #include "report/page/page_file.h"
@@ -44,7 +44,7 @@ void listen_to(int number) {
 
 // Who reads may have gone (a pipe into head): the training goes on, it may have a checkpoint to write. A disk that is full
 // is a failure.
-void say(const std::string& text) {
+void print(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   if (std::fflush(stdout) != 0 && errno != EPIPE) throw_system_error("writing the output");
 }
@@ -57,7 +57,7 @@ class Display {
 
   void begin(const TrainResult& result) {
     if (!speaks_) return;
-    say(to_text(run_report(options_, result)) + "\n");
+    print(to_text(run_report(options_, result)) + "\n");
   }
 
   void step(int step, double loss, Seconds time) {
@@ -69,15 +69,15 @@ class Display {
     bar_.show((step + 1.0) / options_.steps, text);
     const int every = std::max(1, options_.steps / 10);
     if (bar_.visible() || ((step + 1) % every != 0 && step != 0)) return;
-    say(fmt::format("{}\n", text));
+    print(fmt::format("{}\n", text));
   }
 
   void end(const TrainResult& result) {
     bar_.clear();
     if (world_.rank != 0) return;
     const Report report = train_report(options_, result);
-    if (!options_.json && !bar_.visible()) say("\n");
-    say(options_.json ? to_json(report) : to_text(report));
+    if (!options_.json && !bar_.visible()) print("\n");
+    print(options_.json ? to_json(report) : to_text(report));
   }
 
  private:
@@ -110,9 +110,7 @@ void check_steps_left(const TrainOptions& options, const Beginning& beginning, i
                                 first_step, options.steps));
 }
 
-void complain(const std::string& text) {
-  fmt::print(stderr, "gradwire train: {}\n", printable(text, Lines::keep));
-}
+void complain(const std::string& text) { say("gradwire train", text); }
 
 // Returns the exit code.
 int train(const World& world, TrainOptions options) {
@@ -123,8 +121,8 @@ int train(const World& world, TrainOptions options) {
   Trainer trainer(world, options);
   check_steps_left(options, beginning, trainer.describe().first_step);
   if (world.rank == 0 && !beginning.what.empty())
-    fmt::print(stderr, "gradwire train: {} from step {}: {}\n", beginning.what, trainer.describe().first_step,
-               beginning.why);
+    complain(
+        fmt::format("{} from step {}: {}", beginning.what, trainer.describe().first_step, beginning.why));
   display.begin(trainer.describe());
   const TrainResult result =
       trainer.train({.on_step = [&](int step, double loss, Seconds time) { display.step(step, loss, time); },
@@ -137,7 +135,7 @@ int train(const World& world, TrainOptions options) {
   display.end(result);
   if (world.rank == 0 && !options.html.empty() && !result.losses.empty()) {
     write_page(options.html, train_page(options, result, trainer.timeline()));
-    fmt::print(stderr, "wrote {}: open it in a browser\n", printable(options.html));
+    say(fmt::format("wrote {}: open it in a browser", options.html));
   }
   leave(world, result.interrupted_by == 0 ? Leaving::done : Leaving::unfinished);
   return result.interrupted_by == 0 ? 0 : 128 + result.interrupted_by;
@@ -198,7 +196,7 @@ int run_rank(const char* json) {
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    fmt::print(stderr, "gradwire-train is started by `gradwire train`; see gradwire train --help\n");
+    gradwire::say("gradwire-train is started by `gradwire train`; see gradwire train --help");
     return 2;
   }
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) gradwire::listen_to(number);
@@ -208,7 +206,7 @@ int main(int argc, char** argv) {
   try {
     return gradwire::run_rank(argv[1]);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "gradwire train: {}\n", error.what());
+    gradwire::complain(error.what());
     return 1;
   }
 }

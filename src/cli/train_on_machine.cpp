@@ -9,6 +9,7 @@
 #include "cli/compare_question.h"
 #include "cli/flags.h"
 #include "predict/compare/compare.h"
+#include "predict/nccl/version.h"
 #include "predict/step/on_machine.h"
 #include "predict/step/recorded.h"
 #include "predict/step/replay.h"
@@ -28,7 +29,7 @@ struct Telling {
   std::string title;
   std::string problem;                    // empty: none
   std::string measured;                   // what that narrowed; empty: nothing was
-  std::string environment;                // what it tells NCCL; empty: nothing
+  NcclSettings nccl = {};                 // what the environment tells it
   const Machine* machine = nullptr;       // null: its wires were measured
   std::optional<Timeline> timeline = {};  // absent: one step of ranks that are alike
 };
@@ -52,6 +53,12 @@ nlohmann::json result_json(const TrainOnOptions& options, const StepEstimate& es
                            {"scaling", estimate.scaling},
                            {"relative_error", estimate.relative_error},
                            {"breakdown_ms", breakdown_json(estimate.parts)}};
+  // As in compare. How much was slowed is not known where every call was replayed.
+  result["comm_total_ms"] = estimate.communication * 1e3;
+  if (!telling.timeline) {
+    result["comm_slowdown_ms"] = estimate.slowdown * 1e3;
+    result["comm_cost_ms"] = estimate.communication_cost() * 1e3;
+  }
   if (estimate.batch == 0)
     result["batch"] = result["samples_per_s"] = nullptr;  // of ranks that share a batch
   if (!options.trace.empty()) result["trace"] = options.trace;
@@ -62,7 +69,8 @@ nlohmann::json result_json(const TrainOnOptions& options, const StepEstimate& es
   result["warnings"] = nlohmann::json::array();
   if (!telling.problem.empty()) result["warnings"].push_back(telling.problem);
   result["assumed"] = telling.machine ? telling.machine->notes : std::vector<std::string>{};
-  if (!telling.environment.empty()) result["assumed"].push_back(telling.environment);
+  if (telling.machine)
+    for (auto& note : nccl_notes(*telling.machine, telling.nccl)) result["assumed"].push_back(note);
   return result;
 }
 
@@ -74,10 +82,21 @@ std::string machine_title(const TrainOnOptions& options, const Workload& workloa
                      100 * estimate.scaling);
 }
 
+// What the environment tells NCCL there, and what of that it can't follow.
+void add_nccl(Report& report, const Telling& telling) {
+  if (!telling.machine) return;
+  for (const auto& note :
+       {find_environment_note(telling.nccl), find_unmet_note(*telling.machine, telling.nccl)})
+    if (note) report.add(Sentence{*note, "     ", "     "});
+}
+
 Report simulated_report(const TrainOnOptions& options, const StepEstimate& estimate, const Telling& telling) {
   Report report;
   report.data = result_json(options, estimate, telling);
-  add_step(report, telling.title, estimate.parts);
+  if (telling.timeline)
+    add_step(report, telling.title, estimate.parts);
+  else
+    add_predicted_step(report, telling.title, estimate);
   const std::string sent = telling.timeline
                                ? fmt::format("{:.1f} ms of communication", estimate.communication * 1e3)
                                : fmt::format("{} buckets, {:.1f} ms of all-reduce", estimate.buckets.size(),
@@ -89,7 +108,7 @@ Report simulated_report(const TrainOnOptions& options, const StepEstimate& estim
                                     100 * (estimate.step / *real - 1)),
                         "     "});
   if (!telling.measured.empty()) report.add(Sentence{telling.measured, "     ", "     "});
-  if (!telling.environment.empty()) report.add(Sentence{telling.environment, "     ", "     "});
+  add_nccl(report, telling);
   if (!telling.problem.empty()) report.add(Gap{}, Sentence{"But " + telling.problem + "."});
   if (!options.trace.empty())
     report.add(Gap{}, Sentence{fmt::format("trace: {} (open it at ui.perfetto.dev)", options.trace)});
@@ -118,7 +137,7 @@ int tell(const TrainOnOptions& options, const StepEstimate& estimate, const Tell
   if (!options.real.empty()) add_recorded(options.real, page);
   if (is_trace(options.model)) add_recorded(options.model, page);
   if (telling.machine)
-    page.topologies.push_back(drawn_topology(*telling.machine, Loads::of_nccl, nccl_settings_here()));
+    page.topologies.push_back(drawn_topology(*telling.machine, Loads::of_nccl, telling.nccl));
   write_html(options.html, std::move(page));
   return 0;
 }
@@ -193,14 +212,13 @@ int train_on_machine(const TrainOnOptions& options) {
                                   options.backend, options.on));
   const auto question = question_of(options.model, options.step);
   Machine machine = find_machine(options.on);
-  apply_measured(machine, options.measured);
+  apply_measured(machine, options.measured, question.options.nccl);
   if (options.ranks) machine = with_gpus(std::move(machine), *options.ranks);
   const auto estimate = estimate_step(question.workload, machine, question.options);
   const auto problem = find_memory_problem(question.workload, machine, question.options);
   return tell(options, estimate,
               {machine_title(options, question.workload, estimate), problem.value_or(question.warning),
-               options.measured.empty() ? "" : machine.notes.back(),
-               find_nccl_note(question.options).value_or(""), &machine});
+               options.measured.empty() ? "" : machine.notes.back(), question.options.nccl, &machine});
 }
 
 }  // namespace gradwire

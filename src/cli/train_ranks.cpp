@@ -13,7 +13,6 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "base/module.h"
 #include "base/text.h"
 #include "launch/guarded_folder.h"
 #include "measure/contestant_mpi.h"
@@ -50,38 +49,20 @@ void take_share_of_cores(const Environment& environment) {
   throw ConfigError(fmt::format("can't start {}: {}", command[0], std::generic_category().message(errno)));
 }
 
-std::string preloaded(const std::string& library, const Environment& environment) {
-  const auto others = find_variable(environment, "LD_PRELOAD");
-  return fmt::format("LD_PRELOAD={}{}", library, others ? ":" + *others : "");
-}
-
 // mpirun is the one program our launcher starts, and starts the ranks in turn: they hear from it who they
 // are, not from us. It would bind each rank to a core, where ranks have threads for several.
-// What it leaves lying about goes into `folder`, and it listens on loopback alone.
 LaunchOptions by_mpirun(LaunchOptions launch, const std::string& backend, const std::string& folder) {
   if (launch.nodes > 1)
     throw ConfigError(
         fmt::format("--backend {} on several nodes: start it with mpirun, as in mpirun -n {} --host "
                     "node0,node1 gradwire train ...",
                     backend, launch.ranks * launch.nodes));
-  const auto mpi = mpi_launch(MpiName{}, launch.ranks);
-  std::vector<std::string> command = {"/usr/bin/env"};
-  for (const char* own :
-       {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT"})
-    command.insert(command.end(), {"-u", own});
-  if (const auto near = find_module("loopback"))
-    command.push_back(preloaded(near->string(), launch.environment));
-  command.insert(command.end(), mpi.command.begin(), mpi.command.end());
-  command.insert(command.end(), {"--quiet", "--bind-to", "none"});
-  command.insert(command.end(), launch.command.begin(), launch.command.end());
-  launch.command = std::move(command);
+  auto mpi = mpi_launch(MpiName{}, launch.ranks, folder);
+  mpi.command.insert(mpi.command.end(), {"--quiet", "--bind-to", "none"});
+  mpi.command.insert(mpi.command.end(), launch.command.begin(), launch.command.end());
+  launch.command = std::move(mpi.command);
   for (const auto& [name, value] : mpi.environment) launch.environment[name] = value;
-  for (const char* place : {"OMPI_MCA_orte_tmpdir_base", "PRTE_MCA_prte_tmpdir_base",
-                            "OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"})
-    launch.environment[place] = folder;
-  // Of the ways between ranks those that listen on networks are of no use on one host.
-  launch.environment.try_emplace("OMPI_MCA_btl", "^tcp,ofi");
-  launch.environment.try_emplace("OMPI_MCA_pml", "ob1");
+  launch.environment.try_emplace("OMPI_MCA_pml", "ob1");  // others listen on networks too
   const auto share = share_of_cores(launch.ranks);
   launch.environment.try_emplace("OMP_NUM_THREADS", share);
   launch.environment.try_emplace("OPENBLAS_NUM_THREADS", share);

@@ -66,6 +66,7 @@ struct TrainFlags {
   TrainOptions train;
   std::string on, real, interval;
   std::vector<std::string> measured;
+  std::map<std::string, std::string> nccl;  // its variables
   bool ranks_given = false;
 };
 
@@ -136,7 +137,7 @@ int simulate(const TrainFlags& flags) {
   options.json = train.json;
   if (train.backend != "auto") options.backend = train.backend;
   if (flags.ranks_given) options.ranks = flags.launch.ranks;
-  options.step.nccl = nccl_environment();
+  options.step.nccl = flags.nccl;
   options.step.batch = train.batch;
   options.step.accumulate = train.accumulate;
   options.step.sequence = train.sequence;
@@ -265,6 +266,7 @@ void add_train_verb(CLI::App& app, int& exit_code) {
       "the wires of a bench --json (several: FILE,FILE), with a trace");
   verb->add_option("--real", flags->real,
                    "with --on: a trace of the same run, to say how far off that is and to lay over it");
+  add_nccl_flag(*verb, flags->nccl);
   add_measured_flag(*verb, flags->measured);
   add_launch_flags(*verb, flags->launch, "gradwire train");
   add_training_flags(*verb, flags->train);
@@ -277,7 +279,7 @@ void add_train_verb(CLI::App& app, int& exit_code) {
     if (!flags->on.empty())
       refuse_flags(*verb, kRealOnly, "with --on: a step is simulated, nothing is trained");
     else
-      refuse_flags(*verb, {"--measured", "--real"}, "without --on: nothing is simulated");
+      refuse_flags(*verb, {"--measured", "--nccl", "--real"}, "without --on: nothing is simulated");
     exit_code = run_train(*flags);
   });
 }

@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <new>
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/held_signal.h"
 
 namespace gradwire {
 namespace {
@@ -37,6 +39,12 @@ Fd create_numbered(const std::filesystem::path& folder, Rank rank, std::filesyst
   return {};
 }
 
+// Room on the disk for all of it: writing to mapped memory that the disk has no room for would end the process.
+bool reserve(int fd) {
+  const HeldSignal too_long(SIGXFSZ);
+  return ::posix_fallocate(fd, 0, static_cast<off_t>(kMappedBytes)) == 0;
+}
+
 }  // namespace
 
 FlightRecorder::FlightRecorder() { map(-1); }
@@ -45,7 +53,8 @@ FlightRecorder::FlightRecorder(const std::filesystem::path& folder, Rank rank, i
                                const std::string& backend) {
   FlightHead head;
   const Fd fd = create_numbered(folder, rank, file_, head.group);
-  if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(kMappedBytes)) != 0) {
+  if (!fd || !reserve(fd.get())) {
+    if (fd) ::unlink(file_.c_str());
     file_.clear();
     map(-1);
     return;

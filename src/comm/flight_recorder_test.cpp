@@ -1,11 +1,13 @@
 #include "comm/flight_recorder.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 
 #include "base/files.h"
 
@@ -62,6 +64,23 @@ TEST(FlightRecorder, numbers_the_communicators_of_a_rank) {
   const FlightRecorder first(folder.path(), 0, 2, "shm"), second(folder.path(), 0, 2, "tcp");
   EXPECT_EQ(first.file().filename(), "flight_rank0_0.bin");
   EXPECT_EQ(second.file().filename(), "flight_rank0_1.bin");
+}
+
+// As it would have none on a disk that is full: then a write to mapped memory ends the process.
+TEST(FlightRecorder, records_in_memory_where_a_file_has_no_room) {
+  const TempDir folder;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit little{1000, 1000};
+    ::setrlimit(RLIMIT_FSIZE, &little);
+    FlightRecorder recorder(folder.path(), 0, 2, "shm");
+    recorder.begin(numbered(1));
+    ::_exit(recorder.file().empty() && recorder.record(0).call == numbered(1) ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(FlightRecorder, records_in_memory_where_no_file_can_be_made) {

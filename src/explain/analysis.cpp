@@ -5,11 +5,11 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace gradwire {
 namespace {
 
-using RankSpans = std::vector<std::vector<CollectiveSpan>>;
 using Profiles = std::vector<const Profile*>;
 
 Nanoseconds last_end(const Profile& profile) {
@@ -18,8 +18,30 @@ Nanoseconds last_end(const Profile& profile) {
   return last;
 }
 
+// "gpu7_2314.1700000009.pt.trace.json", as tensorboard_trace_handler names it: whose trace, and when it was written.
+struct TraceName {
+  std::string process;
+  std::uint64_t written = 0;
+};
+
+std::optional<TraceName> find_trace_name(const std::string& file) {
+  const auto suffix = file.rfind(".pt.trace.json");
+  const auto dot = suffix == std::string::npos ? suffix : file.rfind('.', suffix - 1);
+  if (dot == std::string::npos || dot + 1 >= suffix) return std::nullopt;
+  const auto written = find_integer<std::uint64_t>(std::string_view(file).substr(dot + 1, suffix - dot - 1));
+  return written ? std::optional(TraceName{file.substr(0, dot), *written}) : std::nullopt;
+}
+
+// Ranks of a run are traced at the same time: what says no rank and comes after another is of the same process, unless
+// its host is another. Clocks that begin with each trace tell nothing; then the names of files may.
 bool is_later_window(const Profile& later, const Profile& first) {
-  return later.rank && later.rank == first.rank && later.activities.front().begin >= last_end(first);
+  if (later.rank != first.rank) return false;
+  const bool after = later.activities.front().begin >= last_end(first);
+  if (later.rank) return after;
+  const bool elsewhere = !later.host.empty() && !first.host.empty() && later.host != first.host;
+  const auto one = find_trace_name(later.file), other = find_trace_name(first.file);
+  const bool written_after = one && other && one->process == other->process && one->written > other->written;
+  return !elsewhere && (after || written_after);
 }
 
 // A schedule that repeats leaves several traces of a rank, one after the other: the first of each is taken.
@@ -73,26 +95,28 @@ Seconds middle_wait(const std::map<int, Nanoseconds>& by_step, int steps) {
 }
 
 // Exposed waiting of a step, and how often each rank came last, weighted by what it cost the others.
-void add_waiting(const RankSpans& spans, std::vector<AnalyzedRank>& ranks) {
+void add_waiting(const SpansOfRanks& spans, std::vector<AnalyzedRank>& ranks) {
   Nanoseconds all = 0;
   for (const auto& rank : spans)
-    for (const CollectiveSpan& span : rank) all += span.caused;
+    for (const CollectiveSpan& span : rank) all += span.counts ? span.caused : 0;
   for (std::size_t i = 0; i < spans.size(); ++i) {
     Nanoseconds waited = 0, caused = 0;
     std::map<int, Nanoseconds> by_step;
     for (const CollectiveSpan& span : spans[i]) {
+      if (!span.counts) continue;
       waited += std::min(span.wait(), span.exposed);
       by_step[span.step] += std::min(span.wait(), span.exposed);
       caused += span.caused;
     }
-    ranks[i].summary.wait = static_cast<Seconds>(waited) * 1e-9 / std::max(1, ranks[i].steps);
-    if (ranks[i].steps >= kEnoughSteps) ranks[i].summary.usual_wait = middle_wait(by_step, ranks[i].steps);
+    const int steps = ranks[i].usual_steps;
+    ranks[i].summary.wait = static_cast<Seconds>(waited) * 1e-9 / std::max(1, steps);
+    if (steps >= kEnoughSteps) ranks[i].summary.usual_wait = middle_wait(by_step, steps);
     ranks[i].summary.last_share = all > 0 ? static_cast<double>(caused) / static_cast<double>(all) : 0;
   }
 }
 
-Reach reach_of(const Profiles& profiles, const Machine* machine) {
-  if (machine != nullptr) return machine->nodes > 1 ? Reach::several_nodes : Reach::one_node;
+Reach reach_of(const Profiles& profiles, const PlaceOfRun& place) {
+  if (place.nodes.nodes > 0) return place.nodes.nodes > 1 ? Reach::several_nodes : Reach::one_node;
   std::set<std::string> hosts;
   int world = 0, here = 0, placed = 0;
   for (const Profile* profile : profiles) {
@@ -102,14 +126,20 @@ Reach reach_of(const Profiles& profiles, const Machine* machine) {
     here = std::max(here, gpus_of_node(*profile));
   }
   if (hosts.size() > 1) return Reach::several_nodes;
+  // A machine may be one node of several: what describes it was saved on one.
+  if (const Machine* machine = place.machine)
+    return machine->nodes > 1 || world > static_cast<int>(machine->gpus.size()) ? Reach::several_nodes
+                                                                                : Reach::one_node;
   if (hosts.size() == 1 && world > 1 && placed >= world) return Reach::one_node;
   // A process usually sees all GPUs of its node; one that sees a single one may have been given only that.
   if (world < 2 || here < 2) return Reach::unknown;
   return world <= here ? Reach::one_node : Reach::several_nodes;
 }
 
-int gpus_of_a_node(const Profiles& profiles, const Machine* machine) {
-  if (machine != nullptr) return static_cast<int>(machine->gpus.size()) / std::max(1, machine->nodes);
+int gpus_of_a_node(const Profiles& profiles, const PlaceOfRun& place) {
+  if (place.nodes.gpus_each > 0) return place.nodes.gpus_each;
+  if (const Machine* machine = place.machine)
+    return static_cast<int>(machine->gpus.size()) / std::max(1, machine->nodes);
   int most = 0;
   for (const Profile* profile : profiles) most = std::max(most, gpus_of_node(*profile));
   return most;
@@ -151,9 +181,17 @@ void note_what_is_missing(RunAnalysis& analysis, const Profiles& profiles) {
   for (const AnalyzedRank& rank : analysis.ranks)
     if (rank.steps_from == StepsFrom::optimizer || rank.steps_from == StepsFrom::whole_trace) {
       analysis.notes.push_back(
-          fmt::format("no ProfilerStep in the trace: steps are taken from {}", to_string(rank.steps_from)));
+          fmt::format("no ProfilerStep in the trace: steps are taken from {}{}", to_string(rank.steps_from),
+                      rank.first_left_out ? ", the first left out, whose begin is not known" : ""));
       break;
     }
+}
+
+void note_odd_steps(RunAnalysis& analysis) {
+  for (const OddStep& odd : analysis.odd_steps)
+    analysis.notes.push_back(fmt::format(
+        "step {} is unlike the others: it {} and takes {:.1f} ms, where {:.1f} are usual; it is left out",
+        odd.number, odd.does, odd.length * 1e3, odd.usual * 1e3));
 }
 
 Seconds spread_of(const std::vector<RankStep>& steps) {
@@ -171,16 +209,35 @@ std::optional<Breakdown> typical_step(const std::vector<RankStep>& steps) {
   return median_step(parts);
 }
 
+void count_calls(std::vector<RankStep>& steps, const std::vector<CollectiveSpan>& spans) {
+  std::map<int, int> calls;
+  for (const CollectiveSpan& span : spans) ++calls[span.step];
+  for (RankStep& step : steps) step.calls = calls[step.number];
+}
+
+// Calls outside of steps, and in odd ones, are of no step that counts.
+void mark_what_counts(std::vector<CollectiveSpan>& spans, const std::vector<RankStep>& usual) {
+  std::set<int> numbers;
+  for (const RankStep& step : usual) numbers.insert(step.number);
+  for (CollectiveSpan& span : spans) span.counts = numbers.contains(span.step);
+}
+
+void sum_up(AnalyzedRank& rank, const std::vector<RankStep>& all, const std::vector<RankStep>& usual) {
+  rank.steps = static_cast<int>(all.size());
+  rank.usual_steps = static_cast<int>(usual.size());
+  rank.summary.mean = mean_of(usual);
+  rank.summary.varies = spread_of(usual);
+  rank.summary.typical = typical_step(usual);
+}
+
 AnalyzedRank analyzed_rank(const Profile& profile, const RankSteps& found, int number) {
   AnalyzedRank rank;
   rank.file = profile.file;
   rank.gpu = found.gpu;
-  rank.steps_from = found.steps_from;
-  rank.steps = static_cast<int>(found.steps.size());
+  rank.steps_from = found.marks.steps_from;
+  rank.first_left_out = found.marks.first_left_out;
+  rank.has_backward = !found.marks.any_backward.empty();
   rank.summary.rank = number;
-  rank.summary.mean = found.mean;
-  rank.summary.varies = spread_of(found.steps);
-  rank.summary.typical = typical_step(found.steps);
   rank.summary.on_gpu = found.on_gpu;
   rank.summary.names_input = found.names_input;
   rank.summary.gpu_unseen = found.gpu_unseen;
@@ -190,12 +247,20 @@ AnalyzedRank analyzed_rank(const Profile& profile, const RankSteps& found, int n
 
 }  // namespace
 
-void finish_analysis(RunAnalysis& analysis, RankSpans& spans, const Machine* machine) {
-  double steps = 0;
-  for (const AnalyzedRank& rank : analysis.ranks) steps += rank.steps;
+void finish_analysis(RunAnalysis& analysis, StepsOfRanks steps, SpansOfRanks& spans, const Machine* machine) {
+  for (std::size_t i = 0; i < steps.size(); ++i) count_calls(steps[i], spans[i]);
+  analysis.odd_steps = find_odd_steps(steps);
+  note_odd_steps(analysis);
+  double counted = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto usual = without_odd(steps[i], analysis.odd_steps);
+    sum_up(analysis.ranks[i], steps[i], usual);
+    mark_what_counts(spans[i], usual);
+    counted += static_cast<double>(usual.size());
+  }
   match_collectives(spans);
   add_waiting(spans, analysis.ranks);
-  analysis.collectives = collective_rows(spans, steps / static_cast<double>(analysis.ranks.size()));
+  analysis.collectives = collective_rows(spans, counted / static_cast<double>(analysis.ranks.size()));
   if (machine != nullptr) add_expectations(analysis.collectives, *machine);
   std::sort(analysis.ranks.begin(), analysis.ranks.end(),
             [](const auto& a, const auto& b) { return a.summary.rank < b.summary.rank; });
@@ -218,24 +283,26 @@ Seconds mean_exposed(const RunAnalysis& analysis) {
   return sum / static_cast<double>(analysis.ranks.size());
 }
 
-RunAnalysis analyze_profiles(const std::vector<Profile>& given, const Machine* machine) {
+RunAnalysis analyze_profiles(const std::vector<Profile>& given, const PlaceOfRun& place) {
   if (given.empty()) throw ConfigError("there is no trace to analyze");
   RunAnalysis analysis;
   const Profiles profiles = first_windows(given, analysis.notes);
   const auto numbers = numbered_ranks(profiles, analysis.notes);
-  RankSpans spans;
+  StepsOfRanks steps;
+  SpansOfRanks spans;
   for (std::size_t i = 0; i < profiles.size(); ++i) {
     const Profile& profile = *profiles[i];
     const RankSteps found = rank_steps(profile);
     spans.push_back(collective_spans(profile, found));
+    steps.push_back(found.steps);
     analysis.ranks.push_back(analyzed_rank(profile, found, numbers[i]));
     if (profile.world) analysis.world = std::max(analysis.world.value_or(0), *profile.world);
     if (analysis.gpu.empty() && !profile.gpus.empty()) analysis.gpu = profile.gpus.front();
   }
-  analysis.reach = reach_of(profiles, machine);
-  analysis.gpus_of_node = gpus_of_a_node(profiles, machine);
+  analysis.reach = reach_of(profiles, place);
+  analysis.gpus_of_node = gpus_of_a_node(profiles, place);
   note_what_is_missing(analysis, profiles);
-  finish_analysis(analysis, spans, machine);
+  finish_analysis(analysis, std::move(steps), spans, place.rated);
   return analysis;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "explain/collectives.h"
+#include "explain/odd_steps.h"
 #include "explain/rank_steps.h"
 #include "explain/verdict.h"
 #include "import/profile.h"
@@ -19,12 +20,16 @@ struct AnalyzedRank {
   RankSummary summary;
   GpuTotals gpu;
   int steps = 0;
+  int usual_steps = 0;  // of these, the ones that are not odd: what means are of
   StepsFrom steps_from = StepsFrom::whole_trace;
+  bool first_left_out = false;  // see Landmarks
+  bool has_backward = false;    // the trace says where gradients are made
 };
 
 struct RunAnalysis {
   std::vector<AnalyzedRank> ranks;  // by rank
   std::vector<CollectiveRow> collectives;
+  std::vector<OddStep> odd_steps;  // left out of all means and of the verdict
   BottleneckVerdict verdict;
   std::optional<int> world;
   std::string gpu;  // as the trace names it; empty: not said
@@ -37,14 +42,27 @@ struct RunAnalysis {
 Seconds mean_step(const RunAnalysis&);
 Seconds mean_exposed(const RunAnalysis&);
 
-// `machine` is what the ranks ran on, if anybody said so: it gives the rates to expect. Throws ConfigError
-// when there is no profile.
-RunAnalysis analyze_profiles(const std::vector<Profile>&, const Machine* machine = nullptr);
+// Where the ranks of a run are, as its log says it; 0: not known.
+struct NodesOfRun {
+  int nodes = 0, gpus_each = 0;
+};
 
-// What both have in common: `spans` of each of analysis.ranks, in their order, are matched and summed up, and
-// the verdict is given. Ranks are sorted.
-void finish_analysis(RunAnalysis& analysis, std::vector<std::vector<CollectiveSpan>>& spans,
-                     const Machine* machine);
+// What is known of where a run ran besides its traces. Borrowed.
+struct PlaceOfRun {
+  const Machine* machine = nullptr;  // as somebody stated it
+  const Machine* rated = nullptr;    // gives the rates to expect: that, or what a log shows of it
+  NodesOfRun nodes = {};
+};
+
+// Throws ConfigError when there is no profile.
+RunAnalysis analyze_profiles(const std::vector<Profile>&, const PlaceOfRun& = {});
+
+using StepsOfRanks = std::vector<std::vector<RankStep>>;
+using SpansOfRanks = std::vector<std::vector<CollectiveSpan>>;
+
+// What both have in common. Of each of analysis.ranks, in their order: `steps` give the means, but for odd ones; `spans` are
+// matched and summed up, and the verdict is given. Ranks are sorted.
+void finish_analysis(RunAnalysis& analysis, StepsOfRanks steps, SpansOfRanks& spans, const Machine* machine);
 
 // The same of a run that Gradwire recorded itself.
 RunAnalysis analyze_timeline(const Timeline&, const std::string& file, const Machine* machine = nullptr);
@@ -54,8 +72,8 @@ RunAnalysis analyze_timeline(const Timeline&, const std::string& file, const Mac
 constexpr const char* kOnProcessor = "torch.profiler on a processor";  // the source of a run without GPUs
 
 // One rank's steps, as rank 0 of as many ranks as the run had. A bucket is ready when the GPU is done with what
-// was launched before its all-reduce. Throws ConfigError with the file's name in front when no step has an
-// all-reduce of known size.
-Timeline timeline_of(const Profile&);
+// was launched before its all-reduce. Of a run that sent nothing, buckets are those of gradients.h, with `parameters` in
+// the model if somebody says so. Throws ConfigError with the file's name in front when no size of gradients is known.
+Timeline timeline_of(const Profile&, double parameters = 0);
 
 }  // namespace gradwire

@@ -88,10 +88,62 @@ TEST(RankSteps, fall_back_to_the_optimizer_or_the_whole_trace) {
   for (int i = 0; i < 3; ++i)
     optimizer.kernel(i * 100.0 + 10, 50)
         .host("user_annotation", "Optimizer.step#Adam.step", i * 100.0 + 80, 20);
-  EXPECT_EQ(rank_steps(optimizer.profile()).steps.size(), 3u);
-  EXPECT_EQ(rank_steps(optimizer.profile()).steps_from, StepsFrom::optimizer);
-  EXPECT_EQ(rank_steps(SampleTrace().kernel(0, 5).kernel(10, 5).profile()).steps_from,
+  EXPECT_EQ(rank_steps(optimizer.profile()).steps.size(), 2u);  // the first has no begin
+  EXPECT_EQ(rank_steps(optimizer.profile()).marks.steps_from, StepsFrom::optimizer);
+  EXPECT_EQ(rank_steps(SampleTrace().kernel(0, 5).kernel(10, 5).profile()).marks.steps_from,
             StepsFrom::whole_trace);
+}
+
+// Two seconds of set-up, then steps of 10 ms: 4 of computing, 5 of all-reduce, 1 of the optimizer.
+SampleTrace after_set_up(int steps, bool optimizer) {
+  SampleTrace trace;
+  trace.distributed(0, 2).gpus(2).host("cpu_op", "aten::empty", 0, 10);
+  for (int i = 0; i < steps; ++i) {
+    const double begin = 2e6 + i * 10000.0;
+    trace.kernel(begin + 10, 3990).all_reduce(begin + 4000, 5000);
+    if (optimizer) trace.host("user_annotation", "Optimizer.step#Adam.step", begin + 8990, 1000);
+    trace.kernel(begin + 9000, 1000);
+  }
+  return trace;
+}
+
+TEST(RankSteps, leave_out_what_a_program_does_before_its_first_kernel) {
+  for (const int steps : {1, 2, 4}) {
+    const auto whole = analyze_profiles({after_set_up(steps, false).profile()});
+    EXPECT_EQ(whole.verdict.bottleneck, Bottleneck::communication_intra) << steps;
+    EXPECT_NEAR(mean_step(whole), steps * 10e-3, 20e-6) << steps;
+    const auto marked = analyze_profiles({after_set_up(steps, true).profile()});
+    EXPECT_EQ(marked.verdict.bottleneck, Bottleneck::communication_intra) << steps;
+    EXPECT_NEAR(mean_step(marked), 10e-3, 20e-6) << steps;
+  }
+}
+
+TEST(RankSteps, leave_out_what_is_put_on_the_gpu_long_before_the_loop) {
+  SampleTrace trace = after_set_up(4, false);
+  trace.gpu("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 100, 5000);  // the model
+  for (int i = 0; i < 4; ++i)
+    trace.host("cpu_op", "autograd::engine::evaluate_function: MmBackward0", 2e6 + i * 10000.0 + 3990, 10);
+  const auto analysis = analyze_profiles({trace.profile()});
+  EXPECT_EQ(analysis.verdict.bottleneck, Bottleneck::communication_intra);
+  EXPECT_NEAR(mean_step(analysis), 40e-3, 20e-6);
+}
+
+TEST(RankSteps, count_collectives_of_whole_steps_alone) {
+  // Of four calls three are in steps whose begin is known: 5 ms a step, not 6.7.
+  const auto analysis = analyze_profiles({after_set_up(4, true).profile()});
+  EXPECT_NEAR(analysis.collectives.at(0).exposed, 5e-3, 1e-9);
+  EXPECT_NEAR(analysis.collectives.at(0).each_step, 1, 1e-9);
+  EXPECT_EQ(analysis.collectives.at(0).count, 4);
+}
+
+TEST(RankSteps, wait_for_the_only_batch_of_a_trace_without_marks) {
+  SampleTrace trace;
+  trace.host("cpu_op", "aten::empty", 0, 10);
+  trace.host("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1e6, 60000);
+  trace.kernel(1.0601e6, 20000);
+  const auto analysis = analyze_profiles({trace.profile()});
+  EXPECT_EQ(analysis.verdict.bottleneck, Bottleneck::input);
+  EXPECT_NEAR(mean_step(analysis), 80.1e-3, 1e-6);
 }
 
 TEST(RankSteps, give_the_optimizer_only_what_follows_the_closure_it_runs) {
@@ -155,6 +207,48 @@ TEST(Analysis, takes_the_first_of_several_traces_of_a_rank) {
   EXPECT_EQ(analysis.ranks[0].file, "first.json");
   EXPECT_EQ(analysis.ranks[1].summary.rank, 1);
   EXPECT_NE(analysis.notes.at(0).find("1 traces are later"), std::string::npos);
+}
+
+SampleTrace without_rank(double begin, const char* host = "") {
+  SampleTrace trace;
+  if (*host != 0) trace.host_name(host);
+  trace.step(0, begin, 1000).kernel(begin + 10, 400).all_reduce(begin + 410, 580);
+  return trace;
+}
+
+TEST(Analysis, takes_traces_without_a_rank_that_follow_one_another_for_windows_of_one) {
+  const auto analysis =
+      analyze_profiles({without_rank(5e6).profile(), without_rank(0).profile("first.json")});
+  ASSERT_EQ(analysis.ranks.size(), 1u);
+  EXPECT_EQ(analysis.ranks[0].file, "first.json");
+  const auto ranks_of = [](const char* one, const char* other) {
+    return analyze_profiles({without_rank(0).profile(one), without_rank(100).profile(other)}).ranks.size();
+  };
+  EXPECT_EQ(ranks_of("a.json", "b.json"), 2u);  // at the same time
+  EXPECT_EQ(ranks_of("gpu7_23.1700000000.pt.trace.json", "gpu7_23.1700000009.pt.trace.json"), 1u);
+  EXPECT_EQ(ranks_of("gpu7_23.1700000000.pt.trace.json", "gpu7_24.1700000009.pt.trace.json"), 2u);
+  const auto elsewhere = analyze_profiles({without_rank(0, "a").profile(), without_rank(5e6, "b").profile()});
+  EXPECT_EQ(elsewhere.ranks.size(), 2u);
+}
+
+TEST(Analysis, keeps_groups_without_a_name_apart) {
+  // Pairs {0, 1} and {2, 3}: the second pair's all-reduces take four times as long.
+  std::vector<Profile> ranks;
+  for (int rank = 0; rank < 4; ++rank) {
+    SampleTrace trace;
+    trace.distributed(rank, 4).gpus(4).step(0, 0, 10000).kernel(10, 4000);
+    trace.gpu("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", 4010, rank < 2 ? 1000 : 4000, 20,
+              fmt::format(R"("Collective name": "allreduce", "In msg nelems": 1000000, "Group size": 2, )"
+                          R"("dtype": "Float", "Process Group Ranks": "[{}, {}]")",
+                          rank / 2 * 2, rank / 2 * 2 + 1));
+    ranks.push_back(trace.profile());
+  }
+  const auto rows = analyze_profiles(ranks).collectives;
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].group, "[2, 3]");
+  EXPECT_NEAR(rows[0].busbw_gbps, 1, 1e-9);
+  EXPECT_NEAR(rows[1].busbw_gbps, 4, 1e-9);
+  EXPECT_EQ(rows[0].wait, 0);  // nobody waited for the other pair
 }
 
 TEST(Analysis, numbers_ranks_that_do_not_say_theirs) {

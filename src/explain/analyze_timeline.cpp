@@ -13,7 +13,7 @@ Nanoseconds in_nanoseconds(Seconds time) { return static_cast<Nanoseconds>(time 
 std::map<Rank, std::vector<RankStep>> steps_by_rank(const Timeline& timeline) {
   std::map<Rank, std::vector<RankStep>> ranks;
   for (const StepParts& step : step_parts(timeline))
-    ranks[step.rank].push_back({step.step, {}, {.parts = step.parts}});
+    ranks[step.rank].push_back({step.step, {}, {.parts = step.parts}, 0});
   return ranks;
 }
 
@@ -55,20 +55,20 @@ std::vector<CollectiveSpan> bucket_spans(const Timeline& timeline, Rank rank, in
 RunAnalysis analyze_timeline(const Timeline& timeline, const std::string& file, const Machine* machine) {
   RunAnalysis analysis;
   analysis.world = timeline.ranks;
-  std::vector<std::vector<CollectiveSpan>> spans;
+  StepsOfRanks steps;
+  SpansOfRanks spans;
   for (auto& [number, all] : steps_by_rank(timeline)) {
-    const auto steps = without_first(std::move(all));
+    steps.push_back(without_first(std::move(all)));
+    spans.push_back(bucket_spans(timeline, number, steps.back().front().number));
     AnalyzedRank rank;
     rank.file = file;
     rank.steps_from = StepsFrom::record;
+    rank.has_backward = true;
     rank.summary.rank = number;
-    rank.steps = static_cast<int>(steps.size());
-    rank.summary.mean = mean_of(steps);
-    spans.push_back(bucket_spans(timeline, number, steps.front().number));
     analysis.ranks.push_back(std::move(rank));
   }
   if (analysis.ranks.empty()) throw ConfigError(fmt::format("{}: a timeline without a step", file));
-  finish_analysis(analysis, spans, machine);
+  finish_analysis(analysis, std::move(steps), spans, machine);
   return analysis;
 }
 

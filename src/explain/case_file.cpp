@@ -90,6 +90,27 @@ std::optional<Machine> machine_of_case(const Gathered& files, const std::string&
   }
 }
 
+int world_of(const std::vector<Profile>& profiles) {
+  int world = 0;
+  for (const Profile& profile : profiles) world = std::max(world, profile.world.value_or(0));
+  return world;
+}
+
+void note_logged_machine(CaseFile& given) {
+  const auto& rows = given.analysis->collectives;
+  if (given.logged_machine && std::any_of(rows.begin(), rows.end(), [](const CollectiveRow& row) {
+        return row.expected_busbw_gbps.has_value();
+      }))
+    given.analysis->notes.push_back(
+        fmt::format("what rates should be is of {}, taken from the log; --on MACHINE states another",
+                    given.logged_machine->name));
+  for (const NcclLog& log : given.files.logs)
+    if (log.ranks && *log.ranks != given.analysis->world.value_or(*log.ranks))
+      return given.analysis->notes.push_back(
+          fmt::format("{} is of a run of {} ranks, not of this one of {}: it does not tell where these are",
+                      short_name(log.file), *log.ranks, *given.analysis->world));
+}
+
 }  // namespace
 
 std::string_view to_string(Severity severity) {
@@ -128,13 +149,17 @@ CaseFile make_case(Gathered files, const std::string& on) {
   CaseFile given;
   given.files = std::move(files);
   given.machine = machine_of_case(given.files, on);
-  const Machine* const machine = given.machine ? &*given.machine : nullptr;
+  if (!given.machine) given.logged_machine = find_logged_machine(given);
+  const Machine* const machine = given.find_rated();
   if (!given.files.profiles.empty())
-    given.analysis = analyze_profiles(given.files.profiles, machine);
+    given.analysis = analyze_profiles(given.files.profiles,
+                                      {given.machine ? machine : nullptr, machine,
+                                       nodes_in_logs(given.files.logs, world_of(given.files.profiles))});
   else if (!given.files.timelines.empty())
     given.analysis =
         analyze_timeline(given.files.timelines[0].timeline, given.files.timelines[0].file, machine);
   if (!given.files.nccl_calls.empty()) given.nccl_calls = recorded_calls(given.files.nccl_calls, machine);
+  if (given.analysis) note_logged_machine(given);
   if (given.analysis)
     for (const ReadFile& file : given.files.files)
       if (!file.problem.empty()) given.analysis->notes.push_back("left out: " + file.problem);
@@ -150,6 +175,7 @@ Diagnosis diagnose(const CaseFile& given) {
   diagnosis.nvlink = answer_nvlink(given);
   add_failure_findings(given, diagnosis);
   add_log_findings(given, diagnosis);
+  add_nvlink_findings(given, diagnosis);
   add_machine_findings(given, diagnosis);
   add_process_findings(given, diagnosis);
   add_trace_findings(given, diagnosis);

@@ -17,12 +17,23 @@ struct CaseFile {
   Gathered files;
   std::optional<RunAnalysis> analysis;
   std::optional<RecordedCalls> nccl_calls;
-  std::optional<Machine> machine;
+  std::optional<Machine> machine;         // as it is stated: by --on, or by a file that describes it
+  std::optional<Machine> logged_machine;  // else what logs show of it: good for the rates to expect alone
+  const Machine* find_rated() const {
+    return machine ? &*machine : logged_machine ? &*logged_machine : nullptr;
+  }
 };
 
 // The analysis too, if there are traces. `on` is a machine's name, or empty: what a file describes is taken then, with
 // the GPU that a trace names.
 CaseFile make_case(Gathered files, const std::string& on);
+
+// What logs of NCCL show of a machine whose GPU is known: GPUs of a node and how they are joined; more nodes where also the
+// rate of their network is said. Nothing where they do not tell how GPUs are joined.
+std::optional<Machine> find_logged_machine(const CaseFile&);
+
+// Where the ranks of a run of that many are, by its logs; 0 is any. Nothing is known where the logs are of another run.
+NodesOfRun nodes_in_logs(const std::vector<NcclLog>&, int world);
 
 enum class Answered { yes, no, unknown };
 std::string_view to_string(Answered);
@@ -46,6 +57,7 @@ Diagnosis diagnose(const CaseFile&);
 // The parts of it, each a file of rules. They add to what is there.
 void add_failure_findings(const CaseFile&, Diagnosis&);
 void add_log_findings(const CaseFile&, Diagnosis&);
+void add_nvlink_findings(const CaseFile&, Diagnosis&);
 void add_machine_findings(const CaseFile&, Diagnosis&);
 void add_process_findings(const CaseFile&, Diagnosis&);
 void add_trace_findings(const CaseFile&, Diagnosis&);

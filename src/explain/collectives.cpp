@@ -18,6 +18,12 @@ int step_at(const RankSteps& steps, Nanoseconds moment) {
   return after == steps.steps.begin() ? -1 : std::prev(after)->number;
 }
 
+// Of a kernel whose launch the trace tells.
+bool is_of_forward(const Launches& launches, const LoopPlaces& places, const Activity& activity) {
+  const Activity* launch = launches.find(activity);
+  return launch != nullptr && places.part_of(launch->lane, launch->begin) == LoopPart::forward;
+}
+
 CollectiveSpan span_of(const Profile& profile, const RankSteps& steps, const Activity& activity) {
   CollectiveSpan span;
   span.begin = activity.begin;
@@ -35,6 +41,7 @@ CollectiveSpan span_of(const Profile& profile, const RankSteps& steps, const Act
     span.ranks = call.ranks;
     span.members = call.members;
     span.group = call.group;
+    span.whole_numbers = call.whole_numbers;
     span.sequence = call.sequence;
   }
   if (span.collective.word.empty()) span.collective.word = "communication";
@@ -85,8 +92,25 @@ double middle(std::vector<double> values) {
 struct RowSamples {
   std::vector<double> times, transfers;
   double wait = 0, exposed = 0;
-  std::map<std::size_t, int> counts;  // by rank
+  int in_forward = 0;
+  std::map<std::size_t, int> counts, in_steps;  // by rank
+
+  void add(const CollectiveSpan& span, std::size_t rank) {
+    times.push_back(static_cast<double>(span.duration()) * 1e-9);
+    if (span.transfer) transfers.push_back(static_cast<double>(*span.transfer) * 1e-9);
+    wait += static_cast<double>(span.wait()) * 1e-9;
+    if (span.counts) exposed += static_cast<double>(span.exposed) * 1e-9;
+    in_forward += span.in_forward;
+    ++counts[rank];
+    in_steps[rank] += span.counts;
+  }
 };
+
+int most_of(const std::map<std::size_t, int>& counts) {
+  int most = 0;
+  for (const auto& [rank, count] : counts) most = std::max(most, count);
+  return most;
+}
 
 CollectiveRow row_of(const CollectiveSpan& like, const RowSamples& samples, double steps) {
   CollectiveRow row;
@@ -95,7 +119,10 @@ CollectiveRow row_of(const CollectiveSpan& like, const RowSamples& samples, doub
   row.bytes = like.bytes;
   row.ranks = like.ranks;
   row.members = like.members;
-  for (const auto& [rank, count] : samples.counts) row.count = std::max(row.count, count);
+  row.whole_numbers = like.whole_numbers;
+  row.count = most_of(samples.counts);
+  row.each_step = most_of(samples.in_steps) / std::max(1.0, steps);
+  row.forward_share = samples.in_forward / static_cast<double>(samples.times.size());
   row.time = middle(samples.times);
   row.matched = !samples.transfers.empty();
   row.transfer = row.matched ? middle(samples.transfers) : row.time;
@@ -119,8 +146,13 @@ bool is_collective(const Profile& profile, const RankSteps& steps, const Activit
 
 std::vector<CollectiveSpan> collective_spans(const Profile& profile, const RankSteps& steps) {
   std::vector<CollectiveSpan> spans;
+  const Launches launches(profile);
+  const LoopPlaces places(steps.marks);
   for (const Activity& activity : profile.activities)
-    if (is_collective(profile, steps, activity)) spans.push_back(span_of(profile, steps, activity));
+    if (is_collective(profile, steps, activity)) {
+      spans.push_back(span_of(profile, steps, activity));
+      spans.back().in_forward = is_of_forward(launches, places, activity);
+    }
   return spans;
 }
 
@@ -152,11 +184,7 @@ std::vector<CollectiveRow> collective_rows(const std::vector<std::vector<Collect
       auto& [like, samples] =
           groups.try_emplace({span.group, span.collective.word, span.bytes}, span, RowSamples{})
               .first->second;
-      samples.times.push_back(static_cast<double>(span.duration()) * 1e-9);
-      if (span.transfer) samples.transfers.push_back(static_cast<double>(*span.transfer) * 1e-9);
-      samples.wait += static_cast<double>(span.wait()) * 1e-9;
-      samples.exposed += static_cast<double>(span.exposed) * 1e-9;
-      ++samples.counts[rank];
+      samples.add(span, rank);
     }
   std::vector<CollectiveRow> rows;
   for (const auto& [key, group] : groups) rows.push_back(row_of(group.first, group.second, steps));

@@ -23,7 +23,10 @@ struct CollectiveSpan {
   Bytes bytes = 0;
   int ranks = 0;  // of its group; 0: not said
   std::optional<RankRange> members;
-  int step = 0;
+  int step = 0;                // -1: before the first
+  bool counts = true;          // it is in a step that means are of
+  bool in_forward = false;     // it was launched before backward: what it carries are no gradients
+  bool whole_numbers = false;  // what it carries is no gradient and no statistic either
   std::int64_t sequence = -1;
   Nanoseconds begin = 0, end = 0;
   Nanoseconds exposed = 0;              // of it, what no computing hides
@@ -47,7 +50,10 @@ struct CollectiveRow {
   int ranks = 0;
   std::optional<RankRange> members;  // of the group, where the trace says it
   int count = 0;                     // on the rank that has most
-  Seconds time = 0;                  // median over calls and ranks, waiting included
+  double each_step = 0;              // of these, in a step that counts
+  double forward_share = 0;          // of them, launched before backward
+  bool whole_numbers = false;
+  Seconds time = 0;      // median over calls and ranks, waiting included
   Seconds transfer = 0;  // median of the shortest over ranks; equals time where no ranks could be matched
   Seconds wait = 0;      // mean over calls and ranks
   Seconds exposed = 0;   // mean over ranks, of all calls of a step

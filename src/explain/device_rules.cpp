@@ -53,31 +53,32 @@ void check_device(const ScriptFile& script, std::vector<Finding>& findings) {
   const ScriptLine* line = find_written_gpu(script);
   if (line == nullptr && !asks) line = find_current_gpu(script);
   if (line == nullptr) return;
-  Finding finding = script_finding("R22", Severity::high, script, *line);
-  finding.what =
-      "every rank puts its model on the same GPU: nothing in the script chooses a device by LOCAL_RANK";
-  finding.fix = "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))  # first thing in every rank";
-  findings.push_back(std::move(finding));
+  add_at(script, *line,
+         {"R22", Severity::high,
+          "every rank puts its model on the same GPU: nothing in the script chooses a device by LOCAL_RANK",
+          "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))  # first thing in every rank"},
+         findings);
 }
 
 void check_device_count(const ScriptFile& script, std::vector<Finding>& findings) {
   const ScriptLine* line = script.find("%torch.cuda.device_count()");
   if (line == nullptr || script.has("LOCAL_RANK")) return;
-  Finding finding = script_finding("R23", Severity::low, script, *line);
-  finding.what =
-      "rank % device_count() takes the wrong GPU where a node runs fewer processes than it has GPUs";
-  finding.fix = "int(os.environ[\"LOCAL_RANK\"])";
-  findings.push_back(std::move(finding));
+  add_at(script, *line,
+         {"R23", Severity::low,
+          "rank % device_count() takes the wrong GPU where a node runs fewer processes than it has GPUs",
+          "int(os.environ[\"LOCAL_RANK\"])"},
+         findings);
 }
 
 // One that says where a file is loaded to knows of it: what it loads elsewhere is data, or of a run without others.
 void check_loading(const ScriptFile& script, std::vector<Finding>& findings) {
   const ScriptLine* line = script.find("torch.load(");
   if (line == nullptr || !distributes(script) || !uses_gpus(script) || script.has("map_location")) return;
-  Finding finding = script_finding("R22", Severity::low, script, *line);
-  finding.what = "torch.load() without map_location puts every rank's copy on the GPU it was saved from";
-  finding.fix = "torch.load(path, map_location=f\"cuda:{local_rank}\")";
-  findings.push_back(std::move(finding));
+  add_at(script, *line,
+         {"R22", Severity::low,
+          "torch.load() without map_location puts every rank's copy on the GPU it was saved from",
+          "torch.load(path, map_location=f\"cuda:{local_rank}\")"},
+         findings);
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ TEST(Doctor, finds_accumulation_without_no_sync) {
 TEST(Doctor, finds_tiny_buckets_the_search_for_unused_parameters_and_broadcasts) {
   SampleTrace tiny;
   tiny.distributed(0, 2).gpus(2).step(0, 0, 10000).kernel(10, 6000);
+  tiny.host("cpu_op", "torch::distributed::reducer::mul_out", 100, 5);
   for (int i = 0; i < 30; ++i) tiny.all_reduce(6100 + i * 100.0, 90, 1000 + i);
   EXPECT_EQ(first_rule(diagnose(case_of_trace(tiny))), "R24");
 
@@ -39,8 +40,44 @@ TEST(Doctor, finds_tiny_buckets_the_search_for_unused_parameters_and_broadcasts)
 
   SampleTrace buffers;
   buffers.distributed(0, 2).gpus(2).step(0, 0, 10000).kernel(1010, 8900);
+  buffers.host("user_annotation", "DistributedDataParallel.forward", 1, 5000);
   buffers.gpu("kernel", "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 10, 900, 20);
   EXPECT_EQ(first_rule(diagnose(case_of_trace(buffers))), "R27");
+}
+
+// Thirty small all-reduces a step, each after a kernel, so many of them in backward.
+Diagnosis diagnosis_of_small_calls(int in_backward) {
+  SampleTrace trace;
+  trace.distributed(0, 2).gpus(2).step(0, 0, 10000);
+  for (int i = 0; i < 30; ++i) {
+    if (i >= 30 - in_backward)
+      trace.host("cpu_op", "autograd::engine::evaluate_function: MmBackward0", i * 300.0, 290);
+    trace.kernel(i * 300.0 + 10, 180).all_reduce(i * 300.0 + 200, 90, 1000);
+  }
+  return diagnose(case_of_trace(trace));
+}
+
+TEST(Doctor, takes_small_all_reduces_for_gradients_only_where_backward_makes_them) {
+  EXPECT_EQ(first_rule(diagnosis_of_small_calls(30)), "R24");
+  EXPECT_EQ(first_rule(diagnosis_of_small_calls(15)),
+            "R01");  // a layer's halves on two GPUs call in forward too
+  EXPECT_EQ(first_rule(diagnosis_of_small_calls(0)), "R01");  // inference
+}
+
+TEST(Doctor, takes_broadcasts_for_buffers_only_where_a_forward_of_ddp_makes_them) {
+  const auto rule = [](const char* type, double forward) {
+    SampleTrace trace;
+    trace.distributed(0, 2).gpus(2).step(0, 0, 10000).kernel(1010, 8900);
+    trace.host("user_annotation", "nccl:broadcast", 3, 10);
+    trace.gpu("kernel", "ncclDevKernel_Broadcast_RING_LL(int)", 10, 900, 20,
+              fmt::format(R"("Collective name": "broadcast", "In msg nelems": 4096, "dtype": "{}")", type));
+    if (forward >= 0) trace.host("user_annotation", "DistributedDataParallel.forward", forward, 5000);
+    return first_rule(diagnose(case_of_trace(trace)));
+  };
+  EXPECT_EQ(rule("Float", 1), "R27");
+  EXPECT_EQ(rule("Long", 1), "");      // a batch
+  EXPECT_EQ(rule("Float", 1000), "");  // before the forward
+  EXPECT_EQ(rule("Float", -1), "");
 }
 
 TEST(Doctor, finds_gloo_under_gpus) {

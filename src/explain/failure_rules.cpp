@@ -7,8 +7,8 @@
 #include <set>
 
 #include "base/text.h"
-#include "explain/case_file.h"
-#include "explain/known_failures.h"
+#include "explain/log_words.h"
+#include "import/known_failures.h"
 
 namespace gradwire {
 namespace {
@@ -114,6 +114,23 @@ std::vector<ToldFailure> told_failures(const NcclLog& log) {
   return told;
 }
 
+bool tells_of_death(const std::vector<ToldFailure>& all) {
+  return std::any_of(all.begin(), all.end(),
+                     [](const ToldFailure& told) { return told.known->told == Told::unexplained; });
+}
+
+enum class Weight { none, hint, finding };
+
+// What concerns the network between nodes means nothing inside of one; where nobody says how many there are it is a guess,
+// unless the run died and nothing else explains it.
+Weight weight_of(const KnownFailure& known, const NcclLog& run, bool died) {
+  if (known.told == Told::noise) return Weight::none;
+  if (known.told == Told::hint) return Weight::hint;
+  if (known.scope != Scope::nodes && known.scope != Scope::sockets) return Weight::finding;
+  if (run.is_of_one_node() || (known.scope == Scope::sockets && has_own_network(run))) return Weight::none;
+  return run.spans_nodes() || died ? Weight::finding : Weight::hint;
+}
+
 Severity severity_of(Told told) {
   if (told == Told::aside) return Severity::low;
   return told < Told::unexplained ? Severity::high : Severity::medium;
@@ -135,6 +152,13 @@ Finding finding_of(const NcclLog& log, const NcclLog& run, const ToldFailure& to
   return finding;
 }
 
+Finding hint_of(const NcclLog& log, const ToldFailure& told) {
+  Finding hint = finding_of(log, log, told);
+  hint.severity = Severity::low;
+  hint.sure = Certainty::likely;
+  return hint;
+}
+
 // It failed, nothing says why, and a peer was tried again and again.
 void blame_silent_peer(const NcclLog& log, Finding& finding) {
   if (finding.rule != kUnexplained || !log.refused) return;
@@ -150,60 +174,38 @@ struct DeathFinding {
   Finding finding;
 };
 
-void add_failures_of(const NcclLog& log, const NcclLog& run, std::vector<DeathFinding>& all) {
-  std::set<std::string_view> rules;
-  for (const ToldFailure& told : told_failures(log)) {
-    if (!rules.insert(told.known->rule).second) continue;
-    all.push_back({told.known->told, finding_of(log, run, told)});
-    blame_silent_peer(log, all.back().finding);
+struct Deaths {
+  std::vector<DeathFinding> findings;
+  std::vector<Finding> hints;
+};
+
+// Of each rule what tells most.
+void add_failures_of(const NcclLog& log, const NcclLog& run, Deaths& all) {
+  std::set<std::string_view> rules, hinted;
+  const auto told_by_log = told_failures(log);
+  for (const ToldFailure& told : told_by_log) {
+    const Weight weight = weight_of(*told.known, run, tells_of_death(told_by_log));
+    if (weight == Weight::hint && hinted.insert(told.known->rule).second)
+      all.hints.push_back(hint_of(log, told));
+    if (weight != Weight::finding || !rules.insert(told.known->rule).second) continue;
+    all.findings.push_back({told.known->told, finding_of(log, run, told)});
+    blame_silent_peer(log, all.findings.back().finding);
   }
 }
 
 // Over all logs: what one rank saw of another's death comes after what that one died of, and what is explained needs no
 // word that it is not.
-std::vector<DeathFinding> deaths_in(const std::vector<NcclLog>& logs) {
-  std::vector<DeathFinding> all;
+Deaths deaths_in(const std::vector<NcclLog>& logs) {
+  Deaths all;
   const auto run = find_joined(logs);
   for (const NcclLog& log : logs) add_failures_of(log, run ? *run : log, all);
-  std::stable_sort(all.begin(), all.end(),
+  auto& findings = all.findings;
+  std::stable_sort(findings.begin(), findings.end(),
                    [](const DeathFinding& a, const DeathFinding& b) { return a.told < b.told; });
-  const bool explained = !all.empty() && all.front().told < Told::unexplained;
-  if (explained) std::erase_if(all, [](const DeathFinding& one) { return one.told == Told::unexplained; });
+  const bool explained = !findings.empty() && findings.front().told < Told::unexplained;
+  if (explained)
+    std::erase_if(findings, [](const DeathFinding& one) { return one.told == Told::unexplained; });
   return all;
-}
-
-const SaidInLog* find_said(const NcclLog& log, std::string_view sign) {
-  for (const auto* list : {&log.warnings, &log.failures})
-    for (const SaidInLog& said : *list)
-      if (said.text.find(sign) != std::string::npos) return &said;
-  return nullptr;
-}
-
-// What RCCL warns of at every start, and PyTorch of a barrier without a device; it need not be what holds this run up.
-void hint_at_warnings(const NcclLog& log, std::vector<Finding>& hints) {
-  struct Warned {
-    const char *sign, *rule, *what, *fix;
-  };
-  constexpr Warned kWarned[] = {
-      {"NUMA auto balancing enabled", "R21", "the kernel moves memory between sockets while the run uses it",
-       "sysctl kernel.numa_balancing=0"},
-      {"Missing \"iommu=pt\"", "R14", "the kernel was not told to let devices pass the IOMMU",
-       "iommu=pt on the kernel's command line"},
-      {"to perform barrier as devices used by this process are currently unknown", "R23",
-       "a barrier guesses its GPU by the rank's number; where that is another than the rank uses, it hangs",
-       "init_process_group(\"nccl\", device_id=torch.device(\"cuda\", local_rank))"}};
-  for (const Warned& one : kWarned) {
-    const SaidInLog* said = find_said(log, one.sign);
-    if (said == nullptr) continue;
-    Finding hint;
-    hint.rule = one.rule;
-    hint.severity = Severity::low;
-    hint.sure = Certainty::likely;
-    hint.what = one.what;
-    hint.evidence = line_of_file(log.file, said->line, said->text);
-    hint.fix = one.fix;
-    hints.push_back(std::move(hint));
-  }
 }
 
 // A virtual machine shows its GPUs without the bridges above them.
@@ -222,12 +224,10 @@ void hint_at_hidden_pci(const NcclLog& log, std::vector<Finding>& hints) {
 }  // namespace
 
 void add_failure_findings(const CaseFile& given, Diagnosis& diagnosis) {
-  for (DeathFinding& death : deaths_in(given.files.logs))
-    diagnosis.findings.push_back(std::move(death.finding));
-  for (const NcclLog& log : given.files.logs) {
-    hint_at_warnings(log, diagnosis.hints);
-    hint_at_hidden_pci(log, diagnosis.hints);
-  }
+  Deaths deaths = deaths_in(given.files.logs);
+  for (DeathFinding& death : deaths.findings) diagnosis.findings.push_back(std::move(death.finding));
+  for (Finding& hint : deaths.hints) diagnosis.hints.push_back(std::move(hint));
+  for (const NcclLog& log : given.files.logs) hint_at_hidden_pci(log, diagnosis.hints);
 }
 
 }  // namespace gradwire

@@ -196,6 +196,78 @@ TEST(DoctorOnDeaths, tells_a_gpu_that_ranks_crowd_from_one_that_is_small) {
             "");
 }
 
+TEST(DoctorOnDeaths, names_what_does_not_fit_together) {
+  const auto rule_of = [](const std::string& line) { return first_rule(diagnosis_of_log(line)); };
+  EXPECT_EQ(
+      rule_of(
+          "a:1:51 [0] init.cc:1000 NCCL WARN Mismatched NCCL version detected : rank 0 version 22105 rank 1 "
+          "version 22005\n[rank0]: ncclInvalidUsage: This usually reflects invalid usage of NCCL library.\n"),
+      "R07");
+  EXPECT_EQ(rule_of("h:1:51 [0] init.cc:16 NCCL WARN Cuda failure 803 'system has unsupported display driver "
+                    "/ cuda driver "
+                    "combination'\n"),
+            "R07");
+  EXPECT_EQ(
+      rule_of(
+          "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 804: forward compatibility was "
+          "attempted on non supported HW\n"),
+      "R07");
+  EXPECT_EQ(rule_of("[rank0]: ValueError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!\n"),
+            "R23");
+  EXPECT_EQ(rule_of("h:1:51 [0] init.cc:16 NCCL WARN Cuda failure 46 'all CUDA-capable devices are busy or "
+                    "unavailable'\n"),
+            "R23");
+  EXPECT_EQ(rule_of("h:1:51 [0] enqueue.cc:9 NCCL WARN Cuda failure 220 'uncorrectable NVLink error detected "
+                    "during the "
+                    "execution'\n"),
+            "R10");
+}
+
+TEST(DoctorOnDeaths, reads_by_which_signal_a_rank_ended_where_it_said_nothing) {
+  const std::string others =
+      "[rank1]: RuntimeError: NCCL error: remote process exited or there was a network error\n";
+  EXPECT_EQ(first_rule(diagnosis_of_log(others)), "R00");
+  EXPECT_EQ(first_rule(diagnosis_of_log(others + "  traceback : Signal 7 (SIGBUS) received by PID 2345\n")),
+            "R18");
+  const auto killed = diagnosis_of_log(others + "  traceback : Signal 9 (SIGKILL) received by PID 2345\n");
+  ASSERT_EQ(killed.findings.size(), 1u);
+  EXPECT_TRUE(says(killed.findings[0].what, "killed"));
+}
+
+TEST(DoctorOnDeaths, leaves_alone_what_processes_say_as_they_end) {
+  EXPECT_EQ(first_rule(diagnosis_of_log(
+                kP2p + "h:1:70 [0] socket.h:409 NCCL WARN Net : Connection closed by remote peer\n"
+                       "h:1:60 [0] enqueue.cc:102 NCCL WARN Cuda failure 'driver shutting down'\n")),
+            "");
+}
+
+TEST(DoctorOnDeaths, minds_the_network_between_nodes_where_there_are_several) {
+  const std::string no_efa =
+      "n:1:1 [0] ofi_init:1304 NCCL WARN NET/OFI Only EFA provider is supported\n"
+      "n:1:1 [0] ofi_init:1355 NCCL WARN NET/OFI aws-ofi-nccl initialization failed\n";
+  EXPECT_EQ(first_rule(diagnosis_of_log(no_efa + kTwoNodes)), "R37");
+  const auto inside = diagnosis_of_log(no_efa + kOneNode + kP2p);
+  EXPECT_TRUE(inside.findings.empty() && inside.hints.empty());
+  EXPECT_EQ(first_rule(diagnosis_of_log(no_efa + kTwoNodes + "n:1:2 [0] NCCL INFO Using network IB\n")), "");
+  const auto unknown = diagnosis_of_log(no_efa);
+  EXPECT_EQ(first_rule(unknown), "");
+  EXPECT_EQ(unknown.hints.size(), 1u);
+  EXPECT_EQ(first_rule(diagnosis_of_log(no_efa + "[rank0]: ncclSystemError: System call failed\n")), "R37");
+}
+
+TEST(DoctorOnDeaths, finds_ports_that_went_down_and_not_those_that_came_up) {
+  const auto rule_of = [](const std::string& event) {
+    return first_rule(diagnosis_of_log(
+        kTwoNodes + "n:1:99 [0] transport/net_ib.cc:99 NCCL WARN NET/IB : mlx5_1:1 " + event));
+  };
+  EXPECT_EQ(rule_of("Got async event : port error\n"), "R37");
+  EXPECT_EQ(rule_of("Got non-fatal async event: port error(10)\n"), "R37");
+  EXPECT_EQ(rule_of("async fatal event on QP (0x7f): local access violation work queue error\n"), "R37");
+  EXPECT_EQ(rule_of("Got async event : port active\n"), "");
+  EXPECT_EQ(rule_of("Got async event : client reregistration event\n"), "");
+  EXPECT_EQ(rule_of("Got non-fatal async event: GID table change(18)\n"), "");
+}
+
 TEST(DoctorOnDeaths, makes_little_of_gradients_that_lie_otherwise_and_of_a_barrier_that_guesses) {
   const auto strides =
       diagnosis_of_log("UserWarning: Grad strides do not match bucket view strides. This may\n");
@@ -207,6 +279,12 @@ TEST(DoctorOnDeaths, makes_little_of_gradients_that_lie_otherwise_and_of_a_barri
       "used by this process are currently unknown.\n");
   EXPECT_EQ(first_rule(barrier), "");
   EXPECT_EQ(barrier.hints.size(), 1u);
+  const auto newer = diagnosis_of_log(
+      "[rank1]:[W1012 ProcessGroupNCCL.cpp:4718] [PG ID 0 PG GUID 0 Rank 1]  using GPU 1 as device used by "
+      "this process is "
+      "currently unknown. This can potentially cause a hang if this rank to GPU mapping is incorrect.\n");
+  EXPECT_EQ(first_rule(newer), "");
+  EXPECT_EQ(newer.hints.size(), 1u);
 }
 
 }  // namespace

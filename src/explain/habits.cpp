@@ -52,12 +52,20 @@ Habit habit_of(std::string_view name) {
   return collective == Collective::all_reduce ? Habit::all_reduce : Habit::none;
 }
 
+// "torch::distributed::reducer::mul_out", "torch.distributed.ddp.reducer::search_unused_parameters"
+bool is_of_reducer(std::string_view name) { return name.find("reducer::") != std::string_view::npos; }
+
 // What a forward does before the model's: where it broadcasts buffers, all until an operator that does not handle them.
 class Buffering {
  public:
   void see(const Activity& activity, Habit habit, LoopHabits& found) {
+    if (habit == Habit::broadcast) {
+      ++found.broadcasts;
+      found.forward_broadcasts += activity.begin < forward_end_;
+    }
     if (habit == Habit::forward) {
       forward_ = &activity;
+      forward_end_ = activity.end;
       broadcasts_ = false;
     } else if (forward_ != nullptr && activity.begin >= forward_->end) {
       forward_ = nullptr;
@@ -73,6 +81,7 @@ class Buffering {
 
  private:
   const Activity* forward_ = nullptr;  // whose model has not begun
+  Nanoseconds forward_end_ = INT64_MIN;
   bool broadcasts_ = false;
 };
 
@@ -94,6 +103,7 @@ LoopHabits loop_habits(const Profile& profile) {
   std::vector<Habit> habits;
   for (const std::string& name : profile.names) habits.push_back(habit_of(name));
   LoopHabits found;
+  found.reducer = std::any_of(profile.names.begin(), profile.names.end(), is_of_reducer);
   std::vector<Nanoseconds> forwards, all_reduces;
   Buffering buffering;
   for (const Activity& activity : profile.activities) {

@@ -91,7 +91,7 @@ void add_named_steps(const Profile& profile, const std::vector<NameMarks>& marks
 }
 
 // A step ends with the optimizer's; of several optimizers the first to come counts.
-void add_optimizer_steps(const Profile& profile, Landmarks& found, const Interval& all) {
+std::vector<Nanoseconds> optimizer_ends(const Profile& profile, Landmarks& found) {
   std::optional<std::uint32_t> name;
   std::vector<Nanoseconds> ends;
   for (const Activity& activity : profile.activities) {
@@ -101,10 +101,17 @@ void add_optimizer_steps(const Profile& profile, Landmarks& found, const Interva
     if (!found.main_lane) found.main_lane = activity.lane;
     ends.push_back(activity.end);
   }
+  return ends;
+}
+
+// Nothing says where the first step begins, so it is left out where two whole ones are there without it.
+void add_optimizer_steps(const Profile& profile, Landmarks& found, Nanoseconds begin) {
+  const auto ends = optimizer_ends(profile, found);
   if (ends.size() < 2) return;
-  Nanoseconds begin = all.begin;
+  found.first_left_out = ends.size() > 2;
   for (const Nanoseconds end : ends) {
-    found.steps.push_back({{begin, end}, static_cast<int>(found.steps.size())});
+    if (end != ends.front() || !found.first_left_out)
+      found.steps.push_back({{begin, end}, static_cast<int>(found.steps.size())});
     begin = end;
   }
   found.steps_from = StepsFrom::optimizer;
@@ -114,6 +121,63 @@ Interval whole_span(const Profile& profile) {
   Interval all{profile.activities.front().begin, profile.activities.front().end};
   for (const Activity& activity : profile.activities) all.end = std::max(all.end, activity.end);
   return all;
+}
+
+// What ran on the GPU, by the call that started it; by its begin where the trace does not tell that.
+struct Started {
+  Nanoseconds call = 0, begin = 0, end = 0;
+};
+
+std::vector<Started> started_on_gpu(const Profile& profile) {
+  const Launches launches(profile);
+  std::vector<Started> all;
+  for (const Activity& activity : profile.activities) {
+    if (!on_gpu(activity.kind)) continue;
+    const Activity* launch = launches.find(activity);
+    const Nanoseconds call = launch == nullptr ? activity.begin : std::min(launch->begin, activity.begin);
+    all.push_back({call, activity.begin, activity.end});
+  }
+  std::sort(all.begin(), all.end(), [](const Started& a, const Started& b) { return a.call < b.call; });
+  return all;
+}
+
+// A program may also put its model on the GPU and only then wait for what it learns from. Nothing is launched for long
+// then, once, before the first backward; without any, among the first of all that is launched.
+std::size_t first_of_loop(const std::vector<Started>& all, const Intervals& backward) {
+  constexpr Nanoseconds kSetUp = 100'000'000;
+  const auto before_backward = std::count_if(all.begin(), all.end(), [&](const Started& one) {
+    return !backward.empty() && one.call < backward.front().begin;
+  });
+  const std::size_t limit = backward.empty() ? all.size() / 10 : static_cast<std::size_t>(before_backward);
+  std::size_t first = 0;
+  Nanoseconds longest = kSetUp, later = 0;
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    const Nanoseconds pause = all[i].call - all[i - 1].call;
+    if (i < limit && pause > longest) {
+      first = i;
+      longest = pause;
+      later = 0;
+    } else {
+      later = std::max(later, pause);
+    }
+  }
+  return longest > 2 * later ? first : 0;
+}
+
+// What a program does before its loop is set-up, and so is the wait for its first batch if there are others: a loader's
+// workers start then.
+void add_unmarked_steps(const Profile& profile, Landmarks& found) {
+  Interval all = whole_span(profile);
+  if (const auto work = started_on_gpu(profile); !work.empty()) {
+    const Started& first = work[first_of_loop(work, found.any_backward)];
+    all = {first.call, first.end};
+    for (const Started& one : work) all.end = std::max(all.end, one.end);
+    found.gpu_begins = first.begin;
+    if (found.input.size() == 1 && found.input[0].begin < all.begin)
+      all.begin = found.gpu_begins = found.input[0].begin;
+  }
+  add_optimizer_steps(profile, found, all.begin);
+  if (found.steps.empty()) found.steps = {{all, 0}};
 }
 
 // Where no step names it: the thread that is busiest with operators.
@@ -183,9 +247,7 @@ Landmarks find_landmarks(const Profile& profile) {
   found.input = united(std::move(found.input));
   unite_lanes(found.optimizer, found.any_optimizer);
   add_named_steps(profile, marks, found);
-  const Interval all = whole_span(profile);
-  if (found.steps.empty()) add_optimizer_steps(profile, found, all);
-  if (found.steps.empty()) found.steps = {{all, 0}};
+  if (found.steps.empty()) add_unmarked_steps(profile, found);
   if (!found.main_lane) found.main_lane = busiest_lane(profile);
   return found;
 }

@@ -78,13 +78,12 @@ void check_gpus_of_tasks(const ScriptFile& script, std::vector<Finding>& finding
   });
   const bool alone = find_option(script, {"--ntasks-per-node", "--tasks-per-node", "--ntasks"}) == 1;
   if (line == script.lines.end() || alone || script.has("--gpu-bind=none")) return;
-  Finding finding = script_finding("R17", Severity::high, script, *line);
-  finding.what =
-      "each process is given a single GPU and sees no other: NCCL can't use NVLink or peer access between "
-      "them and goes "
-      "through host memory";
-  finding.fix = "--gpus-per-node=N and a device by SLURM_LOCALID, instead of --gpus-per-task and --gpu-bind";
-  findings.push_back(std::move(finding));
+  add_at(script, *line,
+         {"R17", Severity::high,
+          "each process is given a single GPU and sees no other: NCCL can't use NVLink or peer access "
+          "between them and goes through host memory",
+          "--gpus-per-node=N and a device by SLURM_LOCALID, instead of --gpus-per-task and --gpu-bind"},
+         findings);
 }
 
 void hint_at_shared_memory(const ScriptFile& script, std::vector<Finding>& hints) {
@@ -92,18 +91,24 @@ void hint_at_shared_memory(const ScriptFile& script, std::vector<Finding>& hints
     return one.text.find("docker run") != std::string::npos && one.text.find("--gpus") != std::string::npos;
   });
   if (line == script.lines.end() || script.has("--shm-size") || script.has("--ipc")) return;
-  Finding hint = script_finding("R18", Severity::low, script, *line);
-  hint.what = "a container has 64 MB of shared memory unless told otherwise, too little for NCCL and loaders";
-  hint.fix = "docker run --ipc=host, or --shm-size=1g";
-  hints.push_back(std::move(hint));
+  add_at(script, *line,
+         {"R18", Severity::low,
+          "a container has 64 MB of shared memory unless told otherwise, too little for NCCL and loaders",
+          "docker run --ipc=host, or --shm-size=1g"},
+         hints);
 }
 
 }  // namespace
 
-void add_launch_findings(const ScriptFile& script, Diagnosis& diagnosis) {
+void add_launch_findings(const ScriptFile& script, const std::vector<NcclLog>& logs, Diagnosis& diagnosis) {
   const auto variables = settings_in(script);
   const bool several = find_option(script, {"--nnodes", "--nodes", "--num_machines"}).value_or(1) > 1;
-  check_variables({script.file, variables, several, false, true}, diagnosis);
+  check_variables({.file = script.file,
+                   .of = variables,
+                   .over_sockets = goes_over_sockets(logs, several),
+                   .alone = false,
+                   .in_code = true},
+                  diagnosis);
   check_gpus_of_tasks(script, diagnosis.findings);
   hint_at_shared_memory(script, diagnosis.hints);
 }

@@ -10,7 +10,8 @@ namespace {
 
 // Rates far below what the machine should give, for calls whose transfer is known.
 void check_busbw(const CaseFile& given, std::vector<Finding>& findings) {
-  if (!given.machine) return;
+  const Machine* machine = given.find_rated();
+  if (machine == nullptr) return;
   for (const CollectiveRow& row : given.analysis->collectives) {
     if (!row.matched || !row.expected_busbw_gbps || row.bytes < (4 << 20) ||
         row.busbw_gbps > 0.5 * *row.expected_busbw_gbps)
@@ -21,7 +22,7 @@ void check_busbw(const CaseFile& given, std::vector<Finding>& findings) {
         fmt::format("{} of {} over {} ranks", row.collective.word, format_bytes(row.bytes), row.ranks),
         row.exposed * lost);
     finding.what = fmt::format("{} reaches {:.1f} GB/s of busbw; {} should give {:.0f}", row.collective.word,
-                               row.busbw_gbps, given.machine->name, *row.expected_busbw_gbps);
+                               row.busbw_gbps, machine->name, *row.expected_busbw_gbps);
     finding.cost_note = "by the model of NCCL on this machine";
     finding.fix = "run with NCCL_DEBUG=INFO and give the log to gradwire doctor";
     findings.push_back(std::move(finding));
@@ -50,8 +51,8 @@ bool is_slower_than_any_network(const CollectiveRow& row) {
 
 // What of a step these calls leave exposed without waiting for a rank that comes later, and would not over the slowest
 // network that is sold.
-Seconds lost_to_the_link(const CollectiveRow& row, int steps) {
-  const Seconds moving = std::max(0.0, row.exposed - row.wait * row.count / std::max(1, steps));
+Seconds lost_to_the_link(const CollectiveRow& row) {
+  const Seconds moving = std::max(0.0, row.exposed - row.wait * row.each_step);
   return moving * (1 - row.busbw_gbps / kSlowestNetworkGbps);
 }
 
@@ -62,8 +63,8 @@ void check_slow_link(const CaseFile& given, std::vector<Finding>& findings) {
   Seconds lost = 0;
   for (const CollectiveRow& row : analysis.collectives) {
     if (!is_slower_than_any_network(row)) continue;
-    const Seconds of_row = lost_to_the_link(row, analysis.ranks[0].steps);
-    if (worst == nullptr || of_row > lost_to_the_link(*worst, analysis.ranks[0].steps)) worst = &row;
+    const Seconds of_row = lost_to_the_link(row);
+    if (worst == nullptr || of_row > lost_to_the_link(*worst)) worst = &row;
     lost += of_row;
   }
   const Seconds least = std::max(kWorthSaying * mean_step(analysis), waited_for_cores(given.files.notes));

@@ -31,6 +31,10 @@ inline bool says(const std::string& text, const char* part) { return text.find(p
 
 inline const std::string kShm = "n:1:2 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct/direct\n";
 inline const std::string kP2p = "n:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n";
+inline const std::string kOneNode =
+    "n:1:2 [0] NCCL INFO comm 0x5 rank 0 nRanks 4 nNodes 1 localRanks 4 localRank 0 MNNVL 0\n";
+inline const std::string kTwoNodes =
+    "n:1:2 [0] NCCL INFO comm 0x5 rank 0 nRanks 16 nNodes 2 localRanks 8 localRank 0 MNNVL 0\n";
 inline constexpr const char* kPair = "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV4\t0-7\nGPU1\tNV4\t X \t0-7\n";
 
 }  // namespace gradwire

@@ -49,10 +49,10 @@ void check_p2p_variables(const SetVariables& given, std::vector<Finding>& findin
   finding.rule = "R06";
   finding.severity = Severity::high;
   finding.what = fmt::format(
-      "{}={} keeps GPUs from reaching each other: neither NVLink nor PCIe peer access is used, all traffic "
+      "{}={} keeps GPUs from reaching each other: neither {} nor PCIe peer access is used, all traffic "
       "inside a node "
       "goes through host memory",
-      name, said.text);
+      name, said.text, given.link);
   finding.turns_peers_off = true;
   finding.evidence = place(given.file, said, fmt::format("{} set to {}", name, said.text));
   finding.fix =
@@ -116,21 +116,46 @@ bool sees_one_gpu_each(const std::vector<LoggedRank>& places) {
   return std::any_of(cards.begin(), cards.end(), [](const auto& host) { return host.second.size() > 1; });
 }
 
+const char* way_to_peers(const NcclLog& log) {
+  if (log.rccl)
+    return "rocm-smi --showtopo  # which pairs have XGMI: take those GPUs (HIP_VISIBLE_DEVICES); over PCIe "
+           "peers need large "
+           "BARs in the BIOS and iommu=pt";
+  return "nvidia-smi topo -m; nvidia-smi topo -p2p r  # which pairs have NVLink or peer access: take those "
+         "GPUs "
+         "(CUDA_VISIBLE_DEVICES), or fit a bridge";
+}
+
 Finding shared_memory_finding(const NcclLog& log, const LoggedTransport& shm) {
   const bool some = log.find(Transport::p2p) != nullptr;
   Finding finding;
   finding.rule = "R05";
   finding.severity = some ? Severity::medium : Severity::high;
-  finding.what =
-      some ? "some pairs of GPUs of one node talk through host memory (SHM): these have neither NVLink nor "
-             "PCIe peer access, and a ring runs at their rate"
-           : "GPUs of one node talk through host memory (SHM), not directly: NVLink is not used, nor PCIe "
-             "peer access";
+  finding.what = fmt::format(
+      fmt::runtime(
+          some ? "some pairs of GPUs of one node talk through host memory (SHM): these have neither {} nor "
+                 "PCIe peer access, and a ring runs at their rate"
+               : "GPUs of one node talk through host memory (SHM), not directly: {} is not used, nor PCIe "
+                 "peer access"),
+      link_of(log));
   finding.evidence = place(log, shm);
-  finding.fix =
-      "nvidia-smi topo -m; nvidia-smi topo -p2p r  # which pairs have NVLink or peer access: take those GPUs "
-      "(CUDA_VISIBLE_DEVICES), or fit a bridge";
+  finding.fix = way_to_peers(log);
   return finding;
+}
+
+// By --gpus-per-task, or a container each.
+void blame_hidden_gpus(const NcclLog& log, Finding& finding) {
+  finding.rule = "R17";
+  finding.sure = Certainty::likely;
+  finding.what = fmt::format(
+      "each process sees a single GPU, so NCCL can't use {} or peer access between them and goes through "
+      "host memory "
+      "(SHM)",
+      link_of(log));
+  finding.fix = fmt::format(
+      "give every process all GPUs of its node: srun --gpus-per-node instead of --gpus-per-task; docker {} "
+      "--ipc=host",
+      log.rccl ? "--device /dev/kfd --device /dev/dri" : "--gpus all");
 }
 
 void check_shared_memory(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis) {
@@ -139,16 +164,7 @@ void check_shared_memory(const NcclLog& log, const NcclLog& run, Diagnosis& diag
   Finding finding = shared_memory_finding(log, *shm);
   if (const SaidInLog* level = find_variable(log.variables, "NCCL_P2P_LEVEL"))
     finding.fix += fmt::format("; NCCL_P2P_LEVEL={} is set, which keeps farther pairs apart", level->text);
-  if (sees_one_gpu_each(run.places)) {
-    finding.rule = "R17";
-    finding.sure = Certainty::likely;
-    finding.what =
-        "each process sees a single GPU, so NCCL can't use NVLink or peer access between them and goes "
-        "through host memory (SHM)";
-    finding.fix =
-        "give every process all GPUs of its node: srun --gpus-per-node instead of --gpus-per-task; docker "
-        "--gpus all --ipc=host";
-  }
+  if (sees_one_gpu_each(run.places)) blame_hidden_gpus(log, finding);
   diagnosis.findings.push_back(std::move(finding));
 }
 
@@ -183,9 +199,13 @@ struct Surroundings {
 void check_log(const NcclLog& log, const NcclLog& run, const Surroundings& around, Diagnosis& diagnosis) {
   check_blocked_peers(log, diagnosis.findings);
   const bool alone = run.gpus_per_node == 1 || run.ranks == 1;
-  check_variables(
-      {log.file, log.variables, run.spans_nodes(), alone, false, misread_word(log, around.environments)},
-      diagnosis);
+  check_variables({.file = log.file,
+                   .of = log.variables,
+                   .over_sockets = run.spans_nodes() && !has_own_network(run),
+                   .alone = alone,
+                   .misread = misread_word(log, around.environments),
+                   .link = link_of(log)},
+                  diagnosis);
   if (!around.explained && !turns_peers_off(log.variables) && !blocks_peers(log))
     check_shared_memory(log, run, diagnosis);
   check_network(log, run, diagnosis);
@@ -221,7 +241,9 @@ void add_log_findings(const CaseFile& given, Diagnosis& diagnosis) {
   bool explained = false;
   for (const EnvironmentFile& file : given.files.environments) {
     if (!silent) continue;
-    check_variables({file.file, file.variables, !is_of_one_node(file.variables), false}, diagnosis);
+    const bool sockets = goes_over_sockets(logs, !is_of_one_node(file.variables));
+    check_variables({.file = file.file, .of = file.variables, .over_sockets = sockets, .alone = false},
+                    diagnosis);
     explained = explained || turns_peers_off(file.variables);
   }
   const auto run = find_joined(logs);

@@ -49,6 +49,10 @@ TEST(DoctorOnLogs, finds_cards_that_could_read_gpus_and_do_not) {
   EXPECT_EQ(
       first_rule(diagnosis_of_log("n:1:2 [0] NCCL INFO NET/IB : Using [0]hfi1_0:1/IB ; OOB ib0\n" + staged)),
       "");  // Omni-Path can't
+  EXPECT_EQ(
+      first_rule(diagnosis_of_logs(
+          {cards + staged, "n:2:3 [1] NCCL INFO Channel 01/0 : 1[1] -> 9[1] [send] via NET/IB/0/GDRDMA\n"})),
+      "");  // a file a rank, and the card is far from this one's GPU
 }
 
 TEST(DoctorOnLogs, does_not_take_two_machines_of_one_name_for_one) {
@@ -116,8 +120,6 @@ TEST(DoctorOnLogs, does_not_mind_peers_that_are_off_where_a_gpu_has_none) {
       "");
 }
 
-const std::string kTwoNodes =
-    "n:1:2 [0] NCCL INFO comm 0x5 rank 0 nRanks 16 nNodes 2 localRanks 8 localRank 0 MNNVL 0\n";
 const std::string kNoCard =
     "n:1:2 [0] NCCL INFO NET/IB : No device found.\nn:1:2 [0] NCCL INFO Using network Socket\n";
 
@@ -147,6 +149,56 @@ TEST(DoctorOnLogs, tells_two_nodes_of_one_name_by_their_addresses) {
                                         "u:1:2 [0] NCCL INFO Bootstrap: Using ib0:192.168.1.10<0>\n"
                                         "u:3:4 [0] NCCL INFO Bootstrap : Using ib0:192.168.1.14<0>\n")),
             "R37");
+}
+
+const std::string kNoInfiniband = "n:1:2 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1.\n";
+
+TEST(DoctorOnLogs, does_not_mind_infiniband_off_where_another_network_carries_the_nodes) {
+  const auto rule = [](const std::string& network) {
+    return first_rule(diagnosis_of_log(kNoInfiniband + kTwoNodes + network));
+  };
+  EXPECT_EQ(rule("n:1:2 [0] NCCL INFO Using network Socket\n"), "R37");
+  EXPECT_EQ(rule("n:1:2 [0] NCCL INFO Using network AWS Libfabric\n"), "");
+  EXPECT_EQ(rule("n:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] via P2P/MNNVL\n"), "");
+  EXPECT_EQ(rule("n:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/FasTrak/0/GDRDMA\n"), "");
+  EXPECT_EQ(first_rule(diagnosis_of_logs(
+                {kNoInfiniband + kTwoNodes, "m:1:2 [0] NCCL INFO Using network FasTrak\n"})),
+            "");  // a file a rank
+}
+
+TEST(DoctorOnLogs, takes_sockets_that_a_variable_names_for_infiniband_turned_off) {
+  const std::string sockets =
+      "n:1:2 [0] NCCL INFO NCCL_NET set by environment to Socket\n"
+      "n:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/Socket/0\n";
+  const auto diagnosis = diagnosis_of_log(sockets + kTwoNodes);
+  ASSERT_EQ(first_rule(diagnosis), "R37");
+  EXPECT_TRUE(diagnosis.findings[0].what.starts_with("NCCL_NET=Socket"));
+  EXPECT_TRUE(diagnosis.hints.empty());
+}
+
+TEST(DoctorOnLogs, believes_a_log_before_an_environment_how_many_nodes_there_were) {
+  const auto rule = [](const std::string& lines) {
+    CaseFile given;
+    given.files.logs.push_back(small_log(kP2p + lines));
+    given.files.environments.push_back(parse_environment("NCCL_IB_DISABLE=1\n", "env.txt"));
+    return first_rule(diagnose(given));
+  };
+  EXPECT_EQ(rule("n:1:2 [0] NCCL INFO comm 0x5 rank 0 nRanks 2 nNodes 1 localRanks 2 localRank 0 MNNVL 0\n"),
+            "");
+  EXPECT_EQ(rule("n:1:2 [0] NCCL INFO comm 0x5 rank 0 nranks 2 cudaDev 0 busId 1000 - Init COMPLETE\n"
+                 "n:1:2 [1] NCCL INFO comm 0x6 rank 1 nranks 2 cudaDev 1 busId 2000 - Init COMPLETE\n"),
+            "");
+  EXPECT_EQ(rule("n:1:2 [0] NCCL INFO comm 0x5 rank 0 nranks 8 cudaDev 0 busId 1000 - Init COMPLETE\n"),
+            "R37");
+  EXPECT_EQ(rule(kTwoNodes), "R37");
+}
+
+TEST(DoctorOnLogs, speaks_of_xgmi_where_the_gpus_are_amds) {
+  const auto finding = diagnosis_of_log("RCCL version 2.18.6+hip6.0\n" + kShm).findings.at(0);
+  EXPECT_EQ(finding.rule, "R05");
+  EXPECT_TRUE(says(finding.what, "xGMI")) << finding.what;
+  EXPECT_TRUE(says(finding.fix, "rocm-smi")) << finding.fix;
+  EXPECT_FALSE(says(finding.what + finding.fix, "NVLink")) << finding.fix;
 }
 
 TEST(DoctorOnLogs, blames_the_variable_that_sends_neighbours_over_the_network) {

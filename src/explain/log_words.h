@@ -16,13 +16,22 @@ bool is_on(const SaidInLog* said);                                        // set
 bool blocks_peers(const NcclLog&);                                        // by its own words
 bool turns_peers_off(const std::map<std::string, SaidInLog>& variables);  // of all GPUs
 
+// What joins GPUs of a node directly, besides PCIe.
+const char* link_of(const NcclLog&);  // "NVLink", "xGMI"
+
+// One that is not TCP: InfiniBand's, what a plugin brings (EFA, FasTrak), NVLink between nodes.
+bool has_own_network(const NcclLog&);
+// Whether sockets carry what goes between nodes, or would: what logs say goes before how many nodes somebody expects.
+bool goes_over_sockets(const std::vector<NcclLog>& logs, bool several_expected);
+
 struct SetVariables {
   const std::string& file;
   const std::map<std::string, SaidInLog>& of;
-  bool several_nodes;
-  bool alone;                // a GPU without another in its node
-  bool in_code = false;      // a script sets them
-  std::string misread = {};  // the word that an old NCCL took for the level 0
+  bool over_sockets;            // between nodes
+  bool alone;                   // a GPU without another in its node
+  bool in_code = false;         // a script sets them
+  std::string misread = {};     // the word that an old NCCL took for the level 0
+  const char* link = "NVLink";  // see link_of()
 };
 
 void check_variables(const SetVariables&, Diagnosis&);  // all of NCCL's, wherever they are set

@@ -2,21 +2,12 @@
 #include <algorithm>
 #include <string_view>
 
-#include "explain/case_file.h"
+#include "explain/script_words.h"
 
 namespace gradwire {
 namespace {
 
 bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-Finding hint_at(const char* rule, const ScriptFile& script, const ScriptLine& line) {
-  Finding hint;
-  hint.rule = rule;
-  hint.severity = Severity::low;
-  hint.sure = Certainty::likely;
-  hint.evidence = line_of_file(script.file, line.number, line.text.substr(0, 100));
-  return hint;
-}
 
 // "nn.DataParallel(model)", and not one of the longer names that end so.
 bool wraps_in_data_parallel(const std::string& text) {
@@ -30,12 +21,12 @@ void hint_at_data_parallel(const ScriptFile& script, std::vector<Finding>& hints
   const auto line = std::find_if(script.lines.begin(), script.lines.end(),
                                  [](const auto& one) { return wraps_in_data_parallel(one.text); });
   if (line == script.lines.end()) return;
-  Finding hint = hint_at("R22", script, *line);
-  hint.what =
-      "DataParallel drives all GPUs from one process: every step it copies the model out to them and gathers "
-      "gradients on the first";
-  hint.fix = "DistributedDataParallel, one process a GPU: torchrun --nproc-per-node N train.py";
-  hints.push_back(std::move(hint));
+  add_at(script, *line,
+         {"R22", Severity::low,
+          "DataParallel drives all GPUs from one process: every step it copies the model out to them and "
+          "gathers gradients on the first",
+          "DistributedDataParallel, one process a GPU: torchrun --nproc-per-node N train.py"},
+         hints);
 }
 
 bool shares_data_itself(const ScriptFile& script) {
@@ -46,18 +37,16 @@ bool shares_data_itself(const ScriptFile& script) {
 }
 
 void hint_at_equal_data(const ScriptFile& script, std::vector<Finding>& hints) {
-  const bool distributes = script.has("DistributedDataParallel") || script.has("DDP(");
   const ScriptLine* shuffled = script.find("shuffle=True");
-  if (!distributes || shuffled == nullptr || !script.has("DataLoader(") || shares_data_itself(script)) return;
-  Finding hint = hint_at("R41", script, *shuffled);
-  hint.what =
-      "shuffle=True without a DistributedSampler: every rank goes through all of the data, so an epoch takes "
-      "as "
-      "long as on one GPU";
-  hint.fix =
-      "DataLoader(dataset, sampler=DistributedSampler(dataset), ...) instead of shuffle=True, and "
-      "sampler.set_epoch(epoch) before each epoch";
-  hints.push_back(std::move(hint));
+  if (!distributes(script) || shuffled == nullptr || !script.has("DataLoader(") || shares_data_itself(script))
+    return;
+  add_at(script, *shuffled,
+         {"R41", Severity::low,
+          "shuffle=True without a DistributedSampler: every rank goes through all of the data, so an epoch "
+          "takes as long as on one GPU",
+          "DataLoader(dataset, sampler=DistributedSampler(dataset), ...) instead of shuffle=True, and "
+          "sampler.set_epoch(epoch) before each epoch"},
+         hints);
 }
 
 bool is_loop(const ScriptLine& line) {
@@ -106,17 +95,17 @@ const ScriptLine* find_wait(const ScriptFile& script, std::size_t head) {
 }
 
 void hint_at_waits(const ScriptFile& script, std::vector<Finding>& hints) {
-  if (!script.has("cuda")) return;
+  if (!uses_gpus(script)) return;
   for (std::size_t i = 0; i < script.lines.size(); ++i) {
     const ScriptLine* wait = is_loop_of_steps(script, i) ? find_wait(script, i) : nullptr;
     if (wait == nullptr) continue;
-    Finding hint = hint_at("R41", script, *wait);
-    hint.what =
-        "the processor waits for the GPU in every step (.item(), .cpu() and printing a loss do that), and "
-        "has "
-        "nothing launched ahead after it";
-    hint.fix = "if step % 100 == 0: print(loss.item())  # now and then; sum losses on the GPU until then";
-    return hints.push_back(std::move(hint));
+    return add_at(
+        script, *wait,
+        {"R41", Severity::low,
+         "the processor waits for the GPU in every step (.item(), .cpu() and printing a loss do that), and "
+         "has nothing launched ahead after it",
+         "if step % 100 == 0: print(loss.item())  # now and then; sum losses on the GPU until then"},
+        hints);
   }
 }
 

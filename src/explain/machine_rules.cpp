@@ -1,5 +1,5 @@
-// What reports on a machine say is wrong: NVLinks that are missing, slots that are narrow, ACS, rates below
-// what the machine should give.
+// What reports on a machine say is wrong: a fabric that is not set up, peers that are refused, slots that are narrow, ACS,
+// rates below what the machine should give. Its NVLinks are nvlink_rules.cpp's.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,141 +11,28 @@
 namespace gradwire {
 namespace {
 
-int nvlinks_in(const std::string& cell) {
-  return cell.starts_with("NV") ? find_integer<int>(std::string_view(cell).substr(2)).value_or(0) : 0;
-}
-
-struct NvlinkCounts {
-  int usual = 0, fewest = 0;       // between GPUs that have any; usual is the most
-  bool pairs_alone = true;         // no GPU has more than one partner: bridges
-  std::vector<std::string> fewer;  // GPUs with fewer than usual to every partner
-};
-
-NvlinkCounts count_nvlinks(const TopoMatrix& matrix) {
-  std::set<int> pairs;
-  std::vector<int> most(static_cast<std::size_t>(matrix.gpus), 0);
-  NvlinkCounts counts;
-  for (int i = 0; i < matrix.gpus; ++i) {
-    int partners = 0;
-    for (int j = 0; j < matrix.gpus; ++j) {
-      const int links = i == j ? 0 : nvlinks_in(matrix.cells[i][j]);
-      if (links == 0) continue;
-      pairs.insert(links);
-      ++partners;
-      most[static_cast<std::size_t>(i)] = std::max(most[static_cast<std::size_t>(i)], links);
-    }
-    counts.pairs_alone = counts.pairs_alone && partners <= 1;
-  }
-  if (pairs.empty()) return counts;
-  counts.fewest = *pairs.begin();
-  counts.usual = *pairs.rbegin();
-  for (std::size_t i = 0; i < most.size(); ++i)
-    if (most[i] > 0 && most[i] < counts.usual) counts.fewer.push_back(matrix.names[i]);
-  return counts;
-}
-
-// Through NVSwitch all pairs show the same count, a GPU's links, and bridges are alike in a machine: fewer on some
-// is a link that is down. In meshes of V100 (NV1, NV2) counts differ by design.
-void check_missing_nvlinks(const MatrixReport& report, std::vector<Finding>& findings) {
-  const NvlinkCounts counts = count_nvlinks(report.matrix);
-  const bool alike = counts.pairs_alone || (all_nvlinked(report.matrix) && counts.usual > 2);
-  if (!alike || counts.fewest == counts.usual) return;
-  Finding finding;
-  finding.rule = "R10";
-  finding.severity = Severity::high;
-  finding.what = fmt::format(
-      "{} fewer NVLinks than other GPUs of this machine ({} instead of {}): links are down, and a collective "
-      "runs at the slowest GPU's rate",
-      counts.fewer.empty() ? "some pairs have"
-                           : join(counts.fewer, ", ") + (counts.fewer.size() == 1 ? " has" : " have"),
-      counts.fewest, counts.usual);
-  finding.evidence =
-      fmt::format("{}: NV{} beside NV{}", short_name(report.file), counts.fewest, counts.usual);
-  finding.fix =
-      "nvidia-smi nvlink -s  # which link is inactive; nvidia-smi nvlink -e for its errors; reseat or have "
-      "the board replaced";
-  findings.push_back(std::move(finding));
-}
-
-void check_oddities(const MatrixReport& report, std::vector<Finding>& findings) {
-  for (const std::string& oddity : report.matrix.oddities) {
-    if (oddity.find("NV") == std::string::npos) continue;
-    Finding finding;
-    finding.rule = "R10";
-    finding.sure = Certainty::likely;
-    finding.what =
-        "the two directions of a pair do not agree: a link is down in one of them, or the report was edited";
-    finding.evidence = short_name(report.file) + ": " + oddity;
-    finding.fix = "nvidia-smi nvlink -s";
-    findings.push_back(std::move(finding));
-  }
-}
-
-// Only some pairs have NVLink: a ring over all of them runs at its slowest hop.
-void hint_at_placement(const MatrixReport& report, std::vector<Finding>& hints) {
-  const TopoMatrix& matrix = report.matrix;
-  if (matrix.gpus < 3 || !has_nvlink(matrix) || all_nvlinked(matrix)) return;
-  Finding hint;
-  hint.rule = "R08";
-  hint.severity = Severity::low;
-  hint.sure = Certainty::likely;
-  hint.what =
-      "only some pairs of GPUs have NVLink: a job of two belongs on such a pair; one of more runs at the "
-      "rate of PCIe";
-  hint.evidence = short_name(report.file);
-  hint.fix = "CUDA_VISIBLE_DEVICES=0,1  # a pair that shows NV";
-  hints.push_back(std::move(hint));
-}
-
-// Soldered to a board with NVLink; others have it where somebody fitted a bridge.
-bool has_nvlink_by_make(const std::string& name) {
-  return name.find("SXM") != std::string::npos || name.find("HBM3") != std::string::npos;
-}
-
-// Links that lead nowhere: the cards of an H100 with bridges have twelve of its eighteen at their edge, and a virtual machine
-// with some GPUs of a mesh of V100 has links to those that it does not have.
-bool is_all_that_it_can(const NvlinkReport& report, const NvlinkReport::Gpu& gpu) {
-  const bool bridged = !has_nvlink_by_make(gpu.name) && gpu.active == 12 && gpu.inactive == 6;
-  const bool mesh = gpu.name.find("SXM2") != std::string::npos && report.gpus.size() > 1 &&
-                    std::all_of(report.gpus.begin(), report.gpus.end(),
-                                [&](const auto& other) { return other.active == gpu.active; });
-  return gpu.inactive == 0 || bridged || (mesh && gpu.active > 0);
-}
-
-void check_nvlink_states(const NvlinkReport& report, std::vector<Finding>& findings) {
-  for (const auto& gpu : report.gpus) {
-    const bool dark = gpu.active == 0;
-    if (dark ? !has_nvlink_by_make(gpu.name) : is_all_that_it_can(report, gpu)) continue;
-    Finding finding;
-    finding.rule = "R10";
-    finding.severity = Severity::high;
-    finding.what =
-        dark ? fmt::format("no NVLink of GPU {} is active, and a {} is made with them", gpu.index, gpu.name)
-             : fmt::format("GPU {} has {} of {} NVLinks active", gpu.index, gpu.active,
-                           gpu.active + gpu.inactive);
-    finding.evidence = fmt::format("{}:{}", short_name(report.file), gpu.line);
-    finding.fix =
-        dark ? "systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A4 Fabric; MIG mode turns "
-               "NVLink off too"
-             : "reseat the bridge, all of its connectors; on NVSwitch: systemctl status nvidia-fabricmanager";
-    findings.push_back(std::move(finding));
-  }
+// Completed is also what failed.
+bool is_in_fabric(const PciReport::Device& device) {
+  const bool waits = device.fabric == "In Progress" || device.fabric == "Not Started";
+  const bool failed = device.fabric == "Completed" && !device.fabric_status.empty() &&
+                      device.fabric_status != "Success" && device.fabric_status != "N/A";
+  return !waits && !failed;
 }
 
 void check_fabric(const PciReport& report, std::vector<Finding>& findings) {
-  const auto waits = [](const auto& device) {
-    return device.fabric == "In Progress" || device.fabric == "Not Started";
-  };
-  const auto first = std::find_if(report.devices.begin(), report.devices.end(), waits);
+  const auto first = std::find_if_not(report.devices.begin(), report.devices.end(), is_in_fabric);
   if (first == report.devices.end()) return;
+  const bool failed = first->fabric == "Completed";
   Finding finding;
   finding.rule = "R20";
   finding.severity = Severity::high;
   finding.what =
-      fmt::format("NVSwitch is not set up for {} of {} GPUs: the fabric manager does not run",
-                  std::count_if(report.devices.begin(), report.devices.end(), waits), report.devices.size());
-  finding.evidence =
-      fmt::format("{}:{}: Fabric state {}", short_name(report.file), first->fabric_line, first->fabric);
+      fmt::format("NVSwitch is not set up for {} of {} GPUs: {}",
+                  std::count_if(report.devices.begin(), report.devices.end(),
+                                [](const auto& device) { return !is_in_fabric(device); }),
+                  report.devices.size(), failed ? "setting it up failed" : "the fabric manager does not run");
+  finding.evidence = fmt::format("{}:{}: Fabric state {}{}", short_name(report.file), first->fabric_line,
+                                 first->fabric, failed ? ", status " + first->fabric_status : std::string());
   finding.fix = "systemctl restart nvidia-fabricmanager  # its version must be the driver's";
   findings.push_back(std::move(finding));
 }
@@ -159,22 +46,42 @@ const char* reason_of(const std::string& status) {
   return "it is not supported";
 }
 
-void check_peers(const PeerReport& report, std::vector<Finding>& findings) {
+// Of GPUs that a matrix of the same machine shows joined by NVLink.
+bool is_of_nvlinked(const std::vector<MatrixReport>& matrices, const PeerReport::Refusal& refusal) {
+  return std::any_of(matrices.begin(), matrices.end(), [&](const MatrixReport& report) {
+    const auto& names = report.matrix.names;
+    const auto from = std::find(names.begin(), names.end(), refusal.from) - names.begin();
+    const auto to = std::find(names.begin(), names.end(), refusal.to) - names.begin();
+    return from < report.matrix.gpus && to < report.matrix.gpus &&
+           report.matrix.cells[from][to].starts_with("NV");
+  });
+}
+
+// What was asked for such GPUs do not have at all: NVLink (-p2p n) without a bridge, atomics over PCIe.
+bool is_by_product(const std::vector<MatrixReport>& matrices, const PeerReport& report) {
+  return std::all_of(report.refusals.begin(), report.refusals.end(), [&](const PeerReport::Refusal& refusal) {
+    return refusal.status == "NS" && !is_of_nvlinked(matrices, refusal);
+  });
+}
+
+void check_peers(const CaseFile& given, const PeerReport& report, Diagnosis& diagnosis) {
   if (report.refusals.empty()) return;
+  const bool by_product = is_by_product(given.files.matrices, report);
   const auto& first = report.refusals.front();
   Finding finding;
   finding.rule = "R12";
-  finding.severity = Severity::high;
+  finding.severity = by_product ? Severity::low : Severity::high;
+  finding.sure = by_product ? Certainty::likely : Certainty::certain;
   finding.what =
       fmt::format("{} of {} pairs of GPUs may not reach each other: {}", report.refusals.size() / 2,
                   report.gpus * (report.gpus - 1) / 2, reason_of(first.status));
   finding.evidence =
       line_of_file(report.file, first.line, fmt::format("{}-{} is {}", first.from, first.to, first.status));
-  finding.fix =
-      "take GPUs that may (CUDA_VISIBLE_DEVICES); GeForce cards without NVLink may not at all; else update "
-      "the driver and "
-      "turn ACS and IOMMU off";
-  findings.push_back(std::move(finding));
+  finding.fix = by_product ? "nvidia-smi topo -p2p r  # over PCIe; NS of -p2p n is that there is no NVLink"
+                           : "take GPUs that may (CUDA_VISIBLE_DEVICES); GeForce cards without NVLink may "
+                             "not at all; else update "
+                             "the driver and turn ACS and IOMMU off";
+  (by_product ? diagnosis.hints : diagnosis.findings).push_back(std::move(finding));
 }
 
 // Speed falls when a GPU idles; width does not.
@@ -286,13 +193,7 @@ void check_recorded_rates(const RecordedCalls& calls, std::vector<Finding>& find
 }  // namespace
 
 void add_machine_findings(const CaseFile& given, Diagnosis& diagnosis) {
-  for (const MatrixReport& report : given.files.matrices) {
-    check_missing_nvlinks(report, diagnosis.findings);
-    check_oddities(report, diagnosis.findings);
-    hint_at_placement(report, diagnosis.hints);
-  }
-  for (const NvlinkReport& report : given.files.nvlinks) check_nvlink_states(report, diagnosis.findings);
-  for (const PeerReport& report : given.files.peers) check_peers(report, diagnosis.findings);
+  for (const PeerReport& report : given.files.peers) check_peers(given, report, diagnosis);
   for (const PciReport& report : given.files.pci) {
     check_slots(report, diagnosis.findings);
     check_fabric(report, diagnosis.findings);

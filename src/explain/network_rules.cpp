@@ -77,9 +77,10 @@ std::string staged_evidence(const NcclLog& log, const NcclLog& run) {
   return place(log.file, *log.staged_network, log.staged_network->text);
 }
 
-// Cards that can read a GPU's memory, and do not. Omni-Path and EFA of old can't.
+// Cards that can read a GPU's memory, and do not. Omni-Path and EFA of old can't, nor can a card for GPUs that are far from
+// it: then those of other ranks do.
 void check_gpudirect(const NcclLog& log, const NcclLog& run, std::vector<Finding>& findings) {
-  const bool direct = std::any_of(log.transports.begin(), log.transports.end(),
+  const bool direct = std::any_of(run.transports.begin(), run.transports.end(),
                                   [](const auto& transport) { return transport.gpudirect; });
   const std::string evidence = staged_evidence(log, run);
   if (evidence.empty() || direct || !has_rdma_to_gpus(run) || run.nodes == 1) return;
@@ -127,6 +128,20 @@ bool uses_sockets(const NcclLog& log) {
   return log.network.text.starts_with("Socket") ||
          std::any_of(log.transports.begin(), log.transports.end(),
                      [](const auto& one) { return one.via.starts_with("NET/Socket"); });
+}
+
+struct ForcedSockets {
+  const char* name = "";
+  const SaidInLog* said = nullptr;  // null: nothing forces them
+};
+
+// Past InfiniBand, whether there is any or not.
+ForcedSockets find_forced(const std::map<std::string, SaidInLog>& variables) {
+  const SaidInLog* const off = find_variable(variables, "NCCL_IB_DISABLE");
+  if (is_on(off)) return {"NCCL_IB_DISABLE", off};
+  const SaidInLog* const network = find_variable(variables, "NCCL_NET");
+  const bool sockets = network != nullptr && (network->text == "Socket" || network->text == "socket");
+  return {"NCCL_NET", sockets ? network : nullptr};
 }
 
 const SaidInLog* find_closed_card(const NcclLog& log) {
@@ -217,15 +232,34 @@ const SaidInLog* find_variable(const std::map<std::string, SaidInLog>& variables
 
 bool is_on(const SaidInLog* said) { return said != nullptr && !said->text.empty() && said->text != "0"; }
 
+const char* link_of(const NcclLog& log) { return log.rccl ? "xGMI" : "NVLink"; }
+
+bool has_own_network(const NcclLog& log) {
+  const bool named = !log.network.text.empty() && !log.network.text.starts_with("Socket");
+  return named || std::any_of(log.transports.begin(), log.transports.end(), [](const auto& one) {
+           return one.transport == Transport::nvlink_network ||
+                  (one.transport == Transport::network && !one.via.starts_with("NET/Socket"));
+         });
+}
+
+bool goes_over_sockets(const std::vector<NcclLog>& logs, bool several_expected) {
+  if (std::any_of(logs.begin(), logs.end(), has_own_network)) return false;
+  const auto run = find_joined(logs);  // of different runs all must say it
+  const auto all = [&](auto says) { return run ? says(*run) : std::all_of(logs.begin(), logs.end(), says); };
+  if (all([](const NcclLog& log) { return log.spans_nodes(); })) return true;
+  return several_expected && !all([](const NcclLog& log) { return log.is_of_one_node(); });
+}
+
 void check_network_variables(const SetVariables& given, std::vector<Finding>& findings) {
-  const SaidInLog* disable = find_variable(given.of, "NCCL_IB_DISABLE");
-  if (!is_on(disable) || !given.several_nodes) return;
+  const auto [name, said] = find_forced(given.of);
+  if (said == nullptr || !given.over_sockets) return;
   Finding finding;
   finding.rule = "R37";
   finding.severity = Severity::high;
-  finding.what = "NCCL_IB_DISABLE=1: nodes talk over TCP sockets even where there is InfiniBand or RoCE";
-  finding.evidence = place(given.file, *disable, "NCCL_IB_DISABLE set to " + disable->text);
-  finding.fix = "unset NCCL_IB_DISABLE  # keep it only where InfiniBand is unusable";
+  finding.what = fmt::format("{}={}: nodes talk over TCP sockets even where there is InfiniBand or RoCE",
+                             name, said->text);
+  finding.evidence = place(given.file, *said, fmt::format("{} set to {}", name, said->text));
+  finding.fix = fmt::format("unset {}  # keep it only where InfiniBand is unusable", name);
   findings.push_back(std::move(finding));
 }
 
@@ -234,7 +268,7 @@ void check_network(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis)
   check_gpudirect(log, run, diagnosis.findings);
   check_lost_cards(log, run, diagnosis.findings);
   check_single_card(log, run, diagnosis.findings);
-  if (!is_on(find_variable(log.variables, "NCCL_IB_DISABLE"))) check_sockets(log, run, diagnosis);
+  if (find_forced(log.variables).said == nullptr) check_sockets(log, run, diagnosis);
   hint_at_containers(log, run, diagnosis.hints);
 }
 

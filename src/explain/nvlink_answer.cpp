@@ -62,11 +62,12 @@ bool is_alone(const NcclLog& log) {
          (!peers && log.find(Transport::network) != nullptr && (log.gpus_per_node == 1 || log.nodes == 1));
 }
 
-// Which of the pairs that reach each other directly have NVLink in the matrix.
+// Which of the pairs that reach each other directly have NVLink in the matrix. Two GPUs of one number are in containers that
+// count each its own, from 0.
 std::optional<NvlinkAnswer> find_pairs(const NcclLog& log, const TopoMatrix& matrix) {
   int over_nvlink = 0, others = 0;
   for (const LoggedPeers& peers : log.peers) {
-    if (peers.from >= matrix.gpus || peers.to >= matrix.gpus) return std::nullopt;
+    if (peers.from >= matrix.gpus || peers.to >= matrix.gpus || peers.from == peers.to) return std::nullopt;
     ++(matrix.cells[peers.from][peers.to].starts_with("NV") ? over_nvlink : others);
   }
   if (over_nvlink + others == 0) return std::nullopt;

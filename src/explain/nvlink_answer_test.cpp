@@ -32,6 +32,10 @@ TEST(NvlinkAnswer, looks_up_the_pairs_of_a_log_in_the_matrix) {
       diagnosis_of_log("n:1:2 [0] NCCL INFO Channel 00/0 : 0[1] -> 1[2] via P2P/CUMEM\n", matrix).nvlink;
   EXPECT_EQ(other.present, Answered::yes);
   EXPECT_EQ(other.used, Answered::no);
+  // Containers with a GPU each, both of which say 0: the matrix of the machine has other numbers.
+  EXPECT_EQ(
+      diagnosis_of_log("n:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] via P2P/CUMEM\n", matrix).nvlink.used,
+      Answered::unknown);
 }
 
 TEST(NvlinkAnswer, reads_the_topology_that_nccl_prints) {

@@ -8,8 +8,6 @@
 namespace gradwire {
 namespace {
 
-enum class Part { forward, backward, optimizer, other };
-
 bool is_in(const std::map<std::int32_t, Intervals>& lanes, std::int32_t lane, Nanoseconds moment) {
   const auto found = lanes.find(lane);
   return found != lanes.end() && contains(found->second, moment);
@@ -26,47 +24,10 @@ std::vector<Nanoseconds> last_backwards(const Landmarks& marks) {
   return last;
 }
 
-class Placer {
- public:
-  explicit Placer(const Landmarks& marks) : marks_(marks), last_backward_(last_backwards(marks)) {}
-
-  // The step whose window on the processor holds a moment, or the one before it; -1 before all.
-  int step_of(Nanoseconds moment) const {
-    const auto after =
-        std::upper_bound(marks_.steps.begin(), marks_.steps.end(), moment,
-                         [](Nanoseconds value, const HostStep& step) { return value < step.window.begin; });
-    return static_cast<int>(after - marks_.steps.begin()) - 1;
-  }
-
-  // What was launched when the last step had ended belongs to one that is not marked: the file is cut off, or the
-  // program went on to something else.
-  bool is_after_all(Nanoseconds moment) const {
-    return !marks_.steps.empty() && moment > marks_.steps.back().window.end;
-  }
-
-  Part part_of(std::int32_t lane, Nanoseconds moment) const {
-    if (is_in(marks_.optimizer, lane, moment)) return Part::optimizer;
-    if (is_in(marks_.backward, lane, moment)) return Part::backward;
-    const int step = step_of(moment);
-    if (step < 0) return Part::other;
-    return moment < last_backward_[static_cast<std::size_t>(step)] ? Part::forward : Part::other;
-  }
-
-  // Of something whose launch is not known: by what the loop did just then.
-  Part part_of(Nanoseconds moment) const {
-    if (contains(marks_.any_optimizer, moment)) return Part::optimizer;
-    return contains(marks_.any_backward, moment) ? Part::backward : Part::other;
-  }
-
- private:
-  const Landmarks& marks_;
-  const std::vector<Nanoseconds> last_backward_;
-};
-
-Intervals& set_of(PlacedWork& work, Part part) {
-  if (part == Part::forward) return work.forward;
-  if (part == Part::backward) return work.backward;
-  return part == Part::optimizer ? work.optimizer : work.other;
+Intervals& set_of(PlacedWork& work, LoopPart part) {
+  if (part == LoopPart::forward) return work.forward;
+  if (part == LoopPart::backward) return work.backward;
+  return part == LoopPart::optimizer ? work.optimizer : work.other;
 }
 
 bool is_synchronising(std::string_view name) {
@@ -77,51 +38,126 @@ bool is_copy_in(std::string_view name) {
   return name.find("HtoD") != std::string_view::npos || name.find("HostToDevice") != std::string_view::npos;
 }
 
-// What no operator and no call of the runtime covers, from the first step to the last, where that is long. Nothing
-// where nothing of the processor is known.
-Intervals long_pauses(Intervals busy, const std::vector<HostStep>& steps) {
-  if (busy.empty()) return {};
-  auto pauses = without({{steps.front().window.begin, steps.back().window.end}}, united(std::move(busy)));
-  std::erase_if(pauses, [](const Interval& pause) { return pause.end - pause.begin < kLongPause; });
-  return pauses;
+// Something that the processor started on the GPU, or where that is not told, that began there.
+struct Start {
+  Nanoseconds at = 0;
+  int step = 0;
+  LoopPart part = LoopPart::other;
+};
+
+Start start_of(const LoopPlaces& places, const Activity& activity, const Activity* launch) {
+  if (launch == nullptr)
+    return {activity.begin, places.step_of(activity.begin), places.part_of(activity.begin)};
+  return {launch->begin, places.step_of(launch->begin), places.part_of(launch->lane, launch->begin)};
+}
+
+// Which launch is the first of a batch: what came before it is waiting for the batch, if anything is. It is the first of a
+// step, or of a forward after a backward or the optimizer; where no optimizer is marked its kernels look like forward's, so
+// then it is the first after a pause.
+class Batches {
+ public:
+  explicit Batches(bool optimizer_marked) : optimizer_marked_(optimizer_marked) {}
+
+  bool begin_with(const Start& next, bool after_pause) {
+    const bool fresh = next.step != step_;
+    const bool begins = fresh || (next.part == LoopPart::forward && updated_);
+    if (fresh || (next.part == LoopPart::forward && (after_pause || optimizer_marked_))) updated_ = false;
+    if (next.part == LoopPart::backward || next.part == LoopPart::optimizer) updated_ = true;
+    step_ = next.step;
+    return begins;
+  }
+
+ private:
+  const bool optimizer_marked_;
+  int step_ = -1;
+  bool updated_ = false;  // a backward or the optimizer ran since the last batch began
+};
+
+// From the first step to the last, where nothing was started for long. Operators may run there: they make a batch, say. A
+// GPU that is busy all the while waits for nothing.
+void add_pauses(PlacedWork& work, std::vector<Start> starts, const Intervals& busy, const Landmarks& marks) {
+  if (starts.empty()) return;
+  std::sort(starts.begin(), starts.end(), [](const Start& a, const Start& b) { return a.at < b.at; });
+  Nanoseconds before = marks.steps.front().window.begin;
+  Batches batches(!marks.any_optimizer.empty());
+  for (const Start& next : starts) {
+    const Interval pause{before, next.at};
+    const bool starves =
+        next.at - before >= kLongPause && length(without({pause}, within(busy, pause))) >= kLongPause;
+    const bool begins = batches.begin_with(next, starves);
+    if (starves) work.quiet.push_back(pause);
+    if (starves && begins) work.before_batch.push_back(pause);
+    before = next.at;
+  }
+  const Nanoseconds end = marks.steps.back().window.end;
+  if (end - before >= kLongPause) work.quiet.push_back({before, end});
 }
 
 void unite_all(PlacedWork& work) {
-  for (Intervals* set : {&work.forward, &work.backward, &work.optimizer, &work.other, &work.communication,
-                         &work.copies, &work.copies_in, &work.synchronising, &work.queued})
+  for (Intervals* set :
+       {&work.forward, &work.backward, &work.optimizer, &work.other, &work.communication, &work.copies,
+        &work.copies_in, &work.synchronising, &work.queued, &work.quiet, &work.before_batch})
     *set = united(std::move(*set));
 }
 
 }  // namespace
 
+LoopPlaces::LoopPlaces(const Landmarks& marks) : marks_(marks), last_backward_(last_backwards(marks)) {}
+
+int LoopPlaces::step_of(Nanoseconds moment) const {
+  const auto after =
+      std::upper_bound(marks_.steps.begin(), marks_.steps.end(), moment,
+                       [](Nanoseconds value, const HostStep& step) { return value < step.window.begin; });
+  return static_cast<int>(after - marks_.steps.begin()) - 1;
+}
+
+bool LoopPlaces::is_after_all(Nanoseconds moment) const {
+  return !marks_.steps.empty() && moment > marks_.steps.back().window.end;
+}
+
+LoopPart LoopPlaces::part_of(std::int32_t lane, Nanoseconds moment) const {
+  if (is_in(marks_.optimizer, lane, moment)) return LoopPart::optimizer;
+  if (is_in(marks_.backward, lane, moment)) return LoopPart::backward;
+  const int step = step_of(moment);
+  if (step < 0) return LoopPart::other;
+  return moment < last_backward_[static_cast<std::size_t>(step)] ? LoopPart::forward : LoopPart::other;
+}
+
+LoopPart LoopPlaces::part_of(Nanoseconds moment) const {
+  if (contains(marks_.any_optimizer, moment)) return LoopPart::optimizer;
+  return contains(marks_.any_backward, moment) ? LoopPart::backward : LoopPart::other;
+}
+
 PlacedWork place_gpu_work(const Profile& profile, const Landmarks& marks) {
   PlacedWork work;
   work.step_ends.assign(marks.steps.size(), 0);
-  const Placer placer(marks);
+  const LoopPlaces places(marks);
   const Launches launches(profile);
+  std::vector<Start> starts;
   Intervals busy;
   for (const Activity& activity : profile.activities) {
     const Interval span{activity.begin, activity.end};
-    if (activity.kind == ActivityKind::cpu_op || activity.kind == ActivityKind::runtime) busy.push_back(span);
     if (activity.kind == ActivityKind::runtime && is_synchronising(profile.name_of(activity)))
       work.synchronising.push_back(span);
     if (is_host_backend_span(profile.name_of(activity))) work.communication.push_back(span);
     if (!on_gpu(activity.kind)) continue;
     const Activity* launch = launches.find(activity);
     if (launch != nullptr) work.queued.push_back({launch->end, activity.begin});
-    const int step = placer.step_of(launch == nullptr ? activity.begin : launch->begin);
-    if (step >= 0 && !(launch != nullptr && placer.is_after_all(launch->begin)))
-      work.step_ends[step] = std::max(work.step_ends[step], activity.end);
+    const Start start = start_of(places, activity, launch);
+    starts.push_back(start);
+    busy.push_back(span);
+    const bool counts = launch == nullptr || !places.is_after_all(launch->begin);
+    Nanoseconds& done =
+        start.step < 0 ? work.before_end : work.step_ends[static_cast<std::size_t>(start.step)];
+    if (counts) done = std::max(done, activity.end);
     if (activity.kind == ActivityKind::communication)
       work.communication.push_back(span);
     else if (activity.kind == ActivityKind::copy)
       (is_copy_in(profile.name_of(activity)) ? work.copies_in : work.copies).push_back(span);
     else
-      set_of(work,
-             launch == nullptr ? placer.part_of(activity.begin) : placer.part_of(launch->lane, launch->begin))
-          .push_back(span);
+      set_of(work, start.part).push_back(span);
   }
-  work.quiet = long_pauses(std::move(busy), marks.steps);
+  add_pauses(work, std::move(starts), united(std::move(busy)), marks);
   work.copies.insert(work.copies.end(), work.copies_in.begin(), work.copies_in.end());
   unite_all(work);
   return work;
@@ -129,13 +165,13 @@ PlacedWork place_gpu_work(const Profile& profile, const Landmarks& marks) {
 
 PlacedWork place_host_work(const Profile& profile, const Landmarks& marks) {
   PlacedWork work;
-  const Placer placer(marks);
+  const LoopPlaces places(marks);
   for (const Activity& activity : profile.activities) {
     const Interval span{activity.begin, activity.end};
     if (is_backend_span(profile.name_of(activity)))
       work.communication.push_back(span);
     else if (activity.lane == marks.main_lane && activity.kind == ActivityKind::cpu_op)
-      set_of(work, placer.part_of(activity.lane, activity.begin)).push_back(span);
+      set_of(work, places.part_of(activity.lane, activity.begin)).push_back(span);
   }
   if (marks.main_lane)
     if (const auto found = marks.optimizer.find(*marks.main_lane); found != marks.optimizer.end())

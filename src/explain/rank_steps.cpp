@@ -45,9 +45,10 @@ StepShares share_gpu_step(const PlacedWork& work, const Intervals& computing, co
   const auto idle = without(nothing, waiting);
   shares.idle = in_seconds(length(idle));
   shares.idle_sync = in_seconds(length(common(idle, within(work.synchronising, window))));
-  const auto quiet = common(idle, within(work.quiet, window));
-  shares.idle_quiet = in_seconds(length(quiet));
-  shares.idle_queued = in_seconds(length(common(without(idle, quiet), within(work.queued, window))));
+  const auto queued = common(idle, within(work.queued, window)), starved = without(idle, queued);
+  shares.idle_queued = in_seconds(length(queued));
+  shares.idle_quiet = in_seconds(length(common(starved, within(work.quiet, window))));
+  shares.idle_before = in_seconds(length(common(starved, within(work.before_batch, window))));
   return shares;
 }
 
@@ -73,9 +74,11 @@ StepShares share_host_step(const PlacedWork& work, const Intervals& computing, c
 }
 
 // See the header: where the processor begins a step, or the GPU is done with the one before.
-std::vector<Interval> gpu_windows(const Landmarks& marks, const std::vector<Nanoseconds>& gpu_ends) {
+std::vector<Interval> gpu_windows(const Landmarks& marks, const PlacedWork& work) {
+  const std::vector<Nanoseconds>& gpu_ends = work.step_ends;
   std::vector<Interval> windows;
-  Nanoseconds done = INT64_MIN;
+  Nanoseconds done = marks.gpu_begins;
+  if (marks.first_left_out) done = std::max(done, std::min(work.before_end, marks.steps.front().window.end));
   for (std::size_t i = 0; i < marks.steps.size(); ++i) {
     const Interval& host = marks.steps[i].window;
     const Nanoseconds begin = std::max(host.begin, done);
@@ -130,13 +133,15 @@ void add_shares(StepShares& sum, const StepShares& one) {
   sum.idle += one.idle;
   sum.idle_sync += one.idle_sync;
   sum.idle_quiet += one.idle_quiet;
+  sum.idle_before += one.idle_before;
   sum.idle_queued += one.idle_queued;
 }
 
 void divide_shares(StepShares& sum, double by) {
-  for (Seconds* part : {&sum.parts.data, &sum.parts.forward, &sum.parts.backward, &sum.parts.comm_overlapped,
-                        &sum.parts.comm_exposed, &sum.parts.optimizer, &sum.parts.other, &sum.copies,
-                        &sum.copies_in, &sum.idle, &sum.idle_sync, &sum.idle_quiet, &sum.idle_queued})
+  for (Seconds* part :
+       {&sum.parts.data, &sum.parts.forward, &sum.parts.backward, &sum.parts.comm_overlapped,
+        &sum.parts.comm_exposed, &sum.parts.optimizer, &sum.parts.other, &sum.copies, &sum.copies_in,
+        &sum.idle, &sum.idle_sync, &sum.idle_quiet, &sum.idle_before, &sum.idle_queued})
     *part /= by;
 }
 
@@ -176,8 +181,8 @@ GpuTotals gpu_totals(const Profile& profile) {
 
 RankSteps rank_steps(const Profile& profile) {
   RankSteps result;
-  const Landmarks marks = find_landmarks(profile);
-  result.steps_from = marks.steps_from;
+  result.marks = find_landmarks(profile);
+  const Landmarks& marks = result.marks;
   result.on_gpu = has_gpu(profile);
   result.gpu_unseen = !result.on_gpu && lacks_its_gpu(profile);
   result.calls_unseen = result.on_gpu && lacks_its_calls(profile);
@@ -189,11 +194,12 @@ RankSteps rank_steps(const Profile& profile) {
   result.communication = work.communication;
   std::vector<Interval> windows;
   for (const HostStep& step : marks.steps) windows.push_back(step.window);
-  if (result.on_gpu) windows = gpu_windows(marks, work.step_ends);
+  if (result.on_gpu) windows = gpu_windows(marks, work);
   for (std::size_t i = 0; i < windows.size(); ++i)
-    result.steps.push_back({marks.steps[i].number, windows[i],
-                            (result.on_gpu ? share_gpu_step : share_host_step)(work, result.computing,
-                                                                               marks.input, windows[i])});
+    result.steps.push_back(
+        {marks.steps[i].number, windows[i],
+         (result.on_gpu ? share_gpu_step : share_host_step)(work, result.computing, marks.input, windows[i]),
+         0});
   result.mean = mean_of(result.steps);
   return result;
 }

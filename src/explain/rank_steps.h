@@ -21,11 +21,11 @@ namespace gradwire {
 struct StepShares {
   Breakdown parts;
   Seconds copies = 0, idle = 0;
-  Seconds copies_in = 0;  // of copies: from the host to the GPU
-  // Of idle: the processor waited for the GPU, which had nothing to do; it ran no operator for a long while.
-  Seconds idle_sync = 0, idle_quiet = 0;
-  Seconds idle_queued =
-      0;  // of idle, but for what is quiet: work was launched and waited for something on the GPU
+  Seconds copies_in = 0;    // of copies: from the host to the GPU
+  Seconds idle_sync = 0;    // of idle: the processor waited for the GPU, which had nothing to do
+  Seconds idle_queued = 0;  // of idle: work was launched and waited for something on the GPU
+  Seconds idle_quiet = 0;   // of idle, but for that: nothing was launched for a long while
+  Seconds idle_before = 0;  // of idle_quiet: until the first launch of a step or a forward
   Seconds step() const { return parts.step() + copies + idle; }
   Seconds computing() const { return parts.forward + parts.backward + parts.optimizer + parts.other; }
 };
@@ -34,6 +34,7 @@ struct RankStep {
   int number = 0;
   Interval window;
   StepShares shares;
+  int calls = 0;  // of collectives
 };
 
 // Unions over the whole trace, in nanoseconds. compute leaves copies out; idle is where nothing at all ran.
@@ -45,7 +46,7 @@ struct GpuTotals {
 
 struct RankSteps {
   std::vector<RankStep> steps;
-  StepsFrom steps_from = StepsFrom::whole_trace;
+  Landmarks marks;
   GpuTotals gpu;
   bool on_gpu = false;
   bool names_input = false;   // the trace says where the loop waits for its batches

@@ -14,13 +14,12 @@ void check_unused_parameters(const ScriptFile& script, std::vector<Finding>& fin
   const ScriptLine* line = script.find("find_unused_parameters=True");
   if (line == nullptr) line = script.find("ddp_find_unused_parameters_true");  // Lightning's word for it
   if (line == nullptr) return;
-  Finding finding = script_finding("R25", Severity::medium, script, *line);
-  finding.what =
-      "find_unused_parameters=True walks the whole graph every step and delays the first all-reduce; it is "
-      "needed only where parameters "
-      "get no gradient";
-  finding.fix = "find_unused_parameters=False; if that fails, static_graph=True, or the parameters it names";
-  findings.push_back(std::move(finding));
+  add_at(script, *line,
+         {"R25", Severity::medium,
+          "find_unused_parameters=True walks the whole graph every step and delays the first all-reduce; it "
+          "is needed only where parameters get no gradient",
+          "find_unused_parameters=False; if that fails, static_graph=True, or the parameters it names"},
+         findings);
 }
 
 // The lines below an if or a loop that are indented more; of a long block its beginning.
@@ -67,12 +66,13 @@ void check_accumulation(const ScriptFile& script, std::vector<Finding>& findings
     return;
   for (std::size_t i = 0; i < script.lines.size(); ++i) {
     if (!accumulates(script, i)) continue;
-    Finding finding = script_finding("R26", Severity::high, script, script.lines[i]);
-    finding.what =
-        "gradients are accumulated over several backwards, and each of them all-reduces: only the last needs "
-        "to";
-    finding.fix = "with model.no_sync() if not last else nullcontext():  # around forward and backward both";
-    return findings.push_back(std::move(finding));
+    return add_at(
+        script, script.lines[i],
+        {"R26", Severity::high,
+         "gradients are accumulated over several backwards, and each of them all-reduces: only the last "
+         "needs to",
+         "with model.no_sync() if not last else nullcontext():  # around forward and backward both"},
+        findings);
   }
 }
 
@@ -92,11 +92,11 @@ void check_no_sync_block(const ScriptFile& script, std::vector<Finding>& finding
     const bool forward = std::any_of(block.begin(), block.end(),
                                      [](const ScriptLine& line) { return may_be_forward(line.text); });
     if (!runs_backward(block) || forward) continue;
-    Finding finding = script_finding("R26", Severity::high, script, with);
-    finding.what =
-        "no_sync() around backward alone does nothing: forward decides whether gradients are all-reduced";
-    finding.fix = "put the forward pass inside the with block too";
-    findings.push_back(std::move(finding));
+    add_at(script, with,
+           {"R26", Severity::high,
+            "no_sync() around backward alone does nothing: forward decides whether gradients are all-reduced",
+            "put the forward pass inside the with block too"},
+           findings);
   }
 }
 
@@ -108,10 +108,10 @@ void check_backend(const ScriptFile& script, std::vector<Finding>& findings) {
                                            "backend=\"gloo\"", "backend='gloo'"});
   });
   if (line == script.lines.end() || !uses_gpus(script) || script.has("nccl") || script.has("NCCL")) return;
-  Finding finding = script_finding("R32", Severity::high, script, *line);
-  finding.what = "gloo copies the gradients of GPUs through host memory and sockets";
-  finding.fix = "torch.distributed.init_process_group(\"nccl\")";
-  findings.push_back(std::move(finding));
+  add_at(script, *line,
+         {"R32", Severity::high, "gloo copies the gradients of GPUs through host memory and sockets",
+          "torch.distributed.init_process_group(\"nccl\")"},
+         findings);
 }
 
 void hint_at_buckets(const ScriptFile& script, std::vector<Finding>& hints) {
@@ -121,40 +121,44 @@ void hint_at_buckets(const ScriptFile& script, std::vector<Finding>& hints) {
   const auto digits = std::string_view(code).substr(code.find("bucket_cap_mb=") + 14);
   const auto size = find_integer<int>(digits.substr(0, digits.find_first_not_of("0123456789")));
   if (!size || *size >= 5) return;
-  Finding hint = script_finding("R24", Severity::medium, script, *line);
-  hint.what = fmt::format("buckets of {} MB are so small that each all-reduce is mostly latency", *size);
-  hint.fix = "bucket_cap_mb=25, or more on fast links";
-  hints.push_back(std::move(hint));
+  add_at(script, *line,
+         {"R24", Severity::medium,
+          fmt::format("buckets of {} MB are so small that each all-reduce is mostly latency", *size),
+          "bucket_cap_mb=25, or more on fast links"},
+         hints);
 }
 
 void hint_at_input(const ScriptFile& script, std::vector<Finding>& hints) {
   const ScriptLine* loader = script.find("DataLoader(");
   if (loader == nullptr || script.has("num_workers")) return;
-  Finding hint = script_finding("R41", Severity::low, script, *loader);
-  hint.what = "a DataLoader without num_workers makes each batch in the loop itself, while the GPU waits";
-  hint.fix = "DataLoader(..., num_workers=4, pin_memory=True, persistent_workers=True)";
-  hints.push_back(std::move(hint));
+  add_at(script, *loader,
+         {"R41", Severity::low,
+          "a DataLoader without num_workers makes each batch in the loop itself, while the GPU waits",
+          "DataLoader(..., num_workers=4, pin_memory=True, persistent_workers=True)"},
+         hints);
 }
 
 void hint_at_synced_norms(const ScriptFile& script, std::vector<Finding>& hints) {
   const ScriptLine* line = script.find("convert_sync_batchnorm(");
   if (line == nullptr) return;
-  Finding hint = script_finding("R27", Severity::low, script, *line);
-  hint.what = "SyncBatchNorm all-reduces in every layer, forward and backward, and every layer waits for it";
-  hint.fix = "plain BatchNorm if each GPU's batch is large enough; else GroupNorm";
-  hints.push_back(std::move(hint));
+  add_at(script, *line,
+         {"R27", Severity::low,
+          "SyncBatchNorm all-reduces in every layer, forward and backward, and every layer waits for it",
+          "plain BatchNorm if each GPU's batch is large enough; else GroupNorm"},
+         hints);
 }
 
 }  // namespace
 
-Finding script_finding(const char* rule, Severity severity, const ScriptFile& script,
-                       const ScriptLine& line) {
+void add_at(const ScriptFile& script, const ScriptLine& line, SaidOfScript said, std::vector<Finding>& list) {
   Finding finding;
-  finding.rule = rule;
-  finding.severity = severity;
+  finding.rule = said.rule;
+  finding.severity = said.severity;
   finding.sure = Certainty::likely;
+  finding.what = std::move(said.what);
   finding.evidence = line_of_file(script.file, line.number, line.text.substr(0, 100));
-  return finding;
+  finding.fix = said.fix;
+  list.push_back(std::move(finding));
 }
 
 bool holds_any(std::string_view text, std::initializer_list<std::string_view> parts) {
@@ -175,7 +179,7 @@ void add_script_findings(const CaseFile& given, Diagnosis& diagnosis) {
     check_no_sync_block(script, diagnosis.findings);
     check_backend(script, diagnosis.findings);
     add_device_findings(script, diagnosis.findings);
-    add_launch_findings(script, diagnosis);
+    add_launch_findings(script, given.files.logs, diagnosis);
     hint_at_buckets(script, diagnosis.hints);
     hint_at_input(script, diagnosis.hints);
     hint_at_synced_norms(script, diagnosis.hints);

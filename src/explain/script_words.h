@@ -8,14 +8,21 @@
 
 namespace gradwire {
 
-Finding script_finding(const char* rule, Severity severity, const ScriptFile& script, const ScriptLine& line);
+struct SaidOfScript {
+  const char* rule;
+  Severity severity;
+  std::string what;
+  const char* fix;
+};
+// To findings, or to hints. A script is read and not run: what is said of it is likely at most.
+void add_at(const ScriptFile&, const ScriptLine&, SaidOfScript, std::vector<Finding>& list);
 bool holds_any(std::string_view text, std::initializer_list<std::string_view> parts);
 bool distributes(const ScriptFile&);  // with DistributedDataParallel
 bool uses_gpus(const ScriptFile&);
 
 // On which GPU each rank computes.
 void add_device_findings(const ScriptFile&, std::vector<Finding>& findings);
-// Variables that it sets for NCCL, and how a job gives its processes GPUs.
-void add_launch_findings(const ScriptFile&, Diagnosis&);
+// Variables that it sets for NCCL, and how a job gives its processes GPUs; logs know how many nodes there were.
+void add_launch_findings(const ScriptFile&, const std::vector<NcclLog>& logs, Diagnosis&);
 
 }  // namespace gradwire

@@ -6,37 +6,12 @@
 
 #include "base/error.h"
 #include "explain/collectives.h"
+#include "explain/gradients.h"
 #include "explain/landmarks.h"
 #include "import/profile.h"
 
 namespace gradwire {
 namespace {
-
-// By the time of launch: when the GPU was done with this kernel and all launched before it.
-class DoneByLaunch {
- public:
-  explicit DoneByLaunch(const Profile& profile) : launches_(profile) {
-    for (const Activity& activity : profile.activities)
-      if (activity.kind == ActivityKind::kernel)
-        if (const Activity* launch = launches_.find(activity))
-          done_.emplace_back(launch->begin, activity.end);
-    std::sort(done_.begin(), done_.end());
-    for (std::size_t i = 1; i < done_.size(); ++i)
-      done_[i].second = std::max(done_[i].second, done_[i - 1].second);
-  }
-
-  // When what the collective waits for was done; its own begin where the trace does not tell.
-  Nanoseconds ready(const Activity& collective) const {
-    const Activity* launch = launches_.find(collective);
-    if (launch == nullptr) return collective.begin;
-    const auto after = std::lower_bound(done_.begin(), done_.end(), std::pair(launch->begin, Nanoseconds{0}));
-    return after == done_.begin() ? collective.begin : std::min(collective.begin, std::prev(after)->second);
-  }
-
- private:
-  Launches launches_;
-  std::vector<std::pair<Nanoseconds, Nanoseconds>> done_;
-};
 
 class TimelineBuilder {
  public:
@@ -74,6 +49,14 @@ class TimelineBuilder {
     timeline_.spans.push_back(std::move(span));
   }
 
+  // Nothing was sent: it takes no time.
+  void add_bucket(const MadeBucket& made, int step, int number) {
+    CollectiveSpan nothing;
+    nothing.bytes = made.bytes;
+    nothing.begin = nothing.end = made.ready;
+    add_bucket(nothing, made.ready, step, number);
+  }
+
  private:
   Seconds seconds(Nanoseconds moment) const { return static_cast<Seconds>(moment - zero_) * 1e-9; }
   Timeline& timeline_;
@@ -92,18 +75,41 @@ std::vector<const Activity*> collective_activities(const Profile& profile, const
   return activities;
 }
 
-[[noreturn]] void refuse_profile(const Profile& profile) {
-  throw ConfigError(
-      fmt::format("{}: no step has an all-reduce whose size the trace tells: record several ranks with "
-                  "PyTorch 2.2 or later, or with record_shapes=True",
-                  profile.file));
+bool is_sharded(const CollectiveSpan& span) {
+  return span.collective.kind == Collective::reduce_scatter || span.collective.kind == Collective::all_gather;
+}
+
+[[noreturn]] void refuse_profile(const Profile& profile, const RankSteps& steps,
+                                 const std::vector<CollectiveSpan>& spans) {
+  const char* why =
+      "no step has an all-reduce, and the trace does not tell how large its gradients are: record it with "
+      "record_shapes=True, or give the model's size, as in gradwire compare FILE --parameters 124e6";
+  if (std::any_of(spans.begin(), spans.end(), is_sharded))
+    why =
+        "its gradients travel by reduce_scatter and all_gather (FSDP, ZeRO); all-reduces of "
+        "DistributedDataParallel are what can be put on other links";
+  else if (!spans.empty())
+    why =
+        "no step has an all-reduce whose size the trace tells: record several ranks with PyTorch 2.2 or "
+        "later, or with record_shapes=True";
+  else if (steps.marks.any_backward.empty())
+    why = "no step has an all-reduce, and none a backward: this is no training that the trace tells of";
+  throw ConfigError(fmt::format("{}: {}", profile.file, why));
+}
+
+int add_made_buckets(TimelineBuilder& builder, const std::vector<std::vector<MadeBucket>>& steps) {
+  int buckets = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    for (std::size_t number = 0; number < steps[i].size(); ++number, ++buckets)
+      builder.add_bucket(steps[i][number], static_cast<int>(i), static_cast<int>(number));
+  return buckets;
 }
 
 }  // namespace
 
-Timeline timeline_of(const Profile& profile) {
+Timeline timeline_of(const Profile& profile, double parameters) {
   const RankSteps steps = rank_steps(profile);
-  const Landmarks marks = find_landmarks(profile);
+  const Landmarks& marks = steps.marks;
   const PlacedWork work = steps.on_gpu ? place_gpu_work(profile, marks) : place_host_work(profile, marks);
   const auto spans = collective_spans(profile, steps);
   const auto activities = collective_activities(profile, steps);  // of the same order as spans
@@ -130,7 +136,11 @@ Timeline timeline_of(const Profile& profile) {
         ++buckets;
       }
   }
-  if (buckets == 0) refuse_profile(profile);
+  if (buckets > 0 && parameters > 0)
+    throw ConfigError(fmt::format("--parameters: {} tells its gradients itself; leave it out", profile.file));
+  if (buckets == 0 && spans.empty())
+    buckets = add_made_buckets(builder, made_buckets(profile, steps, work, parameters));
+  if (buckets == 0) refuse_profile(profile, steps, spans);
   builder.end_step(static_cast<int>(steps.steps.size()) - 1, steps.steps.back().window.end);
   return timeline;
 }

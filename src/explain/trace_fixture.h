@@ -23,6 +23,10 @@ class SampleTrace {
     head_ += "],";
     return *this;
   }
+  SampleTrace& host_name(const char* name) {
+    head_ += fmt::format(R"("host_name": "{}",)", name);
+    return *this;
+  }
   SampleTrace& host(const char* category, const std::string& name, double begin, double duration,
                     int thread = 1, const std::string& arguments = "") {
     return event(fmt::format(

@@ -111,8 +111,7 @@ Seconds used_map_cost(const CaseFile& given) {
   for (const CollectiveRow& row : given.analysis->collectives)
     if (settings != nullptr && row.collective.kind == Collective::all_reduce &&
         row.bytes == used_map_bytes(*settings))
-      exposed +=
-          std::max(0.0, row.exposed - row.wait * row.count / std::max(1, given.analysis->ranks[0].steps));
+      exposed += std::max(0.0, row.exposed - row.wait * row.each_step);
   return exposed;
 }
 
@@ -135,23 +134,37 @@ void check_search(const CaseFile& given, const LoopHabits& habits, std::vector<F
   findings.push_back(std::move(finding));
 }
 
+// DistributedDataParallel's own words: its forward, its operators, or what it says of itself. What Gradwire recorded are its
+// buckets.
+bool names_ddp(const CaseFile& given, const LoopHabits& habits) {
+  return given.files.profiles.empty() || habits.forwards > 0 || habits.reducer ||
+         find_settings(given) != nullptr;
+}
+
+// Gradients are there when backward has begun. Tensor parallelism calls in forward too, over the same group and with as
+// many bytes; where no backward is seen, as in inference, only DistributedDataParallel's name tells.
+bool carries_gradients(const RunAnalysis& analysis, const CollectiveRow& row, bool named) {
+  constexpr double kSome = 0.2;
+  return analysis.ranks[0].has_backward ? row.forward_share < kSome : named;
+}
+
 struct SmallCalls {
-  int count = 0;
+  double each_step = 0;
   Seconds exposed = 0;
-  double bytes = 0;
 };
 
-// All-reduces that are mostly latency, of a step.
-SmallCalls small_all_reduces(const RunAnalysis& analysis) {
+// All-reduces that are mostly latency, of a step; SyncBatchNorm has its own in forward.
+SmallCalls small_all_reduces(const CaseFile& given, const LoopHabits& habits) {
   constexpr Bytes kSmall = 1 << 20;
   constexpr Seconds kQuick = 2e-3;  // where sizes are not known; sockets take that long for 1 MiB
+  const bool named = names_ddp(given, habits);
   SmallCalls small;
-  for (const CollectiveRow& row : analysis.collectives) {
+  for (const CollectiveRow& row : given.analysis->collectives) {
     if (row.collective.kind != Collective::all_reduce) continue;
     if (row.bytes > 0 ? row.bytes > kSmall : row.transfer > kQuick) continue;
-    small.count += row.count;
+    if (!habits.sync_batch_norm && !carries_gradients(*given.analysis, row, named)) continue;
+    small.each_step += row.each_step;
     small.exposed += row.exposed;
-    small.bytes += static_cast<double>(row.bytes) * row.count;
   }
   return small;
 }
@@ -160,8 +173,8 @@ void check_buckets(const CaseFile& given, const LoopHabits& habits, std::vector<
   const RunAnalysis& analysis = *given.analysis;
   const DdpSettings* settings = find_settings(given);
   const bool capped = settings != nullptr && settings->bucket_cap > 0 && settings->bucket_cap < (1 << 20);
-  const SmallCalls small = small_all_reduces(analysis);
-  const double each = static_cast<double>(small.count) / std::max(1, analysis.ranks[0].steps);
+  const SmallCalls small = small_all_reduces(given, habits);
+  const double each = small.each_step;
   if (each < (capped ? 4 : 20) || small.exposed < kWorthSaying * mean_step(analysis)) return;
   const char* rule = habits.sync_batch_norm ? "R27" : "R24";
   Finding finding = trace_finding(
@@ -194,23 +207,27 @@ std::optional<Seconds> find_buffering(const CaseFile& given) {
   return least;
 }
 
-void check_broadcasts(const CaseFile& given, std::vector<Finding>& findings) {
+// A loop may broadcast anything: buffers are what a forward of DistributedDataParallel does, and no whole numbers.
+bool broadcasts_buffers(const CaseFile& given, const LoopHabits& habits) {
+  if (find_settings(given) != nullptr) return true;
+  return habits.forwards > 0 && (habits.broadcasts == 0 || habits.forward_broadcasts > 0);
+}
+
+void check_broadcasts(const CaseFile& given, const LoopHabits& habits, std::vector<Finding>& findings) {
+  if (!broadcasts_buffers(given, habits)) return;
   const RunAnalysis& analysis = *given.analysis;
   Seconds exposed = 0;
-  int count = 0;
+  double each_step = 0;
   for (const CollectiveRow& row : analysis.collectives)
-    if (row.collective.kind == Collective::broadcast) {
+    if (row.collective.kind == Collective::broadcast && !row.whole_numbers) {
       exposed += row.exposed;
-      count += row.count;
+      each_step += row.each_step;
     }
-  const int steps = std::max(1, analysis.ranks[0].steps);
   const Seconds cost = find_buffering(given).value_or(exposed);
-  if (count < steps || cost < kWorthSaying * mean_step(analysis)) return;
-  Finding finding =
-      trace_finding("R27", Severity::high,
-                    fmt::format("{}: {:.1f} broadcasts a step", short_name(analysis.ranks[0].file),
-                                static_cast<double>(count) / steps),
-                    cost);
+  if (each_step < 1 || cost < kWorthSaying * mean_step(analysis)) return;
+  Finding finding = trace_finding(
+      "R27", Severity::high,
+      fmt::format("{}: {:.1f} broadcasts a step", short_name(analysis.ranks[0].file), each_step), cost);
   finding.what = "buffers (statistics of BatchNorm) are broadcast before every forward";
   finding.fix =
       "DistributedDataParallel(model, broadcast_buffers=False)  # where ranks may keep their own, or "
@@ -250,7 +267,7 @@ void add_trace_findings(const CaseFile& given, Diagnosis& diagnosis) {
     check_gloo_under_gpus(analysis, given.files.profiles[0], diagnosis.findings);
   }
   check_buckets(given, habits, diagnosis.findings);
-  check_broadcasts(given, diagnosis.findings);
+  check_broadcasts(given, habits, diagnosis.findings);
   add_link_findings(given, diagnosis.findings);
   add_bottleneck(given, diagnosis.findings);
 }

@@ -14,8 +14,8 @@ struct Losses {
   Seconds copies_in = 0;
 };
 
-// Pauses of the processor are the input's where the trace has no other word for it.
-Seconds nameless_input(const RankSummary& rank) { return rank.names_input ? 0 : rank.mean.idle_quiet; }
+// Pauses before a batch are the input's where the trace has no other word for it.
+Seconds nameless_input(const RankSummary& rank) { return rank.names_input ? 0 : rank.mean.idle_before; }
 
 // What the GPU waited for with work launched is the collectives' where the trace has them and not their kernels.
 Seconds nameless_communication(const RankSummary& rank) {
@@ -61,7 +61,7 @@ SlowerPart slower_part(const std::vector<RankSummary>& ranks, const RankSummary&
   const SlowerPart parts[] = {{"waits for its input", own.input - mean.input},
                               {"computes", own.computing - mean.computing},
                               {"is idle between kernels", own.idle - mean.idle},
-                              {"runs nothing on its processor", own.quiet - mean.quiet},
+                              {"launches nothing before a batch", own.quiet - mean.quiet},
                               {"copies", own.copies - mean.copies}};
   return *std::max_element(std::begin(parts), std::end(parts),
                            [](auto& a, auto& b) { return a.more < b.more; });
@@ -126,9 +126,9 @@ BottleneckVerdict blame_input(const Losses& losses, bool named) {
                   "{:.1f} ms of a {:.1f} ms step the loop waits for the next batch with nothing running",
                   input * 1e3, losses.step * 1e3)
             : fmt::format(
-                  "{:.1f} ms of a {:.1f} ms step the GPU is idle while the processor runs no operator for "
-                  "milliseconds "
-                  "at a stretch: it makes the next batch, or does something else the trace has no name for",
+                  "{:.1f} ms of a {:.1f} ms step the GPU is idle before a batch's first kernel, and for "
+                  "milliseconds at a stretch nothing is launched: the processor makes the batch, or does "
+                  "something else the trace has no name for",
                   input * 1e3, losses.step * 1e3);
   verdict.figures = {time_figure("waiting", input), time_figure("computing", losses.computing),
                      share_figure("waiting of the step", input, losses.step)};
@@ -158,7 +158,7 @@ BottleneckVerdict blame_launch(const Losses& losses, const std::vector<RankSumma
       "fast enough{}",
       losses.idle * 1e3, losses.step * 1e3,
       pauses > 0.5 * losses.idle
-          ? ", and for milliseconds at a stretch it runs no operator at all (logging, saving, Python)"
+          ? ", and for milliseconds at a stretch it launches nothing at all (logging, saving, Python)"
           : "");
   verdict.figures = {time_figure("idle", losses.idle), time_figure("computing", losses.computing),
                      share_figure("idle of the step", losses.idle, losses.step)};

@@ -20,6 +20,20 @@ TEST(Verdict, is_communication_between_nodes_where_there_are_more_ranks_than_gpu
   EXPECT_EQ(analyze_profiles({trace.profile()}).verdict.bottleneck, Bottleneck::communication_inter);
 }
 
+TEST(Verdict, is_communication_between_nodes_where_there_are_more_ranks_than_the_stated_machine_has) {
+  SampleTrace trace;
+  trace.distributed(0, 16).gpus(8).step(0, 0, 1000).kernel(10, 400).all_reduce(410, 590, 1 << 20, 16);
+  const Machine node = find_machine("dgx-a100"), both = find_machine("2*dgx-a100");
+  EXPECT_EQ(analyze_profiles({trace.profile()}, {&node, &node}).verdict.bottleneck,
+            Bottleneck::communication_inter);
+  EXPECT_EQ(analyze_profiles({trace.profile()}, {&both, &both}).verdict.bottleneck,
+            Bottleneck::communication_inter);
+  SampleTrace eight;
+  eight.distributed(0, 8).gpus(1).step(0, 0, 1000).kernel(10, 400).all_reduce(410, 590, 1 << 20, 8);
+  EXPECT_EQ(analyze_profiles({eight.profile()}, {&node, &node}).verdict.bottleneck,
+            Bottleneck::communication_intra);
+}
+
 TEST(Verdict, is_input_where_the_loop_waits_for_a_batch) {
   SampleTrace trace;
   trace.step(0, 0, 10000)
@@ -30,12 +44,42 @@ TEST(Verdict, is_input_where_the_loop_waits_for_a_batch) {
   EXPECT_EQ(analysis.verdict.figures.size(), 3u);
 }
 
-TEST(Verdict, is_input_too_where_the_processor_runs_nothing_for_milliseconds) {
+TEST(Verdict, is_input_too_where_nothing_is_launched_for_milliseconds_before_a_batch) {
+  for (const bool with_operators : {false, true}) {  // as those that make the batch on the processor
+    SampleTrace trace;
+    for (int i = 0; i < 2; ++i) {
+      const double begin = i * 30000.0;
+      trace.step(i, begin, 30000).kernel(begin + 20000, 5000).kernel(begin + 25000, 4900);
+      for (int k = 0; with_operators && k < 19; ++k)
+        trace.host("cpu_op", "aten::stack", begin + k * 1000.0, 990);
+    }
+    EXPECT_EQ(analyze_profiles({trace.profile()}).verdict.bottleneck, Bottleneck::input);
+  }
+}
+
+TEST(Verdict, is_input_where_a_forward_comes_long_after_a_backward_and_no_step_is_marked) {
+  for (const bool updated : {false, true}) {  // by kernels that nothing says are the optimizer's
+    SampleTrace trace;
+    for (int i = 0; i < 3; ++i) {
+      const double begin = i * 30000.0;
+      trace.kernel(begin + 20000, 3000);
+      trace.host("cpu_op", "autograd::engine::evaluate_function: MmBackward0", begin + 20100, 100, 2);
+      trace.gpu("kernel", "backward", begin + 23000, 5000, 7, "", 2850, 2);
+      if (updated) trace.gpu("kernel", "adam", begin + 28000, 1000, 7, "", 7600);
+    }
+    EXPECT_EQ(analyze_profiles({trace.profile()}).verdict.bottleneck, Bottleneck::input) << updated;
+  }
+}
+
+TEST(Verdict, is_launch_where_the_processor_pauses_between_kernels_of_a_step) {
   SampleTrace trace;
-  trace.step(0, 0, 30000)
-      .kernel(10, 5000)
-      .kernel(25000, 4000);  // launches at 5 and 24995 us, nothing between
-  EXPECT_EQ(analyze_profiles({trace.profile()}).verdict.bottleneck, Bottleneck::input);
+  for (int i = 0; i < 3; ++i) {
+    trace.step(i, i * 50000.0, 50000);
+    for (int k = 0; k < 20; ++k) trace.kernel(i * 50000.0 + k * 2500.0 + 10, 100);
+  }
+  const auto verdict = analyze_profiles({trace.profile()}).verdict;
+  EXPECT_EQ(verdict.bottleneck, Bottleneck::launch);
+  EXPECT_NE(verdict.reason.find("launches nothing at all"), std::string::npos) << verdict.reason;
 }
 
 TEST(Verdict, is_launch_where_the_processor_pauses_and_the_loader_does_not_hold_it_up) {
@@ -46,7 +90,7 @@ TEST(Verdict, is_launch_where_the_processor_pauses_and_the_loader_does_not_hold_
       .kernel(25000, 4000);
   const auto verdict = analyze_profiles({trace.profile()}).verdict;
   EXPECT_EQ(verdict.bottleneck, Bottleneck::launch);
-  EXPECT_NE(verdict.reason.find("no operator at all"), std::string::npos) << verdict.reason;
+  EXPECT_NE(verdict.reason.find("launches nothing at all"), std::string::npos) << verdict.reason;
 }
 
 TEST(Verdict, is_input_where_the_gpu_waits_for_copies_from_the_host) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "explain/trace_fixture.h"
 
 namespace gradwire {
@@ -65,6 +66,104 @@ TEST(WhatIf, never_takes_less_than_was_computed) {
 TEST(WhatIf, slows_a_run_of_a_fast_link_on_one_that_hides_less) {
   const auto run = run_at(40);
   EXPECT_GT(step_on(run, "2x-rtx3090-pcie"), what_if(run, {}).step * 1.05);
+}
+
+// Steps of one GPU: 20 ms of forward, 40 of backward in ten parts, each of which makes a gradient of 10 MB; twice, where
+// two batches are gathered.
+SampleTrace one_gpu(bool shapes, int batches = 1) {
+  SampleTrace trace;
+  trace.distributed(0, 1).gpus(1, "NVIDIA GeForce RTX 3090");
+  double begin = 0;
+  for (int step = 0; step < 4; ++step) {
+    const double first = begin;
+    for (int batch = 0; batch < batches; ++batch, begin += 60000) {
+      trace.kernel(begin + 10, 19990);
+      for (int part = 0; part < 10; ++part) {
+        const double at = begin + 20000 + part * 4000.0;
+        trace.host("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", at - 10, 20, 2);
+        trace.gpu("kernel", "void gemm<float>(int)", at, 4000, 7, "", 5, 2);
+        trace.host("cpu_op", "torch::autograd::AccumulateGrad", at + 11, 5, 2,
+                   shapes ? R"("Input Dims": [[2500, 1000]], "Input type": ["float"])" : "");
+      }
+    }
+    trace.host("user_annotation", "Optimizer.step#SGD.step", begin, 3900);
+    trace.gpu("kernel", "void multi_tensor_apply(int)", begin + 10, 4000, 7, "", 5);
+    begin += 4010;
+    trace.step(step, first, begin - first);
+  }
+  return trace;
+}
+
+std::vector<Span> buckets_of_step(const Timeline& timeline, int step) {
+  std::vector<Span> buckets;
+  for (const Span& span : timeline.spans)
+    if (span.kind == SpanKind::bucket && span.step == step) buckets.push_back(span);
+  return buckets;
+}
+
+TEST(ToTimeline, takes_gradients_of_one_gpu_as_backward_hands_them_over) {
+  for (const int batches : {1, 2}) {  // with accumulation the same gradients are handed over twice
+    const auto buckets = buckets_of_step(timeline_of(one_gpu(true, batches).profile()), 1);
+    // 10 MB pass the first bucket's 1 MiB, then three pass 25 MiB each.
+    ASSERT_EQ(buckets.size(), 4u) << batches;
+    EXPECT_EQ(buckets[0].bytes, Bytes{10'000'000});
+    EXPECT_EQ(buckets[1].bytes, Bytes{30'000'000});
+    EXPECT_NEAR(buckets[3].ready - buckets[0].ready, 9 * 4e-3, 1e-5);  // the first of ten, and the last
+    EXPECT_EQ(buckets[0].begin, buckets[0].end);                       // nothing was sent
+  }
+}
+
+TEST(ToTimeline, spreads_parameters_over_backward_where_a_trace_has_no_shapes) {
+  const Timeline timeline = timeline_of(one_gpu(false).profile(), 25e6);
+  const auto buckets = buckets_of_step(timeline, 1);
+  Bytes sum = 0;
+  for (const Span& bucket : buckets) sum += bucket.bytes;
+  EXPECT_EQ(sum, Bytes{100'000'000});
+  ASSERT_EQ(buckets.size(), 5u);  // 1 MiB, then 25 MiB each, and the rest
+  EXPECT_NEAR(buckets[4].ready - buckets[0].ready, 40e-3 * (1 - 1.048576 / 100), 1e-5);
+  EXPECT_THROW(timeline_of(one_gpu(false).profile()), ConfigError);
+  EXPECT_THROW(timeline_of(run_at(6.77).files.profiles[0], 25e6), ConfigError);  // it tells its own
+}
+
+TEST(ToTimeline, takes_what_a_fused_optimizer_updates) {
+  SampleTrace trace = one_gpu(false);
+  for (int step = 0; step < 4; ++step)
+    trace.host("cpu_op", "aten::_fused_adamw_", step * 64010.0 + 60001, 100, 1,
+               R"("Input Dims": [[[2000, 1000], [5000]]], "Input type": ["TensorList"])");
+  Bytes sum = 0;
+  for (const Span& bucket : buckets_of_step(timeline_of(trace.profile()), 1)) sum += bucket.bytes;
+  EXPECT_EQ(sum, Bytes{8'020'000});
+}
+
+TEST(ToTimeline, says_what_to_do_of_a_trace_that_does_not_tell_its_gradients) {
+  const auto why = [](const SampleTrace& trace) {
+    try {
+      timeline_of(trace.profile("t.json"));
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(why(one_gpu(false)).find("t.json: no step has an all-reduce"), std::string::npos);
+  EXPECT_NE(
+      why(one_gpu(false))
+          .find(
+              "record_shapes=True, or give the model's size, as in gradwire compare FILE --parameters 124e6"),
+      std::string::npos);
+  SampleTrace sharded = one_gpu(true);
+  sharded.gpu("kernel", "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL(int)", 30000, 100, 20);
+  EXPECT_NE(why(sharded).find("FSDP"), std::string::npos) << why(sharded);
+  EXPECT_NE(why(SampleTrace().kernel(0, 1)).find("none a backward"), std::string::npos);
+}
+
+TEST(WhatIf, puts_a_run_of_one_gpu_on_links) {
+  Gathered files;
+  files.profiles.push_back(one_gpu(true).profile());
+  const auto run = make_case(std::move(files), "");
+  const auto found = what_if(run, {"2x-rtx3090-nvlink", "2x-rtx3090-pcie"});
+  ASSERT_EQ(found.rows.size(), 2u);
+  EXPECT_GE(found.rows[0].step, 0.064);  // what it computes stays
+  EXPECT_GT(found.rows[1].step, found.rows[0].step);
 }
 
 }  // namespace

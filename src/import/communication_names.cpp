@@ -22,6 +22,22 @@ bool begins_like(std::string_view name, std::string_view start) {
                     [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); });
 }
 
+// "multimem_all_reduce_kernel" of "void (anonymous namespace)::multimem_all_reduce_kernel<float>(int)": what a kernel is
+// a template of, and what it takes, may hold anybody's words.
+std::string_view own_name_of(std::string_view kernel) {
+  constexpr std::string_view kNobodys = "(anonymous namespace)::";
+  for (;;) {
+    const auto end = kernel.find_first_of("<(");
+    if (end == std::string_view::npos || !kernel.substr(end).starts_with(kNobodys))
+      return kernel.substr(0, end);
+    kernel.remove_prefix(end + kNobodys.size());
+  }
+}
+
+std::string type_word(std::string_view name) {
+  return plain_word(name.starts_with("c10::") ? name.substr(5) : name);
+}
+
 // In this order: the first that the word holds. _base and coalesced variants fall out of that.
 constexpr std::pair<std::string_view, Collective> kCollectiveWords[] = {
     {"reducescatter", Collective::reduce_scatter},
@@ -61,9 +77,8 @@ bool is_communication_kernel(std::string_view name) {
   if (std::any_of(std::begin(kParts), std::end(kParts),
                   [&](auto part) { return head.find(part) != std::string_view::npos; }))
     return true;
-  // "multimem_all_reduce_kernel", "oneShotAllReduce", "allreduce_prototype_twoshot": by its own name, not by what it
-  // is a template of.
-  const auto own_name = head.substr(0, head.find_first_of("<("));
+  // "multimem_all_reduce_kernel", "oneShotAllReduce", "allreduce_prototype_twoshot": by its own name.
+  const auto own_name = own_name_of(name).substr(0, 120);
   if (own_name.find("ll") == std::string_view::npos && own_name.find("catter") == std::string_view::npos)
     return false;  // most kernels: this is asked of every event
   const std::string own = plain_word(own_name);
@@ -100,7 +115,7 @@ bool is_host_backend_span(std::string_view name) {
 }
 
 int bytes_of_type(std::string_view name) {
-  const std::string word = plain_word(name.starts_with("c10::") ? name.substr(5) : name);
+  const std::string word = type_word(name);
   constexpr std::pair<std::string_view, int> kTypes[] = {
       {"float", 4},      {"half", 2},         {"bfloat16", 2},     {"double", 8},     {"long", 8},
       {"longint", 8},    {"int64t", 8},       {"int", 4},          {"short", 2},      {"byte", 1},
@@ -110,6 +125,13 @@ int bytes_of_type(std::string_view name) {
   for (const auto& [known, bytes] : kTypes)
     if (word == known) return bytes;
   return 0;
+}
+
+bool is_whole_type(std::string_view name) {
+  const std::string word = type_word(name);
+  constexpr std::string_view kWhole[] = {"long", "longint", "int64t", "int",          "short",
+                                         "byte", "char",    "bool",   "unsignedchar", "signedchar"};
+  return std::find(std::begin(kWhole), std::end(kWhole), word) != std::end(kWhole);
 }
 
 }  // namespace gradwire

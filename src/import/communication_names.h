@@ -33,5 +33,6 @@ bool is_host_backend_span(std::string_view name);
 
 // Bytes of an element of PyTorch's type: "Float", "float", "c10::BFloat16"; 0 if unknown.
 int bytes_of_type(std::string_view name);
+bool is_whole_type(std::string_view name);  // "Long", "int", "bool": neither gradients nor statistics
 
 }  // namespace gradwire

@@ -4,10 +4,10 @@
 #include <cctype>
 
 #include "base/text.h"
+#include "import/known_failures.h"
 #include "import/machine_reports.h"
 #include "import/nccl_records.h"
 #include "import/smi_table.h"
-#include "import/trouble.h"
 #include "topo/import/matrix.h"
 
 namespace gradwire {
@@ -85,24 +85,19 @@ bool is_log(std::string_view head) {
   return has_any(head, {"NCCL INFO", "NCCL WARN", "NCCL version", "RCCL version", "NCCL TRACE"});
 }
 
-// Of all GPUs or of one; the driver has a sentence where no link of a GPU is up.
-bool is_nvlink_status(std::string_view head) {
-  return has_text(head, "(UUID: ") && has_any(head, {"Link 0: ", "Unable to retrieve NVLink information"});
-}
-
 // What PyTorch prints of a run that died, where nobody asked NCCL to log.
 bool tells_of_a_death(std::string_view head) {
-  return has_any(head, {"WorkNCCL", "ProcessGroupNCCL"}) || tells_of_trouble(head);
+  return has_any(head, {"WorkNCCL", "ProcessGroupNCCL"}) || tells_of_failure(head);
 }
 
 FileKind kind_of_text(std::string_view head) {
   // A log is also what a test printed while it logged, or as it failed; the log says more.
   if (is_log(head)) return FileKind::nccl_log;
   if (has_text(head, "# nThread") || (has_text(head, "out-of-place") && has_text(head, "busbw")))
-    return tells_of_trouble(head) ? FileKind::nccl_log : FileKind::nccl_tests;
-  if (has_text(head, "==============NVSMI LOG==============")) return FileKind::smi_query;
-  if (is_nvlink_status(head)) return FileKind::nvlink_status;
-  if (has_any(head, {"LnkSta:", "LnkCap:", "ACSCtl:"})) return FileKind::lspci;
+    return tells_of_failure(head) ? FileKind::nccl_log : FileKind::nccl_tests;
+  if (looks_like_smi_query(head)) return FileKind::smi_query;
+  if (looks_like_nvlink_status(head)) return FileKind::nvlink_status;
+  if (looks_like_lspci(head)) return FileKind::lspci;
   if (looks_like_peer_status(head)) return FileKind::peer_status;
   if (looks_like_matrix(head)) return FileKind::topo_matrix;
   if (looks_like_smi_table(head)) return FileKind::smi_table;

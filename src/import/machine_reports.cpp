@@ -10,6 +10,8 @@
 namespace gradwire {
 namespace {
 
+bool says(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
 double leading_number(std::string_view text) {
   double value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
@@ -91,6 +93,19 @@ void read_query_line(std::string_view section, std::string_view line, int number
     device.fabric = std::string(trim(line.substr(line.find(':') + 1)).substr(0, 40));
     device.fabric_line = number;
   }
+  if (section == "Fabric" && line.starts_with("Status"))
+    device.fabric_status = std::string(trim(line.substr(line.find(':') + 1)).substr(0, 40));
+}
+
+// "GPU 00000000:18:00.0", and not "GPU 0: NVIDIA H200 (UUID: ...)" of another report.
+bool is_slot_of_gpu(std::string_view line) {
+  return line.starts_with("GPU ") && says(line, ":") && line.find(' ', 4) == std::string_view::npos;
+}
+
+// "Link 3: 26.562 GB/s", and not "Link Width".
+bool is_state_of_link(std::string_view line) {
+  return line.starts_with("Link ") && line.size() > 5 &&
+         std::isdigit(static_cast<unsigned char>(line[5])) != 0;
 }
 
 // "GPU0 X OK CNS": a row of cells that say who may reach whom.
@@ -135,6 +150,10 @@ bool PciReport::Device::is_above(const Device& device) const {
   return first_bus >= 0 && bus >= first_bus && bus <= last_bus;
 }
 
+bool looks_like_lspci(std::string_view text) {
+  return says(text, "LnkSta:") || says(text, "LnkCap:") || says(text, "ACSCtl:");
+}
+
 PciReport parse_lspci(std::string_view text, const std::string& name) {
   PciReport report;
   report.file = name;
@@ -149,6 +168,10 @@ PciReport parse_lspci(std::string_view text, const std::string& name) {
   return report;
 }
 
+bool looks_like_smi_query(std::string_view text) {
+  return says(text, "==============NVSMI LOG==============");
+}
+
 PciReport parse_smi_query(std::string_view text, const std::string& name) {
   PciReport report;
   report.file = name;
@@ -157,8 +180,7 @@ PciReport parse_smi_query(std::string_view text, const std::string& name) {
   for (const auto raw : split(text, '\n')) {
     ++number;
     const auto line = trim(raw);
-    if (line.starts_with("GPU ") && line.find(':') != std::string_view::npos &&
-        line.find(" : ") == std::string_view::npos) {
+    if (is_slot_of_gpu(line)) {
       PciReport::Device device;
       device.slot = std::string(line.substr(4));
       device.gpu = true;
@@ -171,6 +193,12 @@ PciReport parse_smi_query(std::string_view text, const std::string& name) {
   return report;
 }
 
+// Of all GPUs or of one; the driver has a sentence where no link of a GPU is up.
+bool looks_like_nvlink_status(std::string_view text) {
+  return says(text, "(UUID: ") &&
+         (says(text, "Link 0: ") || says(text, "Unable to retrieve NVLink information"));
+}
+
 NvlinkReport parse_nvlink_status(std::string_view text, const std::string& name) {
   NvlinkReport report;
   report.file = name;
@@ -178,7 +206,7 @@ NvlinkReport parse_nvlink_status(std::string_view text, const std::string& name)
   for (const auto raw : split(text, '\n')) {
     ++number;
     const auto line = trim(raw);
-    if (line.starts_with("GPU ")) {
+    if (line.starts_with("GPU ") && says(line, "(UUID: ")) {
       NvlinkReport::Gpu gpu;
       gpu.index = count_behind(line, "GPU ");
       const auto colon = line.find(": ");
@@ -186,7 +214,7 @@ NvlinkReport parse_nvlink_status(std::string_view text, const std::string& name)
         gpu.name = std::string(trim(line.substr(colon + 2, line.find(" (UUID") - colon - 2)));
       gpu.line = number;
       report.gpus.push_back(std::move(gpu));
-    } else if (line.starts_with("Link ") && !report.gpus.empty()) {
+    } else if (is_state_of_link(line) && !report.gpus.empty()) {
       auto& gpu = report.gpus.back();
       const bool down =
           line.find("inactive") != std::string_view::npos || line.find("N/A") != std::string_view::npos;

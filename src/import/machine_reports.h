@@ -18,6 +18,7 @@ struct NvlinkReport {
   };
   std::vector<Gpu> gpus;
 };
+bool looks_like_nvlink_status(std::string_view text);
 NvlinkReport parse_nvlink_status(std::string_view text, const std::string& name);
 
 struct PciReport {
@@ -30,6 +31,7 @@ struct PciReport {
     bool gpu = false, bridge = false;
     std::string
         fabric;  // of a GPU behind NVSwitch, what nvidia-smi -q says of its state: "Completed", "In Progress"
+    std::string fabric_status;  // once it is completed: "Success", or why not
     int fabric_line = 0;
     bool redirects = false;              // ACSCtl: ReqRedir+ or CmpltRedir+ or UpstreamFwd+
     int first_bus = -1, last_bus = -1;   // of a bridge, those below it; -1: not said
@@ -38,9 +40,11 @@ struct PciReport {
   };
   std::vector<Device> devices;
 };
+bool looks_like_lspci(std::string_view text);
 PciReport parse_lspci(std::string_view text, const std::string& name);
 
 // The same of `nvidia-smi -q`: lanes of each GPU, and whether NVSwitch knows it.
+bool looks_like_smi_query(std::string_view text);
 PciReport parse_smi_query(std::string_view text, const std::string& name);
 
 // `nvidia-smi topo -p2p r`: which GPUs may reach each other's memory.

@@ -31,7 +31,7 @@ P2P=Disabled Latency Matrix (us)
      1  11.43   1.55
 )";
 
-TEST(RateTables, OfThePeerTestHaveTheirTitlesFigures) {
+TEST(RateTables, of_the_peer_test_have_their_titles_figures) {
   const auto tables = parse_rate_tables(kPeerTest);
   ASSERT_EQ(tables.size(), 3u) << "rates, no latencies";
   EXPECT_TRUE(tables[0].staged && !tables[0].both_ways);
@@ -41,7 +41,7 @@ TEST(RateTables, OfThePeerTestHaveTheirTitlesFigures) {
   EXPECT_EQ(tables[2].gbps[1][0], 16.81);
 }
 
-TEST(RateTables, OfNvbandwidthTellHostFromPeersAndOneWayFromBoth) {
+TEST(RateTables, of_nvbandwidth_tell_host_from_peers_and_one_way_from_both) {
   const auto tables = parse_rate_tables(R"(nvbandwidth Version: v0.7
 Running host_to_device_bidirectional_memcpy_ce.
 memcpy CE CPU(row) <-> GPU(column) bandwidth (GB/s)
@@ -64,14 +64,14 @@ memcpy CE GPU(row) <-> GPU(column) Total bandwidth (GB/s)
   EXPECT_EQ(tables[1].gbps[0][1], 102.17);
 }
 
-TEST(RateTables, OfBrokenTextEndWhereItBreaks) {
+TEST(RateTables, of_broken_text_end_where_it_breaks) {
   EXPECT_TRUE(parse_rate_tables("").empty());
   EXPECT_TRUE(parse_rate_tables("Bidirectional P2P=Enabled Bandwidth Matrix (GB/s)").empty());
   const auto tables = parse_rate_tables("Bandwidth Matrix (GB/s)\n 0 1\n 0 1.5 x\n 1 2 3\n");
   EXPECT_TRUE(tables.empty());
 }
 
-TEST(SizeTable, IsReadWithTheUnitOfItsHeader) {
+TEST(SizeTable, is_read_with_the_unit_of_its_header) {
   const auto times = parse_size_table("# bytes  us\n1048576 93.5\n16M 936\n", "a.txt");
   EXPECT_EQ(times.of, SizeTable::Of::time_us);
   ASSERT_EQ(times.rows.size(), 2u);
@@ -81,7 +81,7 @@ TEST(SizeTable, IsReadWithTheUnitOfItsHeader) {
   EXPECT_EQ(parse_size_table("bytes GB/s\n1G 14\n", "a.txt").of, SizeTable::Of::busbw_gbps);
 }
 
-TEST(SizeTable, ThatIsNoneIsRefusedByName) {
+TEST(SizeTable, that_is_none_is_refused_by_name) {
   for (const char* text :
        {"", "hello", "1 2\n", "bytes us\n1M\n", "bytes us\n1M -3\n", "bytes us\n1M 2 3\n"}) {
     try {

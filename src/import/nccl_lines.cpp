@@ -1,6 +1,7 @@
 #include "import/nccl_lines.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/text.h"
 
@@ -113,6 +114,23 @@ void read_address(std::string_view message, NcclLog& log) {
     log.addresses.emplace(rest->substr(colon + 1, end - colon - 1));
 }
 
+double number_at(std::string_view text) {
+  double number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);  // stays 0 where there is none
+  return number;
+}
+
+// "NET/IB: [0] mlx5_0:uverbs0:1/IB provider=Mlx5 speed=200000 context=...": Mbit/s, of subsystem NET from 2.26 on. In the
+// picture of the machine, of GRAPH, "+ NET[25.0] - NET/0": GB/s.
+void read_card_rate(std::string_view message, NcclLog& log) {
+  double gbit = 0;
+  if (message.starts_with("NET/IB"))
+    gbit = number_after(message, " speed=").value_or(0) * 1e-3;
+  else if (message.starts_with("+ NET["))
+    gbit = 8 * number_at(message.substr(6));
+  if (gbit > 0 && gbit < 1e5) log.card_gbit = std::min(log.card_gbit.value_or(gbit), gbit);
+}
+
 bool is_of_rccl(std::string_view message) {
   return message.find("rsmi") != std::string_view::npos || message.starts_with("ROCr version") ||
          message.starts_with("hipDriverVersion") || message.find("librccl") != std::string_view::npos;
@@ -178,6 +196,7 @@ void read_machine_line(std::string_view message, int line, NcclLog& log) {
 
 void read_network_line(std::string_view message, int line, NcclLog& log) {
   read_address(message, log);
+  read_card_rate(message, log);
   if (message.find("GPU Direct RDMA Disabled for HCA") != std::string_view::npos)
     say_once(log.staged_network, message, line);
   if (message.starts_with("Topology detection : could not read")) say_once(log.hidden_pci, message, line);

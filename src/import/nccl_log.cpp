@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "import/known_failures.h"
 #include "import/log_lines.h"
 #include "import/nccl_lines.h"
-#include "import/trouble.h"
 
 namespace gradwire {
 namespace {
@@ -70,6 +70,7 @@ void read_cards(std::string_view message, NcclLog& log) {
     if (word.starts_with('[') && close != std::string_view::npos && colon != std::string_view::npos &&
         colon > close)
       log.cards.insert(std::string(word.substr(close + 1, colon - close - 1)));
+    log.roce = log.roce || word.ends_with("/RoCE");
   }
 }
 
@@ -154,11 +155,7 @@ class LogReader {
  private:
   void read_other(std::string_view line, int number) {
     const auto error = find_after(line, "Last error:");
-    // A full disk says the same; what a loader's worker or NCCL shares has these names.
-    const bool full =
-        line.find("No space left on device") != std::string_view::npos &&
-        (line.find("shm") != std::string_view::npos || line.find("/torch_") != std::string_view::npos);
-    if (error || repeated_ || full || tells_of_trouble(line)) say_in(log_.failures, trim(line), number);
+    if (error || repeated_ || tells_of_failure(line)) say_in(log_.failures, trim(line), number);
     repeated_ = error && error->empty();
   }
 
@@ -193,6 +190,12 @@ bool NcclLog::spans_nodes() const {
   return find(Transport::network) != nullptr || hosts.size() > 1 || addresses.size() > 1;
 }
 
+bool NcclLog::is_of_one_node() const {
+  if (nodes) return *nodes == 1;
+  const bool all_wrote = ranks && static_cast<int>(places.size()) >= *ranks;
+  return ranks == 1 || (all_wrote && !transports.empty() && !spans_nodes());
+}
+
 NcclLog read_nccl_log(ByteSource& source, const std::string& name) {
   NcclLog log;
   log.file = name;
@@ -223,6 +226,9 @@ std::optional<NcclLog> find_joined(const std::vector<NcclLog>& logs) {
     run.hosts.insert(log.hosts.begin(), log.hosts.end());
     run.addresses.insert(log.addresses.begin(), log.addresses.end());
     run.cards.insert(log.cards.begin(), log.cards.end());
+    run.roce = run.roce || log.roce;
+    if (log.card_gbit) run.card_gbit = std::min(run.card_gbit.value_or(*log.card_gbit), *log.card_gbit);
+    if (run.network.times == 0) run.network = log.network;
     run.used_cards.insert(log.used_cards.begin(), log.used_cards.end());
     run.transports.insert(run.transports.end(), log.transports.begin(), log.transports.end());
     run.failures.insert(run.failures.end(), log.failures.begin(), log.failures.end());
@@ -231,6 +237,7 @@ std::optional<NcclLog> find_joined(const std::vector<NcclLog>& logs) {
     run.gpu_paths.insert(log.gpu_paths.begin(), log.gpu_paths.end());
     run.variables.insert(log.variables.begin(), log.variables.end());
     run.rccl = run.rccl || log.rccl;
+    if (run.network.text.empty()) run.network = log.network;
     if (log.p2p_chunk) run.p2p_chunk = log.p2p_chunk;
     if (log.nvls) run.nvls = log.nvls;
     larger(run.channels, log.channels);

@@ -73,12 +73,14 @@ struct NcclLog {
   std::optional<int> p2p_chunk;              // "P2P Chunksize set to ..."
   std::set<std::string> path_types;          // of NCCL's graphs: "NVL/PIX"
   std::set<std::string> gpu_paths;           // between GPUs, of the topology NCCL sees: "NVL", "PHB"
-  std::optional<int> channels;     // "12 coll channels": parts that a collective is cut into; the most
-  std::optional<bool> nvls;        // multicast: NVLink SHARP
-  SaidInLog network;               // "Socket", "IB", "AWS Libfabric"
-  std::set<std::string> cards;     // "mlx5_0", "hfi1_2"
-  std::set<int> used_cards;        // by NCCL's numbers for them
-  std::vector<LoggedRank> places;  // ranks whose place is known, first said first
+  std::optional<int> channels;      // "12 coll channels": parts that a collective is cut into; the most
+  std::optional<bool> nvls;         // multicast: NVLink SHARP
+  SaidInLog network;                // "Socket", "IB", "AWS Libfabric"
+  std::set<std::string> cards;      // "mlx5_0", "hfi1_2"
+  bool roce = false;                // some of them are on Ethernet
+  std::optional<double> card_gbit;  // of the slowest of which the log says it
+  std::set<int> used_cards;         // by NCCL's numbers for them
+  std::vector<LoggedRank> places;   // ranks whose place is known, first said first
   std::vector<std::pair<int, int>> network_pairs;  // ranks connected by the network
   std::vector<LoggedPeers> peers;                  // from 2.18 on
   std::set<std::string> hosts, addresses;          // addresses: what each process said it is reached at
@@ -87,6 +89,8 @@ struct NcclLog {
   const LoggedTransport* find(Transport) const;  // the first of that kind
   // By NCCL's own count, by what connects ranks, or by the names and addresses of those that wrote.
   bool spans_nodes() const;
+  bool is_of_one_node()
+      const;  // known to be: by NCCL's count, or by all of its ranks, who never left their host
 };
 
 NcclLog read_nccl_log(const std::filesystem::path&);  // throws ConfigError

@@ -35,6 +35,19 @@ TEST(NcclLog, tells_transports_of_every_version) {
   EXPECT_EQ(log.network_pairs.back(), std::pair(7, 14));
 }
 
+TEST(NcclLog, tells_how_fast_the_slowest_card_is) {
+  const NcclLog cards = log_of(
+      "n:1:2 [0] NCCL INFO NET/IB: [0] mlx5_0:uverbs0:1/IB provider=Mlx5 speed=400000 context=0x5 "
+      "pciPath=/sys ar=1\n"
+      "n:1:2 [0] NCCL INFO NET/IB: [1] mlx5_1:uverbs1:1/IB provider=Mlx5 speed=200000 context=0x6 "
+      "pciPath=/sys ar=1\n");
+  EXPECT_EQ(cards.card_gbit, 200);
+  const NcclLog picture =
+      log_of("n:1:2 [0] NCCL INFO                      + NET[12.5] - NET/0 (0/0/12.500000)\n");
+  EXPECT_EQ(picture.card_gbit, 100);
+  EXPECT_FALSE(log_of("n:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0\n").card_gbit);
+}
+
 TEST(NcclLog, tells_places_variables_and_what_it_warned_of) {
   const NcclLog log = log_of(
       "\x1b[36m(worker)\x1b[0m box:7:9 [1] NCCL INFO NCCL_P2P_LEVEL set by environment to LOC\n"
@@ -52,6 +65,7 @@ TEST(NcclLog, tells_places_variables_and_what_it_warned_of) {
   EXPECT_EQ(log.nodes, 1);
   EXPECT_EQ(log.ranks, 2);
   EXPECT_EQ(log.cards, (std::set<std::string>{"mlx5_0", "mlx5_1"}));
+  EXPECT_TRUE(log.roce);
   EXPECT_EQ(log.p2p_chunk, 524288);
   EXPECT_EQ(log.warnings.at(0).line, 7);
   EXPECT_EQ(log.path_types.count("NVL/PIX"), 1u);

@@ -3,7 +3,7 @@
 // lists. A pure function.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string_view>
 
 namespace gradwire {

@@ -52,9 +52,17 @@ struct ProfiledCall {
   Bytes bytes = 0;  // of the larger of input and output on one rank
   int ranks = 0;
   std::optional<RankRange> members;  // of the group
-  std::string group;
+  std::string group;                 // its name, or without one who is in it: "[2, 3]"
+  bool whole_numbers = false;        // what travels is of a type for counts and indices
   std::int64_t sequence = -1;
   std::int64_t external = -1;
+};
+
+// An operator that hands over a gradient or updates parameters, of a trace that was recorded with shapes.
+struct SizedOperator {
+  Nanoseconds begin = 0, end = 0;
+  std::uint32_t name = 0;  // index into Profile::names
+  Bytes bytes = 0;         // of its first input: a tensor, or a list of them
 };
 
 struct ProfileLane {
@@ -70,6 +78,7 @@ struct Profile {
   std::vector<ProfileLane> lanes;
   std::vector<ProfiledCall> calls;
   std::vector<Activity> activities;  // by begin
+  std::vector<SizedOperator> sized;  // likewise
   std::vector<std::string> notes;    // what is wrong with the file, for people
   std::uint64_t events = 0, broken = 0;
   std::uint64_t bytes = 0;  // of JSON

@@ -50,6 +50,11 @@ bool tells_of_a_call(const ProfileEvent& event) {
                                       event.name == "record_param_comms");
 }
 
+bool is_of_gradients(std::string_view name) {
+  return name == "torch::autograd::AccumulateGrad" || name.starts_with("aten::_foreach_") ||
+         name.starts_with("aten::_fused_");
+}
+
 // "[0, 8, 16]"; a long list is cut, "[0, 1, 2, ...]".
 std::optional<RankRange> find_members(std::string_view list) {
   constexpr int kMostRanks = 1 << 24;
@@ -63,6 +68,14 @@ std::optional<RankRange> find_members(std::string_view list) {
     range->last = std::max(range->last, *rank);
   }
   return range;
+}
+
+// Before PyTorch 2.4 groups have no name: they are told apart by who is in them.
+std::string group_of(const ProfileEvent& event) {
+  constexpr std::size_t kLongestGroup = 64, kLongestList = 200;
+  if (!event.group.empty()) return std::string(event.group.substr(0, kLongestGroup));
+  return find_members(event.group_ranks) ? std::string(event.group_ranks.substr(0, kLongestList))
+                                         : std::string();
 }
 
 }  // namespace
@@ -120,9 +133,10 @@ std::int32_t ProfileBuilder::add_call(const ProfileEvent& event) {
   const auto said = event.collective.empty() ? event.name : event.collective;
   call.collective = SaidCollective(said);
   call.bytes = call_bytes(event);
+  call.whole_numbers = is_whole_type(event.type.empty() ? event.input_type : event.type);
   call.ranks = static_cast<int>(std::clamp<std::int64_t>(event.group_size, 0, 1 << 24));
   call.members = find_members(event.group_ranks);
-  call.group = std::string(event.group.substr(0, 64));
+  call.group = group_of(event);
   call.sequence = event.sequence;
   call.external = event.external;
   profile_.calls.push_back(std::move(call));
@@ -139,6 +153,26 @@ void ProfileBuilder::take_group(const ProfileEvent& event) {
     rank_in_it_ = static_cast<int>(event.group_rank);
 }
 
+// It is no work of its own: it says whose the kernels are that it covers.
+void ProfileBuilder::take_gpu_call(const ProfileEvent& event) {
+  if (!is_any_of(event.category, {"gpu_user_annotation"}) || !is_backend_span(event.name)) return;
+  const bool placed = event.stream >= 0;
+  const auto lane = placed ? lane_index(event.device, event.stream) : lane_index(event.process, event.thread);
+  gpu_calls_.push_back(
+      {lane, name_index(event.name), *event.begin, *event.begin + std::max<Nanoseconds>(0, event.duration)});
+}
+
+// A list of tensors has no type of its own: gradients are floats unless something else is said.
+void ProfileBuilder::take_sized(const ProfileEvent& event, const Activity& activity) {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
+  if (event.input_elements <= 0 || event.input_elements > kMostElements || !is_of_gradients(event.name))
+    return;
+  const int known = bytes_of_type(event.input_type);
+  profile_.sized.push_back(
+      {activity.begin, activity.end, activity.name,
+       static_cast<Bytes>(event.input_elements) * static_cast<Bytes>(known > 0 ? known : 4)});
+}
+
 // Where the trace does not say it at its top.
 void ProfileBuilder::say_who_it_was() {
   if (largest_group_ < 2 || profile_.rank.value_or(0) >= largest_group_) return;
@@ -149,7 +183,7 @@ void ProfileBuilder::say_who_it_was() {
 void ProfileBuilder::add(const ProfileEvent& event) {
   if (event.phase != "X" || !event.begin) return;
   const auto kind = find_kind(event);
-  if (!kind) return;
+  if (!kind) return take_gpu_call(event);
   Activity activity;
   activity.begin = *event.begin;
   activity.end = activity.begin + std::max<Nanoseconds>(0, event.duration);
@@ -163,6 +197,7 @@ void ProfileBuilder::add(const ProfileEvent& event) {
     activity.call = add_call(event);
     take_group(event);
   }
+  if (*kind == ActivityKind::cpu_op) take_sized(event, activity);
   profile_.activities.push_back(activity);
 }
 
@@ -170,16 +205,22 @@ Profile ProfileBuilder::finish() {
   say_who_it_was();
   auto& activities = profile_.activities;
   constexpr Nanoseconds kMostBase = INT64_MAX / 2;
-  if (base_ > 0 && base_ < kMostBase)
-    for (Activity& activity : activities) {
-      activity.begin += base_;
-      activity.end += base_;
-    }
+  const auto shift = [&](auto& span) {
+    span.begin += base_;
+    span.end += base_;
+  };
+  if (base_ > 0 && base_ < kMostBase) {
+    std::for_each(activities.begin(), activities.end(), shift);
+    std::for_each(gpu_calls_.begin(), gpu_calls_.end(), shift);
+    std::for_each(profile_.sized.begin(), profile_.sized.end(), shift);
+  }
+  std::sort(profile_.sized.begin(), profile_.sized.end(),
+            [](const SizedOperator& a, const SizedOperator& b) { return a.begin < b.begin; });
   // Enclosing spans first where two begin together.
   std::sort(activities.begin(), activities.end(), [](const Activity& a, const Activity& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
   });
-  link_calls(profile_);
+  link_calls(profile_, std::move(gpu_calls_));
   return std::move(profile_);
 }
 

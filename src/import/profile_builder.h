@@ -8,11 +8,19 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "import/profile.h"
 #include "import/profile_event.h"
 
 namespace gradwire {
+
+// What a profiler drew on a stream of the GPU around the kernels of one call: "nccl:all_reduce".
+struct GpuCallSpan {
+  std::int32_t lane = 0;
+  std::uint32_t name = 0;
+  Nanoseconds begin = 0, end = 0;
+};
 
 class ProfileBuilder {
  public:
@@ -35,9 +43,12 @@ class ProfileBuilder {
   std::int32_t lane_index(std::int64_t process, std::int64_t thread);
   std::int32_t add_call(const ProfileEvent&);
   void take_group(const ProfileEvent&);
+  void take_gpu_call(const ProfileEvent&);
+  void take_sized(const ProfileEvent&, const Activity&);
   void say_who_it_was();
 
   Profile profile_;
+  std::vector<GpuCallSpan> gpu_calls_;
   Nanoseconds base_ = 0;
   int largest_group_ = 0;
   std::optional<int> rank_in_it_;
@@ -47,7 +58,8 @@ class ProfileBuilder {
 };
 
 // Gives every communication kernel without arguments of its own the call that started it: by equal external
-// id, by the operator around its launch, or, where all of that is missing, one after the other.
-void link_calls(Profile&);
+// id, by the operator around its launch, or, where all of that is missing, one after the other. Where no kernel is
+// known to communicate by its name it finds those that do by the calls.
+void link_calls(Profile&, std::vector<GpuCallSpan>);
 
 }  // namespace gradwire

@@ -99,42 +99,57 @@ std::vector<std::optional<Profile>> read_profiles(std::vector<ReadFile>& files) 
   return profiles;
 }
 
-// A text may hold several reports: a bug report has the matrix, the log and the environment in one.
-void read_text(const ReadFile& file, Gathered& gathered) {
-  const std::string text = read_unpacked(file.file, kMostText);
-  if (file.kind == FileKind::topo_matrix || (file.kind == FileKind::nccl_log && looks_like_matrix(text))) {
-    gathered.matrices.push_back({file.file, parse_matrix(text, file.file)});
-    gathered.machines.push_back(file.file);
-  }
-  if (file.kind == FileKind::nccl_tests || file.kind == FileKind::nccl_log)
-    if (auto table = parse_nccl_tests(text, file.file); !table.rows.empty())
-      gathered.tables.push_back(std::move(table));
-  if (file.kind == FileKind::environment) gathered.environments.push_back(parse_environment(text, file.file));
-  if (file.kind == FileKind::peer_status) gathered.peers.push_back(parse_peer_status(text, file.file));
-  if (file.kind == FileKind::nvlink_status) gathered.nvlinks.push_back(parse_nvlink_status(text, file.file));
-  if (file.kind == FileKind::nccl_inspector) gathered.tables.push_back(parse_inspector(text, file.file));
-  if (file.kind == FileKind::smi_query) gathered.pci.push_back(parse_smi_query(text, file.file));
-  if (file.kind == FileKind::lspci) gathered.pci.push_back(parse_lspci(text, file.file));
-  if (looks_like_smi_table(text)) gathered.process_tables.push_back(parse_smi_table(text, file.file));
-  if (file.kind == FileKind::script) gathered.scripts.push_back(parse_script(text, file.file));
-}
-
-bool is_small_text(const ReadFile& file) {
-  switch (file.kind) {
-    case FileKind::topo_matrix:
+// What tools print of a machine, or a log, into which people paste it.
+bool may_hold_reports(FileKind kind) {
+  switch (kind) {
+    case FileKind::nccl_log:
     case FileKind::nccl_tests:
-    case FileKind::environment:
+    case FileKind::topo_matrix:
     case FileKind::nvlink_status:
     case FileKind::peer_status:
     case FileKind::lspci:
     case FileKind::smi_query:
     case FileKind::smi_table:
-    case FileKind::nccl_inspector:
-    case FileKind::script:
       return true;
     default:
       return false;
   }
+}
+
+// Half a matrix is a reason to leave out a file that is nothing else.
+void read_matrix(const ReadFile& file, const std::string& text, Gathered& gathered) {
+  if (!looks_like_matrix(text)) return;
+  try {
+    gathered.matrices.push_back({file.file, parse_matrix(text, file.file)});
+    gathered.machines.push_back(file.file);
+  } catch (const ConfigError&) {
+    if (file.kind == FileKind::topo_matrix) throw;
+  }
+}
+
+// One text may hold several: a bug report has the matrix, the state of the links and the log in one.
+void read_reports(const ReadFile& file, const std::string& text, Gathered& gathered) {
+  read_matrix(file, text, gathered);
+  if (auto table = parse_nccl_tests(text, file.file); !table.rows.empty())
+    gathered.tables.push_back(std::move(table));
+  if (looks_like_peer_status(text)) gathered.peers.push_back(parse_peer_status(text, file.file));
+  if (looks_like_nvlink_status(text)) gathered.nvlinks.push_back(parse_nvlink_status(text, file.file));
+  if (looks_like_smi_query(text)) gathered.pci.push_back(parse_smi_query(text, file.file));
+  if (looks_like_lspci(text)) gathered.pci.push_back(parse_lspci(text, file.file));
+}
+
+void read_text(const ReadFile& file, Gathered& gathered) {
+  const std::string text = read_unpacked(file.file, kMostText);
+  if (may_hold_reports(file.kind)) read_reports(file, text, gathered);
+  if (file.kind == FileKind::environment) gathered.environments.push_back(parse_environment(text, file.file));
+  if (file.kind == FileKind::nccl_inspector) gathered.tables.push_back(parse_inspector(text, file.file));
+  if (looks_like_smi_table(text)) gathered.process_tables.push_back(parse_smi_table(text, file.file));
+  if (file.kind == FileKind::script) gathered.scripts.push_back(parse_script(text, file.file));
+}
+
+bool is_small_text(const ReadFile& file) {
+  return file.kind == FileKind::environment || file.kind == FileKind::nccl_inspector ||
+         file.kind == FileKind::script || (may_hold_reports(file.kind) && file.kind != FileKind::nccl_log);
 }
 
 // A log may be as long as it likes; what else is in it is looked for only where it is short.
@@ -144,7 +159,7 @@ void read_log(const ReadFile& file, Gathered& gathered) {
   if (fs::file_size(file.file, ignored) > kMostText) return;
   try {
     read_text(file, gathered);
-  } catch (const ConfigError&) {  // half a matrix in a log is no reason to leave out the log
+  } catch (const ConfigError&) {  // unpacked it is longer
   }
 }
 

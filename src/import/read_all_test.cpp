@@ -32,6 +32,26 @@ TEST(ReadAll, says_that_a_long_text_is_of_no_kind_it_knows) {
   EXPECT_NE(read_all({file.string()}).files.at(0).problem.find("text of no kind"), std::string::npos);
 }
 
+TEST(ReadAll, reads_every_report_of_a_text_that_holds_several) {
+  const TempDir folder;
+  const auto file = folder.path() / "machine.txt";
+  write_file(
+      file,
+      "$ nvidia-smi topo -m\n\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n"
+      "$ nvidia-smi nvlink -s\nGPU 0: NVIDIA RTX A6000 (UUID: GPU-a)\n\t Link 0: 14.062 GB/s\n"
+      "$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\n GPU0\tX\tOK\n GPU1\tOK\tX\n"
+      "==============NVSMI LOG==============\nGPU 00000000:18:00.0\n    Link Width\n        Max : 16x\n");
+  const Gathered gathered = read_all({file.string()});
+  EXPECT_EQ(gathered.files.at(0).problem, "");
+  EXPECT_EQ(gathered.matrices.size(), 1u);
+  EXPECT_EQ(gathered.peers.size(), 1u);
+  ASSERT_EQ(gathered.nvlinks.size(), 1u);
+  ASSERT_EQ(gathered.nvlinks[0].gpus.size(), 1u);  // the headings of another report are no GPUs of this one
+  EXPECT_EQ(gathered.nvlinks[0].gpus[0].active, 1);
+  ASSERT_EQ(gathered.pci.size(), 1u);
+  EXPECT_EQ(gathered.pci[0].devices.size(), 1u);
+}
+
 TEST(ReadAll, says_that_a_topology_is_cut_off) {
   const TempDir folder;
   const auto file = folder.path() / "topo.xml";

@@ -109,6 +109,76 @@ TEST(ReadProfile, knows_collectives_whose_kernels_have_no_name_of_nccl) {
   EXPECT_EQ(by_argument.activities[0].kind, ActivityKind::communication);
 }
 
+TEST(ReadProfile, knows_kernels_without_a_name_by_what_was_drawn_around_them_on_the_gpu) {
+  const Profile profile = profile_of(
+      R"({"baseTimeNanoseconds": 1700000000000000000, "traceEvents": [
+        {"ph": "X", "cat": "kernel", "name": "k1", "pid": 0, "tid": 7, "ts": 60, "dur": 4, "args": {"device": 0, "stream": 7}},
+        {"ph": "X", "cat": "gpu_user_annotation", "name": "nccl:all_reduce", "pid": 0, "tid": 20, "ts": 60, "dur": 9, "args": {"External id": 3}},
+        {"ph": "X", "cat": "kernel", "name": "k2", "pid": 0, "tid": 20, "ts": 61, "dur": 8, "args": {"device": 0, "stream": 20}},
+        {"ph": "X", "cat": "kernel", "name": "k3", "pid": 0, "tid": 20, "ts": 70, "dur": 8, "args": {"device": 0, "stream": 20}}]})");
+  ASSERT_EQ(profile.activities.size(), 3u);  // what was drawn is no work
+  EXPECT_EQ(profile.activities[0].kind, ActivityKind::kernel);
+  EXPECT_EQ(profile.activities[1].kind, ActivityKind::communication);
+  EXPECT_EQ(profile.activities[2].kind, ActivityKind::kernel);
+  ASSERT_GE(profile.activities[1].call, 0);
+  EXPECT_EQ(profile.calls[profile.activities[1].call].collective.kind, Collective::all_reduce);
+}
+
+// A stream with two kernels, one with `own`, and two calls; nothing says who started what.
+std::string without_launches(int own) {
+  std::string events;
+  for (int i = 0; i < 2; ++i)
+    events += fmt::format(
+        R"({{"ph": "X", "cat": "user_annotation", "name": "nccl:all_reduce", "pid": 1, "tid": 1, "ts": {0}, "dur": 20}},
+        {{"ph": "X", "cat": "kernel", "name": "k1", "pid": 0, "tid": 20, "ts": {1}, "dur": 80, "args": {{"device": 0, "stream": 20}}}},)",
+        1000 * i, 1000 * i + 50);
+  for (int i = 0; i < own; ++i)
+    events += fmt::format(
+        R"({{"ph": "X", "cat": "kernel", "name": "k2", "pid": 0, "tid": 7, "ts": {}, "dur": 80, "args": {{"device": 0, "stream": 7}}}},)",
+        1000 * i + 60);
+  events.pop_back();
+  return R"({"traceEvents": [)" + events + "]}";
+}
+
+TEST(ReadProfile, knows_kernels_without_name_and_launch_by_a_stream_that_has_one_for_each_call) {
+  const auto kernels_that_talk = [](const Profile& profile) {
+    return std::count_if(profile.activities.begin(), profile.activities.end(), [&](const Activity& one) {
+      return one.kind == ActivityKind::communication && profile.name_of(one) == "k1";
+    });
+  };
+  EXPECT_EQ(kernels_that_talk(profile_of(without_launches(5))), 2);
+  EXPECT_EQ(kernels_that_talk(profile_of(without_launches(2))), 0);  // either stream could be the one
+}
+
+TEST(ReadProfile, keeps_the_sizes_of_gradients_and_of_what_an_optimizer_updates) {
+  const Profile profile = profile_of(
+      R"({"traceEvents": [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::_foreach_add_", "pid": 1, "tid": 1, "ts": 30, "dur": 2,
+         "args": {"Input Dims": [[[8, 4], [8]], [], []], "Input type": ["TensorList", "TensorList", "Scalar"]}},
+        {"ph": "X", "cat": "cpu_op", "name": "torch::autograd::AccumulateGrad", "pid": 1, "tid": 2, "ts": 10, "dur": 2,
+         "args": {"Input Dims": [[8, 4]], "Input type": ["c10::Half"]}},
+        {"ph": "X", "cat": "cpu_op", "name": "torch::autograd::AccumulateGrad", "pid": 1, "tid": 2, "ts": 13, "dur": 2,
+         "args": {"Input Dims": [[]], "Input type": [""]}},
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 2,
+         "args": {"Input Dims": [[8, 4], [4, 8]], "Input type": ["float", "float"]}}]})");
+  ASSERT_EQ(profile.sized.size(), 2u);
+  EXPECT_EQ(profile.sized[0].bytes, 64u);
+  EXPECT_EQ(profile.sized[1].bytes, 160u);
+}
+
+TEST(ReadProfile, tells_groups_without_a_name_apart_by_their_ranks) {
+  const auto group = [](const char* arguments) {
+    const Profile profile = profile_of(fmt::format(
+        R"({{"traceEvents": [{{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 2,
+        "args": {{"stream": 7, "Collective name": "allreduce", "In msg nelems": 8, "dtype": "Half", "Group size": 2{}}}}}]}})",
+        arguments));
+    return profile.calls.at(0).group;
+  };
+  EXPECT_EQ(group(R"(, "Process Group Ranks": "[2, 3]")"), "[2, 3]");
+  EXPECT_EQ(group(R"(, "Process Group Name": "7", "Process Group Ranks": "[2, 3]")"), "7");
+  EXPECT_EQ(group(R"(, "Process Group Ranks": "[]")"), "");
+}
+
 TEST(ReadProfile, mends_raw_quotes_in_names_and_leaves_out_what_is_no_json) {
   const Profile profile = profile_of(
       "{\"traceEvents\": [\n{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"call \"me\" x\", \"ts\": 1,\n"
@@ -182,6 +252,10 @@ TEST(CommunicationNames, tell_collectives_of_any_library) {
   EXPECT_TRUE(is_communication_kernel("void vllm::cross_device_reduce_1stage<float, 2>(RankData*)"));
   EXPECT_TRUE(is_communication_kernel("void quickreduce::allreduce_prototype_twoshot<T>(half*)"));
   EXPECT_TRUE(is_communication_kernel("multimem_all_reduce_kernel<float>"));
+  EXPECT_TRUE(
+      is_communication_kernel("void (anonymous namespace)::two_shot_all_reduce_kernel<float, 4>(int)"));
+  EXPECT_FALSE(is_communication_kernel(
+      "void at::native::(anonymous namespace)::copy<(anonymous namespace)::AllReduce>(int)"));
   EXPECT_FALSE(is_communication_kernel("void at::native::reduce_kernel<512, 1>()"));
   EXPECT_FALSE(is_communication_kernel("void gemm<tag::AllReduce>(int)"));
   EXPECT_FALSE(is_communication_kernel("triton_poi_fused_add_all_gather_3"));
@@ -189,6 +263,7 @@ TEST(CommunicationNames, tell_collectives_of_any_library) {
             Collective::reduce_scatter);
   EXPECT_EQ(collective_of("_allgather_base"), Collective::all_gather);
   EXPECT_EQ(collective_of("ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)"), std::nullopt);
+  EXPECT_TRUE(is_whole_type("Long") && is_whole_type("unsigned char") && !is_whole_type("c10::BFloat16"));
   EXPECT_EQ(SaidCollective("c10d::allreduce_").word, "all_reduce");
   EXPECT_EQ(SaidCollective("ncclSend").word, "send_recv");
   EXPECT_EQ(SaidCollective("wait").word, "wait");

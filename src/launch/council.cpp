@@ -22,6 +22,7 @@ std::string key(const char* what, int attempt, int node) {
 }
 
 constexpr Seconds kLastCall = 3;       // for more nodes than are needed
+constexpr Seconds kShortly = 1;        // for an answer of the store while an attempt runs
 constexpr const char* kWell = "well";  // how an attempt ended
 constexpr std::chrono::milliseconds kLookEvery(20);
 
@@ -53,14 +54,36 @@ Council::Council(const CouncilOptions& options)
 }
 
 // What one connection has waited for in vain the other need not wait for again.
-Store& Council::store() const {
+template <typename Question>
+auto Council::ask(Store& store, const Question& question) {
   if (!out_of_reach_.empty()) throw TransportError(out_of_reach_);
-  return *store_;
+  try {
+    auto answer = question(store, running_ ? Deadline::after(kShortly) : Deadline::never());
+    silent_until_.reset();
+    return answer;
+  } catch (const Timeout& error) {
+    if (!silent_until_) silent_until_ = Deadline::after(running_ ? options_.timeout - kShortly : 0);
+    if (!silent_until_->passed()) throw StoreSilent(error.what());
+    out_of_reach_ = error.what();
+    throw;
+  } catch (const TransportError& error) {
+    out_of_reach_ = error.what();
+    throw;
+  }
 }
 
-std::string Council::find(const char* what, int number) const {
-  return store().find(fmt::format("{}/{}", what, number));
+void Council::set(const std::string& key, const std::string& value) {
+  ask(*store_, [&](Store& store, Deadline answer) {
+    store.set(key, value, answer);
+    return true;
+  });
 }
+
+std::string Council::find(const std::string& key) {
+  return ask(*store_, [&](Store& store, Deadline answer) { return store.find(key, answer); });
+}
+
+std::string Council::find(const char* what, int number) { return find(fmt::format("{}/{}", what, number)); }
 
 std::shared_ptr<Store> Council::enter(Rank as, const std::string& space) const {
   TcpStore::Options client{door_, options_.secret, {as, space}};
@@ -71,28 +94,27 @@ std::shared_ptr<Store> Council::enter(Rank as, const std::string& space) const {
 // Who had the seat before may have it again, and so may anybody when its launcher is gone.
 void Council::take_seat() {
   const auto mine = nodes_text(least_, options_.nodes);
-  if (options_.node == 0) store().set("nodes", mine);
-  const auto nodes = store().get("nodes", Deadline::after(options_.timeout));
+  if (options_.node == 0) set("nodes", mine);
+  const auto nodes = store_->get("nodes", Deadline::after(options_.timeout));
   if (nodes != mine)
     throw ConfigError(fmt::format(
         "the job at {} is of {} node{}, but this launcher was told of {}: write the same --nnodes on all, or "
         "another --master for another job",
         place_.text(), nodes, nodes == "1" ? "" : "s", mine));
-  const bool first = store().add(fmt::format("seat/{}", options_.node), 1) == 1;
+  const bool first = store_->add(fmt::format("seat/{}", options_.node), 1) == 1;
   if (!first && find("holder", options_.node) != name_ && !is_gone(options_.node))
     throw ConfigError(
         fmt::format("node {} of the job at {} has a launcher already: start each node once, with a "
                     "--node-rank of its own",
                     options_.node, place_.text()));
-  store().set(fmt::format("holder/{}", options_.node), name_);
+  set(fmt::format("holder/{}", options_.node), name_);
   // What the launcher before was ready for is not this one's; first this, or the seat would look taken and ready.
-  store().set(fmt::format("ready/{}", options_.node), "");
-  for (const char* farewell : {"lost", "left"})
-    store().set(fmt::format("{}/{}", farewell, options_.node), "");
+  set(fmt::format("ready/{}", options_.node), "");
+  for (const char* farewell : {"lost", "left"}) set(fmt::format("{}/{}", farewell, options_.node), "");
 }
 
 // The store keeps no time, so what changes is a number.
-void Council::let_hear() { store().set(fmt::format("alive/{}", options_.node), std::to_string(++beats_)); }
+void Council::let_hear() { set(fmt::format("alive/{}", options_.node), std::to_string(++beats_)); }
 
 Seconds Council::silence_of(int node) {
   const auto now = find("alive", node);
@@ -108,20 +130,27 @@ bool Council::is_gone(int node) {
 
 // For what is asked of the ranks' space a store that is gone is not the news: whoever asks the launchers' next says so.
 void Council::report_lost_rank(Rank rank, const std::string& reason) {
+  if (!ranks_ || !out_of_reach_.empty()) return;
   try {
-    if (ranks_ && out_of_reach_.empty()) report_lost(*ranks_, rank, reason);
-  } catch (const TransportError& error) {
-    out_of_reach_ = error.what();
+    ask(*ranks_, [&](Store& ranks, Deadline answer) {
+      report_lost(ranks, rank, reason, answer);
+      return true;
+    });
+  } catch (const StoreSilent&) {
+    throw;
+  } catch (const TransportError&) {
   }
 }
 
 std::string Council::find_of_ranks(const std::string& name) {
+  if (!ranks_ || !out_of_reach_.empty()) return {};
   try {
-    if (ranks_ && out_of_reach_.empty()) return ranks_->find(name);
-  } catch (const TransportError& error) {
-    out_of_reach_ = error.what();
+    return ask(*ranks_, [&](Store& ranks, Deadline answer) { return ranks.find(name, answer); });
+  } catch (const StoreSilent&) {
+    throw;
+  } catch (const TransportError&) {
+    return {};
   }
-  return {};
 }
 
 bool Council::has_joined(Rank rank) { return !find_of_ranks(fmt::format("joined/{}", rank)).empty(); }
@@ -190,16 +219,16 @@ void Council::draw_up_roster(int attempt) {
     if (deadline.passed()) give_up(ready);
     std::this_thread::sleep_for(kLookEvery);
   }
-  store().set(key("restarts", attempt), std::to_string(options_.max_restarts));
-  store().set(key("port", attempt), std::to_string(free_port()));
-  store().set(key("roster", attempt), ready.text());
-  store().set("generation", std::to_string(attempt));
+  set(key("restarts", attempt), std::to_string(options_.max_restarts));
+  set(key("port", attempt), std::to_string(free_port()));
+  set(key("roster", attempt), ready.text());
+  set("generation", std::to_string(attempt));
 }
 
 std::optional<Seating> Council::find_seating() {
-  const auto attempt = find_integer<int>(store().find("generation"));
+  const auto attempt = find_integer<int>(find("generation"));
   if (!attempt || *attempt <= last_attempt_) return std::nullopt;
-  const auto roster = NodeRoster::parse(store().find(key("roster", *attempt)));
+  const auto roster = NodeRoster::parse(find(key("roster", *attempt)));
   const auto* const mine = roster.find(options_.node);
   if (mine == nullptr || mine->token != fmt::format("{}.{}", name_, times_ready_)) return std::nullopt;
   return take_place(*attempt, roster, *mine);
@@ -216,8 +245,8 @@ Seating Council::take_place(int attempt, const NodeRoster& roster, const NodeRos
     seating.first_rank += entry.ranks;
     ++seating.group_rank;
   }
-  seating.max_restarts = find_integer<int>(store().find(key("restarts", attempt))).value_or(0);
-  seating.master_port = parse_port(store().find(key("port", attempt)));
+  seating.max_restarts = find_integer<int>(find(key("restarts", attempt))).value_or(0);
+  seating.master_port = parse_port(find(key("port", attempt)));
   seating.master_host = place_.host;
   seating.store = fmt::format("{}/{}", place_.text(), attempt);
   ranks_ = enter(-1, std::to_string(attempt));
@@ -225,30 +254,45 @@ Seating Council::take_place(int attempt, const NodeRoster& roster, const NodeRos
   return seating;
 }
 
-Seating Council::begin(int local_ranks) {
-  store().set(fmt::format("ready/{}", options_.node),
-              fmt::format("{}:{}.{}", local_ranks, name_, ++times_ready_));
+std::optional<Seating> Council::begin(int local_ranks) {
+  running_ = false;
+  set(fmt::format("ready/{}", options_.node), fmt::format("{}:{}.{}", local_ranks, name_, ++times_ready_));
   if (options_.node == 0) draw_up_roster(last_attempt_ + 1);
   for (;;) {
-    if (const auto seating = find_seating()) return *seating;
+    const auto seating = find_seating();
+    running_ = seating.has_value();
+    if (seating) return seating;
     let_hear();
-    if (options_.node != 0 && is_gone(0))
-      throw TransportError("the launcher of node 0 is gone, or has ended the job without this node");
+    if (options_.node != 0 && is_gone(0)) {
+      if (!has_ended_well())
+        throw TransportError("the launcher of node 0 is gone, or has ended the job without this node");
+      say_goodbye();
+      return std::nullopt;
+    }
     std::this_thread::sleep_for(kLookEvery);
   }
+}
+
+// By the last word on the last attempt, after which node 0 has left.
+bool Council::has_ended_well() {
+  const auto last = find_integer<int>(find("generation"));
+  return last && !find("left", 0).empty() && find(key("verdict", *last)) == kWell;
 }
 
 void Council::rejoin() {
   ranks_.reset();
   store_.reset();  // a connection that broke stays broken
   out_of_reach_.clear();
+  silent_until_.reset();
+  running_ = false;
   store_ = enter(options_.node, "launchers");
   heard_.clear();
   take_seat();
 }
 
 void Council::claim_last_word(int attempt, const std::string& text) {
-  if (store().add(key("verdicts", attempt), 1) == 1) store().set(key("verdict", attempt), text);
+  ask(*store_,
+      [&](Store& store, Deadline answer) { return store.offer(key("verdict", attempt), text, answer); });
 }
 
 void Council::report_failure(int attempt, const Failure& failure) {
@@ -256,7 +300,7 @@ void Council::report_failure(int attempt, const Failure& failure) {
 }
 
 std::optional<Failure> Council::find_failure(int attempt) {
-  const auto text = store().find(key("verdict", attempt));
+  const auto text = find(key("verdict", attempt));
   if (text == kWell) return std::nullopt;
   const auto fields = split(text, ' ');
   if (fields.size() > 2)
@@ -266,15 +310,12 @@ std::optional<Failure> Council::find_failure(int attempt) {
   return lost.empty() ? std::nullopt : std::optional(Failure{1, lost, false});
 }
 
-// Between a claim and its text there may be a moment. Launchers that are gone are named by who noticed first: soon it is
-// noticed of that one that it has begun anew.
+// Launchers that are gone are named by who noticed first: soon it is noticed of that one that it has begun anew.
 std::optional<Failure> Council::conclude(int attempt) {
   if (all_have_ended(attempt) || all_work_is_done())
     claim_last_word(attempt, kWell);
   else if (const auto lost = find_lost_launcher(); !lost.empty())
     report_failure(attempt, {1, lost, false});
-  if (!store().find(key("verdicts", attempt)).empty())
-    store().get(key("verdict", attempt), Deadline::after(options_.timeout));
   return find_failure(attempt);
 }
 
@@ -293,9 +334,9 @@ std::string Council::find_lost_launcher(Seconds patience) {
   return {};
 }
 
-void Council::report_end(int attempt) { store().set(key("ended", attempt, options_.node), "ended"); }
+void Council::report_end(int attempt) { set(key("ended", attempt, options_.node), "ended"); }
 
-bool Council::all_have_ended(int attempt) const {
+bool Council::all_have_ended(int attempt) {
   return std::all_of(roster_.entries.begin(), roster_.entries.end(), [&](const NodeRoster::Entry& entry) {
     return !find(key("ended", attempt).c_str(), entry.node).empty();
   });
@@ -306,12 +347,16 @@ bool Council::has_ended(int attempt) { return all_have_ended(attempt) || !find_l
 
 void Council::give_up_store(const std::string& why) { out_of_reach_ = why; }
 
-void Council::say_goodbye() { store().set(fmt::format("left/{}", options_.node), "bye"); }
+void Council::say_goodbye() { set(fmt::format("left/{}", options_.node), "bye"); }
 
+// One that waits for a place in the next attempt too, and lets hear from itself all the time: it has to hear how the last one ended.
 bool Council::is_needed() {
-  return server_ && std::any_of(roster_.entries.begin(), roster_.entries.end(), [&](const auto& entry) {
-           return entry.node != options_.node && !is_gone(entry.node);
-         });
+  constexpr Seconds kWaiting = 2;
+  for (int node = 1; server_ && node < options_.nodes; ++node) {
+    if (find("holder", node).empty() || is_gone(node)) continue;
+    if (roster_.find(node) != nullptr || silence_of(node) < kWaiting) return true;
+  }
+  return false;
 }
 
 }  // namespace gradwire

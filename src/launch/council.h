@@ -10,6 +10,9 @@
 // another number of nodes, or a second one for a node that has one. Every wait has a deadline: launchers let
 // hear from themselves while they run, and one that is silent for the timeout counts as gone.
 //
+// While an attempt runs a launcher has signals to hear, so nothing here waits for the store for longer than a second: then
+// StoreSilent is thrown, and whatever was asked may be asked again.
+//
 // A resource; belongs to one thread.
 #pragma once
 
@@ -21,6 +24,7 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/error.h"
 #include "launch/roster.h"
 #include "net/address/address.h"
 #include "net/store/server.h"
@@ -56,13 +60,19 @@ struct Failure {
   bool final = false;  // not to be tried again
 };
 
+// The store has not answered for a moment. When it has not for the timeout, another TransportError says so.
+class StoreSilent : public Timeout {
+ public:
+  using Timeout::Timeout;
+};
+
 class Council {
  public:
   explicit Council(const CouncilOptions& options);  // throws Timeout, ConfigError
 
   // Says that this node is ready with so many ranks, and waits for a generation that it is in: an attempt later
-  // than any it was in before.
-  Seating begin(int local_ranks);
+  // than any it was in before. Nothing: the job has ended well without it.
+  std::optional<Seating> begin(int local_ranks);
   // After the store was out of reach: takes part again from the next generation on. Not for node 0.
   void rejoin();
 
@@ -77,7 +87,7 @@ class Council {
   std::optional<Failure> conclude(int attempt);
   void give_up_store(const std::string& why);  // nothing is asked of it any more, until rejoin()
   void say_goodbye();  // the last word of a launcher but the first, which stays while it is needed
-  bool is_needed();    // another launcher of the attempt may still ask the store that is here
+  bool is_needed();    // another launcher may still ask the store that is here
 
   // Of the ranks of the attempt that was begun last, on all nodes. A loss is told to the ranks that still wait for it.
   void report_lost_rank(Rank rank, const std::string& reason);
@@ -94,12 +104,16 @@ class Council {
     Deadline until;  // when it counts as gone
   };
 
-  Store& store() const;
-  std::string find(const char* what, int number) const;
+  template <typename Question>
+  auto ask(Store& store, const Question& question);
+  void set(const std::string& key, const std::string& value);
+  std::string find(const std::string& key);
+  std::string find(const char* what, int number);
   std::string find_of_ranks(const std::string& name);
   std::shared_ptr<Store> enter(Rank as, const std::string& space) const;
   void claim_last_word(int attempt, const std::string& text);
-  bool all_have_ended(int attempt) const;
+  bool all_have_ended(int attempt);
+  bool has_ended_well();
   void take_seat();
   void let_hear();
   Seconds silence_of(int node);
@@ -118,8 +132,10 @@ class Council {
   std::unique_ptr<StoreServer> server_;  // on node 0
   HostPort door_;                        // by which this launcher itself goes in
   std::shared_ptr<Store> store_;
-  std::shared_ptr<Store> ranks_;  // the space of the ranks of an attempt
-  std::string out_of_reach_;      // why the store is, once one of the two connections has found out
+  std::shared_ptr<Store> ranks_;          // the space of the ranks of an attempt
+  std::string out_of_reach_;              // why the store is, once one of the two connections has found out
+  std::optional<Deadline> silent_until_;  // when a store that does not answer is out of reach
+  bool running_ = false;                  // an attempt is: this launcher has signals to hear
   std::uint64_t beats_ = 0;
   int times_ready_ = 0, last_attempt_ = -1;
   NodeRoster roster_;           // of the attempt that was begun last

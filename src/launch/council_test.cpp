@@ -35,8 +35,8 @@ std::uint16_t free_port() { return local_address(listen_at(SocketAddress::loopba
 // Each waits for the other.
 std::pair<Seating, Seating> begin_both(Council& first, Council& second) {
   Seating of_second;
-  std::thread other([&] { of_second = second.begin(2); });
-  const Seating of_first = first.begin(1);
+  std::thread other([&] { of_second = second.begin(2).value(); });
+  const Seating of_first = first.begin(1).value();
   other.join();
   return {of_first, of_second};
 }
@@ -45,7 +45,7 @@ TEST(Council, of_one_needs_nobody) {
   CouncilOptions options;
   options.secret = "secret";
   Council council(options);
-  const auto seating = council.begin(4);
+  const auto seating = council.begin(4).value();
   EXPECT_EQ(seating.first_rank, 0);
   EXPECT_EQ(seating.size, 4);
   EXPECT_FALSE(council.find_failure(0));
@@ -63,7 +63,7 @@ TEST(Council, seats_the_ranks_of_all_nodes_in_their_order) {
   for (int number = 0; number < 3; ++number)
     nodes.emplace_back([&, number] {
       Council council(node(number, 3, port));
-      seatings[number] = council.begin(number + 1);
+      seatings[number] = council.begin(number + 1).value();
       council.say_goodbye();
       while (council.is_needed()) std::this_thread::yield();
     });
@@ -131,27 +131,60 @@ TEST(Council, takes_work_that_is_done_for_done_whatever_becomes_of_a_launcher) {
   EXPECT_FALSE(first.conclude(0));
 }
 
-// Node 0 in a process of its own, which is stopped.
-TEST(Council, waits_once_for_a_store_that_does_not_answer) {
-  auto zero = node(0, 2, free_port()), one = node(1, 2, zero.master->port);
-  zero.timeout = one.timeout = 2;
-  ForkedRank host(0, [&] {
-    return run_guarded(0, [&] {
-      Council council(zero);
-      council.begin(1);
-      ::pause();
+// Node 0 in a process of its own, which is stopped when node 1 has begun.
+class StoppedHost {
+ public:
+  explicit StoppedHost(Seconds timeout) {
+    auto zero = node(0, 2, free_port()), one = node(1, 2, zero.master->port);
+    zero.timeout = one.timeout = timeout;
+    host_.emplace(0, [zero] {
+      return run_guarded(0, [&] {
+        Council council(zero);
+        council.begin(1);
+        ::pause();
+      });
     });
-  });
-  Council second(one);
-  second.begin(1);
-  host.signal(SIGSTOP);
-  const auto deadline = Deadline::after(60);
-  while (!host.find_stop() && !deadline.passed()) std::this_thread::yield();
-  EXPECT_FALSE(second.has_done_its_work(0));
-  const auto again = Deadline::after(one.timeout / 2);
-  EXPECT_FALSE(second.has_done_its_work(1));
-  EXPECT_THROW(second.find_failure(0), TransportError);
-  EXPECT_FALSE(again.passed()) << "what one connection waited for in vain the other need not wait for again";
+    second_.emplace(one);
+    second_->begin(1);
+    host_->signal(SIGSTOP);
+    const auto deadline = Deadline::after(60);
+    while (!host_->find_stop() && !deadline.passed()) std::this_thread::yield();
+  }
+  Council& second() { return *second_; }
+  void go_on() { host_->signal(SIGCONT); }
+
+ private:
+  std::optional<ForkedRank> host_;
+  std::optional<Council> second_;
+};
+
+// What a council says when it is asked until the store answers, or is given up.
+template <typename Question>
+auto insist(const Question& question) {
+  for (;;) {
+    try {
+      return question();
+    } catch (const StoreSilent&) {
+    }
+  }
+}
+
+TEST(Council, may_be_asked_again_while_the_store_does_not_answer) {
+  StoppedHost host(60);
+  Council& second = host.second();
+  EXPECT_THROW(second.has_done_its_work(0), StoreSilent);
+  EXPECT_THROW(second.report_failure(0, {7, "rank 1 exited with code 7"}), StoreSilent);
+  host.go_on();
+  insist([&] { second.report_failure(0, {1, "another"}); });
+  EXPECT_EQ(insist([&] { return second.find_failure(0)->text; }), "rank 1 exited with code 7")
+      << "what was said in vain was heard";
+}
+
+TEST(Council, gives_a_store_up_that_has_not_answered_for_the_timeout) {
+  StoppedHost host(2);
+  Council& second = host.second();
+  EXPECT_THROW(insist([&] { return second.find_failure(0); }), TransportError);
+  EXPECT_FALSE(second.has_done_its_work(1)) << "what one connection asked in vain the other need not ask";
 }
 
 TEST(Council, notices_a_launcher_that_is_gone) {
@@ -180,7 +213,7 @@ TEST(Council, goes_on_without_a_node_and_takes_it_back) {
     Council second(one);
     EXPECT_EQ(begin_both(first, second).second.first_rank, 1);
   }
-  const Seating alone = first.begin(1);
+  const Seating alone = first.begin(1).value();
   EXPECT_EQ(alone.attempt, 1);
   EXPECT_EQ(describe(alone.roster), "node 0 (1 rank)");
   Council again(one);
@@ -188,6 +221,22 @@ TEST(Council, goes_on_without_a_node_and_takes_it_back) {
   EXPECT_EQ(of_again.attempt, 2) << "the generation it joins, not the first of its own";
   EXPECT_EQ(of_again.size, 3);
   EXPECT_EQ(of_first.roster.entries, of_again.roster.entries);
+}
+
+TEST(Council, tells_a_launcher_that_came_too_late_that_the_job_has_ended_well) {
+  const auto port = free_port();
+  auto zero = node(0, 2, port), one = node(1, 2, port);
+  zero.least = one.least = 1;
+  Council first(zero);
+  first.begin(1);
+  Council spare(one);
+  std::thread waiting([&] { EXPECT_FALSE(spare.begin(1)); });
+  first.report_end(0);
+  EXPECT_FALSE(first.conclude(0));
+  EXPECT_TRUE(first.is_needed());
+  first.say_goodbye();
+  waiting.join();
+  EXPECT_FALSE(first.is_needed());
 }
 
 TEST(Council, lets_a_launcher_that_was_cut_off_take_part_again) {
@@ -203,7 +252,7 @@ TEST(Council, lets_a_launcher_that_was_cut_off_take_part_again) {
   while (text() != "the launcher of node 1 has begun anew" && !deadline.passed()) std::this_thread::yield();
   EXPECT_EQ(text(), "the launcher of node 1 has begun anew") << "for a moment it was gone";
   EXPECT_TRUE(first.has_ended(0)) << "nobody waits for the end of what it let go";
-  EXPECT_EQ(first.begin(1).attempt, 1);
+  EXPECT_EQ(first.begin(1).value().attempt, 1);
   other.join();
   EXPECT_FALSE(first.find_failure(1));
 }

@@ -37,7 +37,7 @@ void LineSink::add(Rank rank, std::string_view line) {
 // A pipe that poll() calls writable takes PIPE_BUF bytes without blocking, though the descriptor, which other
 // processes may share, stays a blocking one.
 void LineSink::write_some() {
-  const HeldSignal too_long(SIGXFSZ);
+  const HeldSignal nobody_reads(SIGPIPE), too_long(SIGXFSZ);
   const auto written =
       ::write(descriptor_, pending_.data(), std::min<std::size_t>(pending_.size(), PIPE_BUF));
   const int error = written < 0 ? errno : 0;

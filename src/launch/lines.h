@@ -21,7 +21,7 @@ class LineSink {
   // The disk is full or broken, as in "No space left on device"; empty: all lines are where they belong.
   const std::string& problem() const { return problem_; }
   bool full() const { return pending_.size() > 1 << 20; }  // then stop reading from ranks for a while
-  // Call when poll() finds the descriptor writable. A reader that is gone takes everything.
+  // Call when poll() finds the descriptor writable. A reader that is gone takes everything: the ranks go on.
   void write_some();
 
  private:

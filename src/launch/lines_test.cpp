@@ -101,5 +101,15 @@ TEST(LineSink, says_that_a_disk_is_full) {
   EXPECT_EQ(sink.problem(), "No space left on device");
 }
 
+TEST(LineSink, takes_everything_for_a_reader_that_is_gone) {
+  Pipe target(0);
+  target.read_end.reset();
+  LineSink sink(target.write_end.get(), false);
+  sink.add(0, "line");
+  sink.write_some();
+  EXPECT_TRUE(sink.empty());
+  EXPECT_EQ(sink.problem(), "");
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -102,11 +102,13 @@ bool RankGroup::wait(Deadline deadline, int wake, bool or_failure) {
   for (;;) {
     note_ended();
     if (all_ended() && !swept_) clean_up();
-    if (swept_ && all_written()) return true;
+    if (swept_ && (all_written() || reader_is_stuck())) return true;
     if (deadline.passed() || (or_failure && failure_)) return false;
     pollfd woken{wake, POLLIN, 0};
     if (wake >= 0 && ::poll(&woken, 1, 0) > 0) return false;
-    poll_once(kill_at_ && kill_at_->remaining() < deadline.remaining() ? *kill_at_ : deadline, wake);
+    Deadline event = kill_at_ ? std::min(deadline, *kill_at_) : deadline;
+    if (swept_ && heard_until_) event = std::min(event, *heard_until_);
+    poll_once(event, wake);
     if (kill_at_ && kill_at_->passed()) kill();
   }
 }
@@ -152,7 +154,9 @@ void RankGroup::note_ended() {
     member.ended = true;
     const auto outcome = outcome_of_process(member.rank, *status);
     const bool excused = !outcome.ok() && options_.is_excused && options_.is_excused(outcome);
-    if (!outcome.ok() && !excused && (!failed || is_worse(outcome, *failed))) failed = outcome;
+    if (outcome.ok() || excused) continue;
+    well_ = false;
+    if (!failed || is_worse(outcome, *failed)) failed = outcome;
   }
   if (!failed || ending_ || failure_) return;
   failure_ = failed;
@@ -179,13 +183,16 @@ void RankGroup::end() {
 }
 
 void RankGroup::interrupt(int number) {
-  kill_at_ = Deadline::after(options_.interrupt_grace);
+  const auto grace = Deadline::after(options_.interrupt_grace);
+  kill_at_ = kill_at_ ? std::min(grace, *kill_at_) : grace;
   signal(number);
   signal(SIGCONT);
 }
 
 void RankGroup::kill() {
+  constexpr Seconds kLastWords = 1;  // for what is left in the pipes
   kill_at_.reset();
+  heard_until_ = Deadline::after(kLastWords);
   signal(SIGKILL);
 }
 

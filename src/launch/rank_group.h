@@ -56,24 +56,27 @@ class RankGroup {
   RankGroup& operator=(const RankGroup&) = delete;
 
   // Until all have ended and what they wrote is passed on (true), the deadline, `wake` becomes readable, or,
-  // where asked for, one has failed.
+  // where asked for, one has failed. After kill(), or the grace, a reader that is stuck is not waited for any more.
   bool wait(Deadline deadline, int wake = -1, bool or_failure = false);
   std::vector<Rank> running() const;          // those that have not ended
   std::vector<pid_t> process_groups() const;  // of all, by the number of the process that leads each
   // The first that failed by itself, not because it was told to end.
   const std::optional<Outcome>& failure() const { return failure_; }
+  bool all_well() const { return all_ended() && well_; }  // whatever they were told
   // Those that were stopped when the others were told to end, which wakes them.
   const std::vector<Rank>& stopped() const { return stopped_; }
 
+  // False when wait() is over: whoever reads was stuck, and the rest is lost.
+  bool all_written() const { return out_.empty() && error_.empty(); }
   // Why what the ranks wrote could not all be passed on; empty: it could.
   const std::string& output_problem() const {
     return out_.problem().empty() ? error_.problem() : out_.problem();
   }
 
   void signal(int number);  // to all that live
-  // To all that live, stopped ones included, and SIGKILL to those that live on; wait() sees to it.
+  // To all that live, stopped ones included, and kill() when the grace is over; wait() sees to it.
   void interrupt(int number);
-  void end();   // SIGTERM, and SIGKILL when the grace time is over; wait() sees to it
+  void end();   // the same by SIGTERM
   void kill();  // SIGKILL
 
  private:
@@ -92,7 +95,7 @@ class RankGroup {
   void clean_up();
   void abandon();
   bool all_ended() const;
-  bool all_written() const { return out_.empty() && error_.empty(); }
+  bool reader_is_stuck() const { return heard_until_ && heard_until_->passed(); }
 
   const GroupOptions options_;
   OrphanKeeper orphans_;
@@ -100,7 +103,9 @@ class RankGroup {
   std::deque<LineSource> sources_;
   std::vector<Running> running_;
   std::optional<Deadline> kill_at_;
+  std::optional<Deadline> heard_until_;  // how long whoever reads has after kill()
   bool ending_ = false, swept_ = false;
+  bool well_ = true;  // of those that have ended
   std::optional<Outcome> failure_;
   std::vector<Rank> stopped_;
 };

@@ -52,6 +52,7 @@ TEST_F(RankGroupTest, passes_lines_on_with_the_rank_in_front) {
                   {.out = out.get(), .error = error.get()});
   ASSERT_TRUE(finish(group));
   EXPECT_FALSE(group.failure());
+  EXPECT_TRUE(group.all_well());
   EXPECT_EQ(content("error"), "[0] bad\n");
   EXPECT_THAT(content("out"),
               testing::AllOf(HasSubstr("[0] one\n"), HasSubstr("[1] two\n"), HasSubstr("[1] lines\n")));
@@ -85,6 +86,7 @@ TEST_F(RankGroupTest, ends_the_others_when_one_fails_and_names_it) {
   RankGroup group(members({"sleep 1000", "exit 7", "sleep 1000"}), {});
   ASSERT_TRUE(finish(group));
   EXPECT_EQ(describe(group.failure().value()), "rank 1 exited with code 7");
+  EXPECT_FALSE(group.all_well());
 }
 
 TEST_F(RankGroupTest, names_the_signal_that_killed_a_rank) {
@@ -180,6 +182,26 @@ TEST_F(RankGroupTest, does_not_wait_for_a_pipe_that_nobody_reads) {
   ASSERT_EQ(::mkfifo((folder / "rank-0.log").c_str(), 0600), 0);
   const GroupOptions options{.output = GroupOptions::Output::files, .log_dir = folder};
   EXPECT_THROW(RankGroup(members({"true"}), options), ConfigError);
+}
+
+// The pipe takes a part of it, and nobody the rest.
+TEST_F(RankGroupTest, does_not_wait_for_a_stuck_reader_once_it_is_told_to_end) {
+  for (const bool at_once : {true, false}) {
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    const Fd stuck(ends[0]), out(ends[1]);
+    RankGroup group(members({"head -c 300000 /dev/zero | tr '\\0' x"}),
+                    {.out = out.get(), .interrupt_grace = 0.1});
+    const auto deadline = Deadline::after(60);
+    while (!group.running().empty() && !deadline.passed()) group.wait(Deadline::after(0.01));
+    EXPECT_FALSE(group.wait(Deadline::after(0.01))) << "it has time";
+    if (at_once)
+      group.kill();
+    else
+      group.interrupt(SIGTERM);
+    EXPECT_TRUE(finish(group));
+    EXPECT_FALSE(group.all_written());
+  }
 }
 
 TEST_F(RankGroupTest, returns_early_when_woken) {

@@ -32,4 +32,10 @@ std::optional<int> SignalWatch::next() {
   return static_cast<int>(info.ssi_signo);
 }
 
+std::optional<int> SignalWatch::find_interruption() {
+  while (const auto number = next())
+    if (*number != SIGUSR1 && *number != SIGUSR2) return number;
+  return std::nullopt;
+}
+
 }  // namespace gradwire

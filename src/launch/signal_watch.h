@@ -20,6 +20,8 @@ class SignalWatch {
 
   int descriptor() const { return descriptor_.get(); }  // readable when next() has something
   std::optional<int> next();
+  // A signal that asks this process to end; others that have come are of no use where no rank runs.
+  std::optional<int> find_interruption();
 
  private:
   sigset_t before_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
@@ -77,7 +78,7 @@ class ProcessContestant final : public Contestant {
   }
 
   std::vector<Member> mpi_member(const MpiName& mpi) const {
-    MpiLaunch launch = mpi_launch(mpi, options_.ranks);
+    MpiLaunch launch = mpi_launch(mpi, options_.ranks, options_.folder);
     Environment variables = environment();
     for (const auto& [name, value] : launch.environment) variables[name] = value;
     launch.command.insert(launch.command.end(), {own_program(), "bench-rank", "mpi:unchecked"});

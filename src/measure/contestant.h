@@ -2,6 +2,7 @@
 // Between samples its ranks sleep. A resource; the destructor ends its processes.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,8 +23,9 @@ class Contestant {
 
 struct ContestantOptions {
   int ranks = 2;
-  Seconds timeout = 60;   // of every wait in a rank, and for an answer
-  std::string interface;  // where network backends listen
+  Seconds timeout = 60;               // of every wait in a rank, and for an answer
+  std::string interface;              // where network backends listen
+  std::filesystem::path folder = {};  // of the caller's, for what MPI leaves lying about
 };
 
 // A backend of ours, or of MPI through its own mpirun:

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/module.h"
 #include "base/text.h"
 
 namespace gradwire {
@@ -44,6 +45,31 @@ MpiLaunch open_mpi_run(const std::string& variant, int ranks) {
   return launch;
 }
 
+std::string preloaded(const std::filesystem::path& library) {
+  const char* const others = std::getenv("LD_PRELOAD");
+  return fmt::format("LD_PRELOAD={}{}", library.string(),
+                     others != nullptr ? fmt::format(":{}", others) : "");
+}
+
+// Ranks hear from mpirun who they are. Of the ways between them those that listen on networks are of no use on one host.
+void keep_here(MpiLaunch& launch, const std::filesystem::path& folder) {
+  const auto loopback = find_module("loopback");
+  if (!loopback)
+    throw ConfigError(
+        "libgradwire-loopback.so is not among Gradwire's modules: without it mpirun would listen on every "
+        "interface; build or install it");
+  std::vector<std::string> command = {"/usr/bin/env"};
+  for (const char* own :
+       {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT"})
+    command.insert(command.end(), {"-u", own});
+  command.push_back(preloaded(*loopback));
+  launch.command.insert(launch.command.begin(), command.begin(), command.end());
+  for (const char* place : {"OMPI_MCA_orte_tmpdir_base", "PRTE_MCA_prte_tmpdir_base",
+                            "OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"})
+    launch.environment[place] = folder.string();
+  if (std::getenv("OMPI_MCA_btl") == nullptr) launch.environment["OMPI_MCA_btl"] = "^tcp,ofi";
+}
+
 MpiLaunch mpich_run(const std::string& variant, int ranks) {
   MpiLaunch launch;
   launch.command = {find_program({"mpirun.mpich", "mpiexec.hydra"}, "mpich libmpich-dev"), "-n",
@@ -66,10 +92,12 @@ std::optional<MpiName> find_mpi(const std::string& name) {
                  colon == std::string::npos ? "" : name.substr(colon + 1)};
 }
 
-MpiLaunch mpi_launch(const MpiName& name, int ranks) {
+MpiLaunch mpi_launch(const MpiName& name, int ranks, const std::filesystem::path& folder) {
   check_module(name.implementation);
-  return name.implementation == BackendModule::mpich ? mpich_run(name.variant, ranks)
-                                                     : open_mpi_run(name.variant, ranks);
+  if (name.implementation == BackendModule::mpich) return mpich_run(name.variant, ranks);
+  MpiLaunch launch = open_mpi_run(name.variant, ranks);
+  keep_here(launch, folder);
+  return launch;
 }
 
 }  // namespace gradwire

@@ -2,6 +2,7 @@
 // variant.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,7 +13,7 @@
 namespace gradwire {
 
 struct MpiLaunch {
-  std::vector<std::string> command;  // mpirun and its options
+  std::vector<std::string> command;  // what to start: mpirun and its options
   std::map<std::string, std::string> environment;
 };
 
@@ -28,7 +29,8 @@ struct MpiName {
 // Nothing of another name.
 std::optional<MpiName> find_mpi(const std::string& name);
 
-// Throws ConfigError when that MPI or variant is not there.
-MpiLaunch mpi_launch(const MpiName& name, int ranks);
+// On this host. What Open MPI leaves lying about goes into `folder`, and its mpirun listens on loopback alone. Throws ConfigError
+// when that MPI or variant is not there, or nothing to keep it on loopback.
+MpiLaunch mpi_launch(const MpiName& name, int ranks, const std::filesystem::path& folder);
 
 }  // namespace gradwire

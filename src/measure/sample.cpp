@@ -1,6 +1,7 @@
 #include "measure/sample.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <ctime>
+#include <nlohmann/json.hpp>
 
 #include "base/cpu.h"
 #include "base/error.h"

@@ -8,7 +8,6 @@
 #include <set>
 #include <thread>
 
-#include "base/bounded.h"
 #include "base/deadline.h"
 #include "base/text.h"
 
@@ -39,7 +38,7 @@ struct Waits {
   std::vector<Rank> silent;
 };
 
-Waits follow(Store& store, Rank me, const std::vector<Rank>& awaited) {
+Waits follow(Store& store, Rank me, const std::vector<Rank>& awaited, Deadline answer) {
   Waits waits;
   std::set<Rank> seen = {me};
   std::vector<Rank> next = awaited;
@@ -47,7 +46,7 @@ Waits follow(Store& store, Rank me, const std::vector<Rank>& awaited) {
     const Rank rank = next.back();
     next.pop_back();
     if (!seen.insert(rank).second) continue;
-    const std::string word = store.find(key(rank));
+    const std::string word = store.find(key(rank), answer);
     if (word.empty()) {
       waits.silent.push_back(rank);
       continue;
@@ -60,10 +59,10 @@ Waits follow(Store& store, Rank me, const std::vector<Rank>& awaited) {
 }
 
 Waits ask_around(Store& store, Rank me, const std::vector<Rank>& awaited) {
-  const auto deadline = Deadline::after(kToSpeak);
-  store.set(key(me), awaited.empty() ? kNobody : fmt::format("{}", fmt::join(awaited, " ")));
+  const auto deadline = Deadline::after(kToSpeak), answer = Deadline::after(kToSpeak + kToReachTheStore);
+  store.set(key(me), awaited.empty() ? kNobody : fmt::format("{}", fmt::join(awaited, " ")), answer);
   for (;;) {
-    Waits waits = follow(store, me, awaited);
+    Waits waits = follow(store, me, awaited, answer);
     if (waits.silent.empty() || deadline.passed()) return waits;
     std::this_thread::sleep_for(kBetweenLooks);
   }
@@ -85,12 +84,10 @@ std::string describe(const Waits& waits) {
 Overdue look_through(const World& world, const Timeout& own) try {
   const Overdue as_it_is(own.what(), awaited_in(own));
   if (!world.store || (world.size < 3 && world.members.empty())) return as_it_is;
-  const auto waits = find_within(kToSpeak + kToReachTheStore,
-                                 [store = world.store, me = world.global(world.rank),
-                                  awaited = as_it_is.awaited()] { return ask_around(*store, me, awaited); });
-  if (!waits || waits->said.empty()) return as_it_is;
-  return {own.what() + describe(*waits), waits->silent.empty() ? as_it_is.awaited() : waits->silent};
-} catch (const std::exception&) {  // the store is gone, and with it what the others say
+  const auto waits = ask_around(*world.store, world.global(world.rank), as_it_is.awaited());
+  if (waits.said.empty()) return as_it_is;
+  return {own.what() + describe(waits), waits.silent.empty() ? as_it_is.awaited() : waits.silent};
+} catch (const std::exception&) {  // the store is gone or silent, and with it what the others say
   return {own.what(), awaited_in(own)};
 }
 

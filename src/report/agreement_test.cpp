@@ -1,15 +1,18 @@
 // Every verb says the same of one configuration: what `compare`, `train --on`, `bench --on` and `topo` show comes
 // from the same values.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "predict/compare/compare.h"
 #include "predict/workload/catalog.h"
 #include "report/compare/compare.h"
+#include "report/render.h"
 #include "report/step_chart.h"
 #include "report/topo/topo.h"
 
 namespace gradwire {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr const char* kOn[] = {"2x-rtx3090-nvlink",
                                "2x-rtx3090-pcie",
@@ -29,11 +32,18 @@ constexpr const char* kModels[] = {"resnet50", "vgg16", "gpt2", "bert-large"};
 std::vector<NcclSettings> settings() {
   std::vector<NcclSettings> all(4);
   all[1].p2p_disabled = true;
-  all[2].algorithm = NcclAlgorithm::ring;
+  all[2].algorithms.only(Collective::all_reduce, {NcclAlgorithm::ring});
   all[2].buffer = 1 << 20;
   all[3].least_channels = 8;
   all[3].version = 226;
   return all;
+}
+
+// As `train --on` prints it, on one line however long.
+std::string words_of_train(const StepEstimate& estimate) {
+  Report report;
+  add_predicted_step(report, "", estimate);
+  return std::get<Sentence>(report.blocks.back()).text;
 }
 
 int asked = 0;
@@ -45,6 +55,11 @@ void expect_agreement(const Machine& machine, const Workload& workload, const St
   EXPECT_DOUBLE_EQ(compared.estimate.step, trained.step);
   EXPECT_EQ(breakdown_json(compared.estimate.parts), breakdown_json(trained.parts));
   EXPECT_DOUBLE_EQ(compared.estimate.communication_cost(), trained.communication_cost());
+  const auto answer =
+      judge(workload, with_ideal_wires(workload, compared, options, {}), compared, options, {});
+  const auto costs = communication_words(compared.estimate);
+  EXPECT_THAT(answer.reason, HasSubstr(" that takes " + costs));
+  EXPECT_EQ(words_of_train(trained), "communication takes " + costs);
   const NcclModel benched(machine, default_calibration(), options.nccl);
   const auto shown = machine_report(machine, options.nccl).data.at("all_reduce");
   const auto bytes = shown.at("bytes").get<Bytes>();
@@ -56,7 +71,7 @@ void expect_agreement(const Machine& machine, const Workload& workload, const St
   EXPECT_EQ(estimate.path, compared.wires.path);
 }
 
-TEST(Agreement, OfCompareTrainBenchAndTopoOverTwoHundredConfigurations) {
+TEST(Agreement, of_compare_train_bench_and_topo_over_two_hundred_configurations) {
   for (const char* on : kOn)
     for (const char* model : kModels)
       for (const NcclSettings& nccl : settings()) {

@@ -4,12 +4,32 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sched/program.h"
-#include "trace/trace.h"
 
 namespace gradwire {
+
+// A step of a program: which rank's program, and which step of it.
+struct StepId {
+  Rank rank = 0;
+  std::int32_t index = 0;
+  bool operator==(const StepId&) const = default;
+};
+
+// What a run gives: when each step passed, in seconds since it began. The same of every fabric, so that a simulated
+// run can be laid over a real one.
+struct Event {
+  StepId step;
+  Seconds begin = 0, end = 0;
+  Bytes bytes = 0;
+};
+
+struct Trace {
+  std::string source;  // where it comes from: "tcp", "model: dgx-h100"
+  std::vector<Event> events;
+};
 
 // A part with what its steps wait for: computed once from the chunks they touch, run many times. A value,
 // read-only while it runs.

@@ -18,49 +18,49 @@ std::vector<double> share(const std::vector<double>& pipes, const PipeRoutes& ro
   return fair_share(pipes, routes);
 }
 
-TEST(FairShare, GivesAFlowAloneTheNarrowestOfItsPipes) {
+TEST(FairShare, gives_a_flow_alone_the_narrowest_of_its_pipes) {
   EXPECT_THAT(share({10, 4, 7}, {{0, 1, 2}}), ElementsAre(4));
 }
 
-TEST(FairShare, DividesAPipeEvenly) {
+TEST(FairShare, divides_a_pipe_evenly) {
   // 12 / 3 = 4.
   EXPECT_THAT(share({12}, {{0}, {0}, {0}}), ElementsAre(4, 4, 4));
 }
 
-TEST(FairShare, GivesToOthersWhatAFlowCannotUse) {
+TEST(FairShare, gives_to_others_what_a_flow_cannot_use) {
   // Flow 0 is held to 2 by pipe 1. Of pipe 0's 10 the others share 10 - 2 = 8: 4 each.
   EXPECT_THAT(share({10, 2}, {{0, 1}, {0}, {0}}), ElementsAre(2, 4, 4));
 }
 
-TEST(FairShare, SettlesALineOfPipesAsTheTextbookDoes) {
+TEST(FairShare, settles_a_line_of_pipes_as_the_textbook_does) {
   // One long flow over two pipes of 1, a short one on each: every pipe has two flows, 1 / 2 each.
   EXPECT_THAT(share({1, 1}, {{0, 1}, {0}, {1}}), ElementsAre(0.5, 0.5, 0.5));
   // The second pipe of 2: the first still holds the long flow to 1/2, the second's short one has 2 - 1/2.
   EXPECT_THAT(share({1, 2}, {{0, 1}, {0}, {1}}), ElementsAre(0.5, 0.5, 1.5));
 }
 
-TEST(FairShare, WorksOutThreeLevels) {
+TEST(FairShare, works_out_three_levels) {
   // Pipe 0: 3 for flows a, b, c -> 1 each. Pipe 1: 5 for a, d, e -> (5 - 1) / 2 = 2 each.
   // Pipe 2: 9 for d, f -> 9 - 2 = 7.
   EXPECT_THAT(share({3, 5, 9}, {{0, 1}, {0}, {0}, {1, 2}, {1}, {2}}), ElementsAre(1, 1, 1, 2, 2, 7));
 }
 
-TEST(FairShare, CountsAPipeThatIsCrossedTwiceTwice) {
+TEST(FairShare, counts_a_pipe_that_is_crossed_twice_twice) {
   // Through host memory and back over one bus of 12: the flow takes 2 units for each byte, the other 1:
   // 12 / 3 = 4 each, of which the first uses 8 and the second 4.
   EXPECT_THAT(share({12}, {{0, 0}, {0}}), ElementsAre(4, 4));
   EXPECT_THAT(share({12}, {{0, 0}}), ElementsAre(6));
 }
 
-TEST(FairShare, DoesNotLimitAFlowThatCrossesNothing) {
+TEST(FairShare, does_not_limit_a_flow_that_crosses_nothing) {
   EXPECT_THAT(share({1}, {{}, {0}}), ElementsAre(std::numeric_limits<double>::infinity(), 1));
 }
 
-TEST(FairShare, KnowsFlowsOnTheSamePipesInAnyOrder) {
+TEST(FairShare, knows_flows_on_the_same_pipes_in_any_order) {
   EXPECT_THAT(share({6, 9}, {{0, 1}, {1, 0}, {1, 0}}), ElementsAre(2, 2, 2));
 }
 
-TEST(FairShare, RefusesAPipeWithoutARate) {
+TEST(FairShare, refuses_a_pipe_without_a_rate) {
   EXPECT_THROW(share({0}, {{0}}), ConfigError);
   EXPECT_THROW(share({-1}, {{0}}), ConfigError);
   EXPECT_THROW(share({std::numeric_limits<double>::quiet_NaN()}, {{0}}), ConfigError);
@@ -103,7 +103,7 @@ void expect_fair(const Crossing& made, const std::vector<double>& rates) {
         << "flow " << f << " at " << rates[f];
 }
 
-TEST(FairShare, IsFairOnRandomNetworks) {
+TEST(FairShare, is_fair_on_random_networks) {
   std::mt19937 random(1);
   for (int round = 0; round < 500; ++round) {
     const Crossing made = random_crossing(random);
@@ -111,7 +111,7 @@ TEST(FairShare, IsFairOnRandomNetworks) {
   }
 }
 
-TEST(Sharing, IsTheSameAfterFlowsCameAndWentAsFromTheStart) {
+TEST(Sharing, is_the_same_after_flows_came_and_went_as_from_the_start) {
   std::mt19937 random(2);
   for (int round = 0; round < 200; ++round) {
     const Crossing made = random_crossing(random);
@@ -136,7 +136,7 @@ TEST(Sharing, IsTheSameAfterFlowsCameAndWentAsFromTheStart) {
   }
 }
 
-TEST(Sharing, NamesOnlyTheWaysWhoseRateChanged) {
+TEST(Sharing, names_only_the_ways_whose_rate_changed) {
   // Ways 0 and 1 share pipe 0; way 2 has pipe 1 for itself.
   Network network(3);
   network.add_pipe({8, 0});

@@ -24,19 +24,19 @@ std::vector<Sample> sweep(const std::function<Seconds(double)>& time) {
   return samples;
 }
 
-TEST(FitLine, FindsTheLineBehindItsPoints) {
+TEST(FitLine, finds_the_line_behind_its_points) {
   // t = 10 us + x / 2 GB/s
   const Stretch line = fit_line(sweep([](double x) { return 10e-6 + x / 2e9; }));
   EXPECT_NEAR(line.alpha, 10e-6, 1e-12);
   EXPECT_NEAR(line.seconds_per_byte, 0.5e-9, 1e-16);
 }
 
-TEST(FitLine, TakesHalfAndTwiceForEquallyWrong) {
+TEST(FitLine, takes_half_and_twice_for_equally_wrong) {
   // Two times for one size, 1 and 4: the geometric mean is as far from both.
   EXPECT_NEAR(fit_line(std::vector<Sample>{{0, 1}, {0, 4}}).alpha, 2, 1e-6);
 }
 
-TEST(FitLine, IsNeverBelowZero) {
+TEST(FitLine, is_never_below_zero) {
   // Points of t = x^2: the line would start below 0, so it starts at 0; of the rates 1 and 2 the geometric
   // mean.
   const Stretch steep = fit_line(std::vector<Sample>{{1, 1}, {2, 4}});
@@ -48,14 +48,14 @@ TEST(FitLine, IsNeverBelowZero) {
   EXPECT_NEAR(flat.alpha, std::sqrt(2), 1e-6);
 }
 
-TEST(FitCurve, TakesOneStretchForOneLine) {
+TEST(FitCurve, takes_one_stretch_for_one_line) {
   const Curve curve = fit_curve(sweep([](double x) { return 3e-6 + x / 5e9; }));
   ASSERT_EQ(curve.stretches().size(), 1u);
   EXPECT_LT(curve.error().worst, 1e-9);
   EXPECT_NEAR(curve.at(1 << 30), 3e-6 + (1 << 30) / 5e9, 1e-9);
 }
 
-TEST(FitCurve, SeesWhereABackendChangesItsWays) {
+TEST(FitCurve, sees_where_a_backend_changes_its_ways) {
   // Up to 64 KiB in caches, 2 us + x / 20 GB/s; above it 10 us + x / 4 GB/s.
   const auto time = [](double x) { return x <= 65536 ? 2e-6 + x / 20e9 : 10e-6 + x / 4e9; };
   const Curve curve = fit_curve(sweep(time));
@@ -67,7 +67,7 @@ TEST(FitCurve, SeesWhereABackendChangesItsWays) {
   EXPECT_LT(curve.stretches()[1].from, 262144);
 }
 
-TEST(FitCurve, SeldomTakesNoiseForChange) {
+TEST(FitCurve, seldom_takes_noise_for_change) {
   std::mt19937 random(5);
   std::normal_distribution<double> noise(1, 0.05);
   int one = 0;
@@ -80,7 +80,7 @@ TEST(FitCurve, SeldomTakesNoiseForChange) {
   EXPECT_GE(one, 40);
 }
 
-TEST(FitCurve, GoesThroughTheMediansWhereNoFewLinesFit) {
+TEST(FitCurve, goes_through_the_medians_where_no_few_lines_fit) {
   // t = x^3 in steps of 1.25: no line with alpha above 0 follows it, and four can't either.
   std::vector<Sample> samples;
   for (double bytes = 1e6; bytes < 1e8; bytes *= 1.25)
@@ -95,7 +95,7 @@ TEST(FitCurve, GoesThroughTheMediansWhereNoFewLinesFit) {
   EXPECT_NEAR(curve.error().worst, 0.1526, 1e-3);
 }
 
-TEST(FitCurve, KeepsToFewLinesWhereTimesJumpAboutThem) {
+TEST(FitCurve, keeps_to_few_lines_where_times_jump_about_them) {
   std::mt19937 random(6);
   const Curve curve =
       fit_curve(sweep([&](double x) { return (20e-6 + x / 1e9) * (random() % 2 == 0 ? 1 : 3); }));
@@ -103,7 +103,7 @@ TEST(FitCurve, KeepsToFewLinesWhereTimesJumpAboutThem) {
   EXPECT_GT(curve.error().worst, 0.2);
 }
 
-TEST(FitCurve, IsNotMovedByOneDisturbedRound) {
+TEST(FitCurve, is_not_moved_by_one_disturbed_round) {
   std::vector<Sample> samples;
   for (int round = 0; round < 5; ++round)
     for (const Sample& sample : sweep([&](double x) { return (1e-6 + x / 1e9) * (round == 3 ? 50 : 1); }))
@@ -111,14 +111,14 @@ TEST(FitCurve, IsNotMovedByOneDisturbedRound) {
   EXPECT_NEAR(fit_curve(samples).at(1 << 20), 1e-6 + (1 << 20) / 1e9, 1e-12);
 }
 
-TEST(FitCurve, TakesWhatThereIs) {
+TEST(FitCurve, takes_what_there_is) {
   EXPECT_DOUBLE_EQ(fit_curve(std::vector<Sample>{{100, 2e-6}}).at(100), 2e-6);
   EXPECT_THROW(fit_curve({}), ConfigError);
   EXPECT_THROW(fit_curve(std::vector<Sample>{{1, 0}}), ConfigError);
   EXPECT_THROW(fit_curve(std::vector<Sample>{{1, std::numeric_limits<double>::quiet_NaN()}}), ConfigError);
 }
 
-TEST(SolveNonNegative, FindsTheBestThatIsNotBelowZero) {
+TEST(SolveNonNegative, finds_the_best_that_is_not_below_zero) {
   // x + y = 2, x - y = 0 has x = y = 1.
   EXPECT_THAT(solve_non_negative({{1, 1}, {1, -1}}, {2, 0}),
               testing::ElementsAre(testing::DoubleNear(1, 1e-9), testing::DoubleNear(1, 1e-9)));
@@ -144,7 +144,7 @@ std::vector<Measured> measure(const CostModel& truth) {
   return measured;
 }
 
-TEST(FitCost, FindsTheCostsThatMadeTheTimes) {
+TEST(FitCost, finds_the_costs_that_made_the_times) {
   const CostModel truth{.per_step = 2e-6, .per_message = 7e-6, .reduce_bytes_per_s = 4e9, .efficiency = 0.8};
   const FittedCost fitted = fit_cost(measure(truth), {.reduce_bytes_per_s = 10e9});
   EXPECT_LT(fitted.error.worst, 1e-4);
@@ -154,13 +154,13 @@ TEST(FitCost, FindsTheCostsThatMadeTheTimes) {
   EXPECT_NEAR(2 / (10e9 * fitted.cost.efficiency) + 1 / fitted.cost.reduce_bytes_per_s, 0.5e-9, 1e-12);
 }
 
-TEST(FitCost, LeavesWhatNothingIsKnownAbout) {
+TEST(FitCost, leaves_what_nothing_is_known_about) {
   const FittedCost fitted =
       fit_cost(measure({.per_message = 5e-6}), {.per_message = 1e-6, .copy_bytes_per_s = 3e9});
   EXPECT_NEAR(fitted.cost.copy_bytes_per_s, 3e9, 1e-3 * 3e9);  // rings copy nothing
 }
 
-TEST(FitCost, RefusesWhatCannotBeFitted) {
+TEST(FitCost, refuses_what_cannot_be_fitted) {
   EXPECT_THROW(fit_cost({}, {}), ConfigError);
   EXPECT_THROW(fit_cost(std::vector<Measured>{{[](const CostModel&) { return 1.0; }, -1}}, {}), ConfigError);
   EXPECT_THROW(fit_cost(std::vector<Measured>{{[](const CostModel&) { return 0.0; }, 1}}, {}), ConfigError);
@@ -171,7 +171,7 @@ constexpr const char* kBench = R"({"rows": [
   {"backend": "tcp", "collective": "all_reduce", "ranks": 2, "bytes": 4096, "time_us": 20},
   {"backend": "shm", "collective": "all_reduce", "ranks": 2, "bytes": 1024, "time_us": 1.5}]})";
 
-TEST(Sweep, ReadsWhatBenchPrints) {
+TEST(Sweep, reads_what_bench_prints) {
   const std::vector<Sweep> sweeps = read_sweeps(kBench);
   ASSERT_EQ(sweeps.size(), 2u);
   const Sweep& tcp = sweep_of(sweeps, "tcp", Collective::all_reduce, 2);
@@ -184,7 +184,7 @@ TEST(Sweep, ReadsWhatBenchPrints) {
                                            "all_reduce on tcp with 2 ranks")));
 }
 
-TEST(Sweep, SaysWhichRowIsWrong) {
+TEST(Sweep, says_which_row_is_wrong) {
   const auto expect_error = [](const std::string& json, const char* text) {
     EXPECT_THAT([&] { read_sweeps(json); }, ThrowsMessage<ConfigError>(HasSubstr(text))) << json;
   };

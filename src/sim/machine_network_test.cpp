@@ -12,7 +12,7 @@
 namespace gradwire {
 namespace {
 
-TEST(MachineNetwork, HasAPipeForEveryLinkAndTheMachinesPaths) {
+TEST(MachineNetwork, has_a_pipe_for_every_link_and_the_machines_paths) {
   const Machine machine = find_machine("2x-titan-rtx-nvlink");
   const Network network = make_network(machine, all_pairs(2));
   EXPECT_EQ(network.pipes().size(), machine.topology.links().size());
@@ -21,7 +21,7 @@ TEST(MachineNetwork, HasAPipeForEveryLinkAndTheMachinesPaths) {
   EXPECT_DOUBLE_EQ(network.latency(network.way({0, 1})), path.latency);
 }
 
-TEST(MachineNetwork, MakesARingAsFastAsItsNarrowestHopAllows) {
+TEST(MachineNetwork, makes_a_ring_as_fast_as_its_narrowest_hop_allows) {
   const Machine machine = find_machine("dgx-a100");
   const Network network = make_network(machine, ring_pairs(8));
   const Estimate estimate = estimate_ring({Bytes{1} << 30, 1}, network);
@@ -38,7 +38,7 @@ Seconds replay_ring(const RingCall& call, const Network& network) {
   return simulate_time(plans, divide_evenly(plans[0].part.shape, call.bytes), network).time;
 }
 
-TEST(MachineNetwork, LetsTheShortcutIncludeTheReplayOnMachinesPeopleHave) {
+TEST(MachineNetwork, lets_the_shortcut_include_the_replay_on_machines_people_have) {
   for (const char* name :
        {"2x-titan-rtx-nvlink", "2x-titan-rtx-pcie", "dgx-1", "dgx-2", "dgx-h100", "8x-rtx4090-pcie-pxb",
         "4x-t4-pcie-phb", "2*dgx-a100@hdr", "3*2x-rtx3090-nvlink@10gbe"}) {
@@ -64,13 +64,13 @@ Seconds exchange(const char* name) {
   return simulate_time(plans, equal_chunks(1, 1'000'000'000), network).time;
 }
 
-TEST(MachineNetwork, MakesNeighboursOnOneSwitchSlowerThanStrangersWhenDataGoesThroughTheHost) {
+TEST(MachineNetwork, makes_neighbours_on_one_switch_slower_than_strangers_when_data_goes_through_the_host) {
   // Without peer access data goes up to host memory and down again. Under one switch both directions share
   // its one uplink, which carries every byte of both; GPUs on two sockets have an uplink each.
   EXPECT_GT(exchange("2x-rtx4090-pcie-pix"), 1.5 * exchange("2x-rtx4090-pcie-sys"));
 }
 
-TEST(MachineNetwork, NamesRanksThatAreNotThere) {
+TEST(MachineNetwork, names_ranks_that_are_not_there) {
   const Machine machine = find_machine("2x-titan-rtx-pcie");
   EXPECT_THROW(make_network(machine, std::vector<Pair>{{0, 2}}), ConfigError);
 }

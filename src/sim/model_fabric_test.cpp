@@ -42,14 +42,14 @@ Network shared() {
   return network;
 }
 
-TEST(ModelFabric, SendsAMessageInLatencyPlusBytesByRate) {
+TEST(ModelFabric, sends_a_message_in_latency_plus_bytes_by_rate) {
   const Trace trace = replay({{Step::send(1, out(0))}, {Step::recv(0, out(0))}}, shared());
   EXPECT_DOUBLE_EQ(end_of(trace, 0, 0), 3.25);  // 1 + 0.25 + 1000 / 500
   EXPECT_DOUBLE_EQ(end_of(trace, 1, 0), 3.25);
   EXPECT_EQ(event_of(trace, 1, 0).bytes, 1000u);
 }
 
-TEST(ModelFabric, WaitsForTheReceiver) {
+TEST(ModelFabric, waits_for_the_receiver) {
   Step compute{.op = Op::compute, .dst = out(0), .duration = 10};
   const Trace trace = replay({{Step::send(1, out(0))}, {compute, Step::recv(0, out(0))}}, shared());
   EXPECT_DOUBLE_EQ(end_of(trace, 0, 0), 13.25);  // the receiver computes into the place until 10
@@ -57,7 +57,7 @@ TEST(ModelFabric, WaitsForTheReceiver) {
   EXPECT_DOUBLE_EQ(event_of(trace, 1, 1).begin, 10);
 }
 
-TEST(ModelFabric, SharesAPipeWhileItIsShared) {
+TEST(ModelFabric, shares_a_pipe_while_it_is_shared) {
   const Trace trace = replay(
       {{Step::send(1, out(0)), Step::send(2, out(0))}, {Step::recv(0, out(0))}, {Step::recv(0, out(0))}},
       shared());
@@ -68,7 +68,7 @@ TEST(ModelFabric, SharesAPipeWhileItIsShared) {
   EXPECT_DOUBLE_EQ(end_of(trace, 1, 0), 3.25);
 }
 
-TEST(ModelFabric, SpeedsAFlowUpWhenAnotherEnds) {
+TEST(ModelFabric, speeds_a_flow_up_when_another_ends) {
   // Two ways over one pipe of 1000/s without latency; 1000 and 3000 bytes. 500/s each: the short one ends at
   // 2 s, when the long one has 2000 left, for which it takes 2 s alone.
   Network network(3);
@@ -82,7 +82,7 @@ TEST(ModelFabric, SpeedsAFlowUpWhenAnotherEnds) {
   EXPECT_DOUBLE_EQ(end_of(trace, 2, 0), 4);
 }
 
-TEST(ModelFabric, CarriesMessagesOfAPairInOrderWithOneLatency) {
+TEST(ModelFabric, carries_messages_of_a_pair_in_order_with_one_latency) {
   const Trace trace = replay(
       {{Step::send(1, out(0)), Step::send(1, out(1, 2))}, {Step::recv(0, out(0)), Step::recv(0, out(1, 2))}},
       shared());
@@ -90,7 +90,7 @@ TEST(ModelFabric, CarriesMessagesOfAPairInOrderWithOneLatency) {
   EXPECT_DOUBLE_EQ(end_of(trace, 1, 1), 7.25);  // its latency has passed: 2000 / 500 more
 }
 
-TEST(ModelFabric, ChargesEveryMessageItsOverhead) {
+TEST(ModelFabric, charges_every_message_its_overhead) {
   const Trace trace =
       replay({{Step::send(1, out(0)), Step::send(1, out(1))}, {Step::recv(0, out(0)), Step::recv(0, out(1))}},
              shared(), {.per_message = 0.5});
@@ -98,13 +98,13 @@ TEST(ModelFabric, ChargesEveryMessageItsOverhead) {
   EXPECT_DOUBLE_EQ(end_of(trace, 1, 1), 6.25);  // + 0.5 + 2
 }
 
-TEST(ModelFabric, LeavesToDataWhatTheProtocolLeaves) {
+TEST(ModelFabric, leaves_to_data_what_the_protocol_leaves) {
   const Trace trace =
       replay({{Step::send(1, out(0))}, {Step::recv(0, out(0))}}, shared(), {.efficiency = 0.8});
   EXPECT_DOUBLE_EQ(end_of(trace, 0, 0), 3.75);  // 1.25 + 1000 / 400
 }
 
-TEST(ModelFabric, LetsSumsAndCopiesOfARankTakeTurns) {
+TEST(ModelFabric, lets_sums_and_copies_of_a_rank_take_turns) {
   const CostModel cost{.per_step = 0.5, .reduce_bytes_per_s = 1000, .copy_bytes_per_s = 4000};
   const Trace trace = replay({{Step::reduce(out(0), scratch(0, 0)), Step::copy(out(1), out(2)),
                                Step{.op = Op::compute, .duration = 0.25}}},
@@ -115,7 +115,7 @@ TEST(ModelFabric, LetsSumsAndCopiesOfARankTakeTurns) {
   EXPECT_DOUBLE_EQ(end_of(trace, 0, 2), 0.25);         // computing goes on beside them
 }
 
-TEST(ModelFabric, DoesNothingInNoTime) {
+TEST(ModelFabric, does_nothing_in_no_time) {
   Network network(2);
   network.add_way({0, 1}, {});
   const Trace trace = replay({{Step::send(1, out(0)), Step::send(1, out(0, 0))},
@@ -125,7 +125,7 @@ TEST(ModelFabric, DoesNothingInNoTime) {
   for (const Event& event : trace.events) EXPECT_EQ(event.end, 0);
 }
 
-TEST(ModelFabric, NamesWhoWaitsForWhomForEver) {
+TEST(ModelFabric, names_who_waits_for_whom_for_ever) {
   EXPECT_THAT(
       [] {
         replay({{Step::send(1, out(0))}, {}}, shared());
@@ -133,7 +133,7 @@ TEST(ModelFabric, NamesWhoWaitsForWhomForEver) {
       ThrowsMessage<Error>(HasSubstr("stuck: these wait for each other: rank 0, step 0 (send out chunk 0")));
 }
 
-TEST(ModelFabric, NamesRanksWithoutAWay) {
+TEST(ModelFabric, names_ranks_without_a_way) {
   EXPECT_THAT(
       [] {
         replay({{}, {Step::send(0, out(0))}}, shared());
@@ -141,7 +141,7 @@ TEST(ModelFabric, NamesRanksWithoutAWay) {
       ThrowsMessage<ConfigError>(HasSubstr("no way from rank 1 to rank 0")));
 }
 
-TEST(ModelFabric, RefusesCostsThatCannotBe) {
+TEST(ModelFabric, refuses_costs_that_cannot_be) {
   const Network network = shared();
   EXPECT_THROW(replay({}, network, {.per_step = -1}), ConfigError);
   EXPECT_THROW(replay({}, network, {.reduce_bytes_per_s = 0}), ConfigError);

@@ -17,7 +17,7 @@ std::vector<int> whats(const std::vector<Happening>& all) {
   return result;
 }
 
-TEST(Moments, AreTakenInOrderOfTimeAndTogetherWhenEqual) {
+TEST(Moments, are_taken_in_order_of_time_and_together_when_equal) {
   Moments moments;
   std::vector<Happening> all;
   moments.add(2, {0, 20, 0});
@@ -32,7 +32,7 @@ TEST(Moments, AreTakenInOrderOfTimeAndTogetherWhenEqual) {
   EXPECT_THROW(moments.take(all), Error);
 }
 
-TEST(Moments, TakeTimesThatDifferByRoundingForOne) {
+TEST(Moments, take_times_that_differ_by_rounding_for_one) {
   Moments moments;
   std::vector<Happening> all;
   moments.add(0.1 + 0.2, {0, 1, 0});  // not 0.3 but the next number
@@ -41,7 +41,7 @@ TEST(Moments, TakeTimesThatDifferByRoundingForOne) {
   EXPECT_THAT(whats(all), testing::UnorderedElementsAre(1, 2));
 }
 
-TEST(Moments, ForgetWhatIsNoLongerWanted) {
+TEST(Moments, forget_what_is_no_longer_wanted) {
   Moments moments;
   std::vector<Happening> all;
   for (int i = 0; i < 100; ++i) moments.add(i / 3, {0, i, 0});
@@ -59,7 +59,7 @@ TEST(Moments, ForgetWhatIsNoLongerWanted) {
   EXPECT_TRUE(std::ranges::is_sorted(rest));
 }
 
-TEST(Moments, KeepRandomTimesInOrder) {
+TEST(Moments, keep_random_times_in_order) {
   std::mt19937 random(3);
   Moments moments;
   std::vector<Happening> all;

@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-TEST(Network, KnowsTheWayOfAPairAndItsLatency) {
+TEST(Network, knows_the_way_of_a_pair_and_its_latency) {
   Network network(3);
   network.add_pipe({1e9, 1e-6});
   network.add_pipe({2e9, 5e-6});
@@ -29,7 +29,7 @@ TEST(Network, KnowsTheWayOfAPairAndItsLatency) {
       ThrowsMessage<ConfigError>(HasSubstr("no way from rank 2 to rank 0")));
 }
 
-TEST(Network, RefusesWhatCannotBe) {
+TEST(Network, refuses_what_cannot_be) {
   EXPECT_THROW(Network(0), ConfigError);
   Network network(2);
   EXPECT_THROW(network.add_pipe({0, 0}), ConfigError);
@@ -41,14 +41,14 @@ TEST(Network, RefusesWhatCannotBe) {
   EXPECT_THROW(network.add_way({0, 1}, {}), ConfigError);
 }
 
-TEST(Network, MakesStars) {
+TEST(Network, makes_stars) {
   const Network network = star(4, {1e9, 1e-6}, all_pairs(4));
   EXPECT_EQ(network.ways(), 12);
   EXPECT_THAT(network.route(network.way({1, 3})), ElementsAre(2, 7));
   EXPECT_DOUBLE_EQ(network.latency(network.way({1, 3})), 2e-6);
 }
 
-TEST(Network, MakesFatTrees) {
+TEST(Network, makes_fat_trees) {
   // 8 ranks in leaves of 4 with 2 spines: 16 pipes of cables, then up and down of leaf 0 to spines 0 and 1
   // (16..19), of leaf 1 (20..23).
   const Network network = fat_tree(8, {4, 2, {1e9, 1e-6}, {1e9, 1e-6}}, ring_pairs(8));

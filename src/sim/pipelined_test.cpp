@@ -35,7 +35,7 @@ const std::vector<std::pair<const char*, Maker>> kMakers = {
     {"ring", [](Rank me, int world, int cut) { return ring_all_reduce(me, world, cut); }},
 };
 
-TEST(Pipelined, CountsTheRestOfAChainOnceItIsFull) {
+TEST(Pipelined, counts_the_rest_of_a_chain_once_it_is_full) {
   // 4 hops of 2 + 80 us for the first of 1000 pieces of 1 MB, and 999 more, 80 us apart.
   const Maker chain = kMakers[0].second;
   const PipelinedTime time =
@@ -45,7 +45,7 @@ TEST(Pipelined, CountsTheRestOfAChainOnceItIsFull) {
   EXPECT_NEAR(time.time, 4 * 82e-6 + 999 * 80e-6, 1e-9);
 }
 
-TEST(Pipelined, ReplaysAllOfAFew) {
+TEST(Pipelined, replays_all_of_a_few) {
   const Pipelined call = call_of(4, 5, 5 << 20, kMakers[1].second);
   const Network network = star(4, {12.5e9, 1e-6}, all_pairs(4));
   const PipelinedTime time = pipelined_time(call, network);
@@ -64,7 +64,7 @@ Network random_star(std::mt19937& random, int world) {
   return network;
 }
 
-TEST(Pipelined, EqualsTheReplayWherePiecesRepeatAndIsNearWhereTheyDont) {
+TEST(Pipelined, equals_the_replay_where_pieces_repeat_and_is_near_where_they_dont) {
   std::mt19937 random(21);
   int counted = 0, equal = 0;
   for (int round = 0; round < 120; ++round) {
@@ -86,7 +86,7 @@ TEST(Pipelined, EqualsTheReplayWherePiecesRepeatAndIsNearWhereTheyDont) {
   EXPECT_GE(equal, counted * 95 / 100);
 }
 
-TEST(Pipelined, RefusesNoPieces) {
+TEST(Pipelined, refuses_no_pieces) {
   EXPECT_THROW(pipelined_time(call_of(2, 0, 8, kMakers[0].second), star(2, {1e9, 0}, all_pairs(2))),
                ConfigError);
 }

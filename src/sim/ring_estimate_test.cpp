@@ -82,7 +82,7 @@ Network nodes(int world, int per_node, Pipe inside, Pipe outside) {
   return network;
 }
 
-TEST(RingEstimate, IsTheFormulaWhereHopsAreAlike) {
+TEST(RingEstimate, is_the_formula_where_hops_are_alike) {
   // 1022 rounds of 2 us and 2 MiB / 12.5 GB/s: the 0.173507 s that SimGrid says (CM02, no TCP factors).
   const Network network = star(512, {12.5e9, 1e-6}, ring_pairs(512));
   const Estimate estimate = estimate_ring({1 << 30, 1}, network);
@@ -91,7 +91,7 @@ TEST(RingEstimate, IsTheFormulaWhereHopsAreAlike) {
   EXPECT_NEAR(estimate.high, 0.173507, 5e-7);
 }
 
-TEST(RingEstimate, EqualsTheReplayWhereHopsDontTouch) {
+TEST(RingEstimate, equals_the_replay_where_hops_dont_touch) {
   std::mt19937 random(11);
   for (int round = 0; round < 300; ++round) {
     const int world = 2 + static_cast<int>(random() % 9);
@@ -107,7 +107,7 @@ TEST(RingEstimate, EqualsTheReplayWhereHopsDontTouch) {
   }
 }
 
-TEST(RingEstimate, EqualsTheReplayWhereHopsAreAlikeAndShare) {
+TEST(RingEstimate, equals_the_replay_where_hops_are_alike_and_share) {
   std::mt19937 random(12);
   for (int round = 0; round < 200; ++round) {
     const int world = 2 + static_cast<int>(random() % 9), sharing = 1 + static_cast<int>(random() % 4);
@@ -127,7 +127,7 @@ TEST(RingEstimate, EqualsTheReplayWhereHopsAreAlikeAndShare) {
   }
 }
 
-TEST(RingEstimate, IncludesTheReplayOnAnyNetwork) {
+TEST(RingEstimate, includes_the_replay_on_any_network) {
   std::mt19937 random(13);
   int exact = 0;
   for (int round = 0; round < 600; ++round) {
@@ -144,7 +144,7 @@ TEST(RingEstimate, IncludesTheReplayOnAnyNetwork) {
   EXPECT_GT(exact, 20);  // or the comparison says little
 }
 
-TEST(RingEstimate, EqualsTheReplayOfNodesThatRepeat) {
+TEST(RingEstimate, equals_the_replay_of_nodes_that_repeat) {
   const Network network = nodes(24, 4, {100e9, 1e-6}, {10e9, 5e-6});
   for (const int cut : {1, 4, 7}) {
     const RingCall call{24 * 28 * 4096, cut};
@@ -155,7 +155,7 @@ TEST(RingEstimate, EqualsTheReplayOfNodesThatRepeat) {
   }
 }
 
-TEST(RingTime, ReplaysWhereItCannotKnow) {
+TEST(RingTime, replays_where_it_cannot_know) {
   // Two hops share a pipe, and one of them has farther to go: they fall out of step.
   Network network(3);
   network.add_pipe({1e9, 0});
@@ -171,7 +171,7 @@ TEST(RingTime, ReplaysWhereItCannotKnow) {
   EXPECT_FALSE(ring_time(call, network, {}, 1.0).replayed);
 }
 
-TEST(RingTime, SaysHowFarOffItMayBeWhereAReplayWouldTakeTooLong) {
+TEST(RingTime, says_how_far_off_it_may_be_where_a_replay_would_take_too_long) {
   const int world = 4096;
   Network network(world);
   network.add_pipe({1e9, 0});
@@ -183,13 +183,13 @@ TEST(RingTime, SaysHowFarOffItMayBeWhereAReplayWouldTakeTooLong) {
   EXPECT_GT(time.error, 1e-3);
 }
 
-TEST(RingTime, RefusesWhatIsNoRing) {
+TEST(RingTime, refuses_what_is_no_ring) {
   const Network network = star(4, {1e9, 0}, ring_pairs(4));
   EXPECT_THROW(ring_time({1024, 1, Collective::broadcast}, network), ConfigError);
   EXPECT_THROW(ring_time({1024, 0}, network), ConfigError);
 }
 
-TEST(RingTime, OfOneRankIsItsCopyIfAny) {
+TEST(RingTime, of_one_rank_is_its_copy_if_any) {
   const Network network(1);
   const CostModel cost{.copy_bytes_per_s = 1e9};
   for (const Collective kind : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather}) {
@@ -199,7 +199,7 @@ TEST(RingTime, OfOneRankIsItsCopyIfAny) {
   }
 }
 
-TEST(RingRecurrence, KnowsThePeriodOfHops) {
+TEST(RingRecurrence, knows_the_period_of_hops) {
   const Hop a{1, 2}, b{3, 4};
   EXPECT_EQ(period_of(std::vector{a, a, a, a}), 1u);
   EXPECT_EQ(period_of(std::vector{a, b, a, b}), 2u);

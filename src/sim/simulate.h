@@ -7,7 +7,6 @@
 #include "sched/run.h"
 #include "sim/model_fabric.h"
 #include "sim/network.h"
-#include "trace/trace.h"
 
 namespace gradwire {
 

@@ -25,7 +25,7 @@ Seconds time_of(const std::vector<Plan>& plans, Bytes bytes, const CostModel& co
       .time;
 }
 
-TEST(Simulate, TimesARingAsTheFormulaDoes) {
+TEST(Simulate, times_a_ring_as_the_formula_does) {
   for (const int world : {2, 3, 8, 16}) {
     const auto plans = plans_of(world, [&](Rank me) { return ring_all_reduce(me, world); });
     const Bytes bytes = 1680 * 1024 * 4;  // so that every world divides it
@@ -35,7 +35,7 @@ TEST(Simulate, TimesARingAsTheFormulaDoes) {
   }
 }
 
-TEST(Simulate, AddsTheSumsToARing) {
+TEST(Simulate, adds_the_sums_to_a_ring) {
   const int world = 4;
   const auto plans = plans_of(world, [&](Rank me) { return ring_all_reduce(me, world); });
   // 6 rounds of 2 us + 1 MB / 12.5 GB/s = 80 us; 3 of them with a sum of 1 us + 1 MB / 10 GB/s = 100 us.
@@ -43,14 +43,14 @@ TEST(Simulate, AddsTheSumsToARing) {
   EXPECT_NEAR(time_of(plans, 4'000'000, cost), 6 * 82e-6 + 3 * 101e-6, 1e-12);
 }
 
-TEST(Simulate, HalvesAndDoublesInLogarithmicallyManyRounds) {
+TEST(Simulate, halves_and_doubles_in_logarithmically_many_rounds) {
   const int world = 8;
   const auto plans = plans_of(world, [&](Rank me) { return halving_doubling_all_reduce(me, world); });
   // A half, a quarter, an eighth of the bytes, and back: 2 (1 - 1/8) of them, and 6 latencies of 2 us.
   EXPECT_NEAR(time_of(plans, 8'000'000), 6 * 2e-6 + 2 * 7e6 / 12.5e9, 1e-12);
 }
 
-TEST(Simulate, SharesARanksCableAmongItsPeers) {
+TEST(Simulate, shares_a_ranks_cable_among_its_peers) {
   const int world = 64;
   const auto plans = plans_of(world, [&](Rank me) { return direct_all_to_all(me, world); });
   // 63 messages of 1 MB at a time on every cable, each with 1/63 of it.
@@ -60,7 +60,7 @@ TEST(Simulate, SharesARanksCableAmongItsPeers) {
   EXPECT_EQ(simulated.messages, 64u * 63u);
 }
 
-TEST(Simulate, FillsAChainPieceByPiece) {
+TEST(Simulate, fills_a_chain_piece_by_piece) {
   const int world = 5, cut = 8;
   const auto plans = plans_of(world, [&](Rank me) { return chain_broadcast(me, world, 0, cut); });
   // The first of 8 pieces of 1 MB passes 4 hops of 2 + 80 us; 7 more follow, 80 us apart.
@@ -82,7 +82,7 @@ double least_received(Collective kind, int world, double bytes) {
   }
 }
 
-TEST(Simulate, RunsEveryAlgorithmAndNoneFasterThanItsCables) {
+TEST(Simulate, runs_every_algorithm_and_none_faster_than_its_cables) {
   for (int kind = 0; kind < kScheduled; ++kind)
     for (int algorithm = 0; algorithm < kAlgorithms; ++algorithm) {
       const Problem problem{.kind = static_cast<Collective>(kind), .bytes = 1 << 20};
@@ -101,7 +101,7 @@ TEST(Simulate, RunsEveryAlgorithmAndNoneFasterThanItsCables) {
     }
 }
 
-TEST(Simulate, GivesATraceOfEveryStep) {
+TEST(Simulate, gives_a_trace_of_every_step) {
   const int world = 4;
   const auto plans = plans_of(world, [&](Rank me) { return ring_all_reduce(me, world, 2); });
   const Trace trace =
@@ -118,14 +118,14 @@ TEST(Simulate, GivesATraceOfEveryStep) {
   }
 }
 
-TEST(Simulate, FindsThePairsThatTalk) {
+TEST(Simulate, finds_the_pairs_that_talk) {
   const auto plans = plans_of(3, [&](Rank me) { return ring_all_reduce(me, 3, 2); });
   EXPECT_EQ(pairs_of(plans), ring_pairs(3));
   const auto all = plans_of(3, [&](Rank me) { return direct_all_to_all(me, 3); });
   EXPECT_EQ(pairs_of(all), all_pairs(3));
 }
 
-TEST(Chunks, AreDividedAsARealCollectiveDividesThem) {
+TEST(Chunks, are_divided_as_a_real_collective_divides_them) {
   const Chunks chunks = divide_evenly({{3, 0, 1}}, 40);  // 10 elements: 3, 3 and 4
   EXPECT_EQ(chunks.bytes(out(0)), 12u);
   EXPECT_EQ(chunks.bytes(out(2)), 16u);

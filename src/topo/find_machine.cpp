@@ -31,7 +31,7 @@ Wish parse_wish(std::string_view on, const NamedFiles& files) {
     wish.base = on.substr(star + 1);
   }
   if (const auto at = wish.base.rfind('@'); at != std::string_view::npos && !files.has(wish.base)) {
-    wish.network = find_network(wish.base.substr(at + 1));
+    wish.network = find_network(lower_case(wish.base.substr(at + 1)));
     wish.base = wish.base.substr(0, at);
   }
   return wish;
@@ -67,7 +67,7 @@ Machine from_file(const std::string& path, std::string_view gpu, const Wish& wis
     machine.source = "NCCL topology in " + path;
     return machine;
   }
-  if (looks_like_matrix(text)) {
+  if (!looks_like_machine_file(text) && looks_like_matrix(text)) {
     const MatrixNode found = node_from_matrix(text, path, gpu);
     Machine machine = build(found.node, 1, wish, "nvidia-smi topo -m in " + path);
     machine.notes.insert(machine.notes.begin(), found.notes.begin(), found.notes.end());
@@ -96,16 +96,49 @@ std::optional<Machine> find_file(const Wish& wish) {
   throw ConfigError(
       fmt::format("'{}' is no machine Gradwire knows{}; see gradwire list machines, or write "
                   "4x-rtx4090-pcie, 2*dgx-a100@hdr, or a file",
-                  base, did_you_mean(base, names)));
+                  base, did_you_mean(lower_case(base), names)));
+}
+
+std::optional<Machine> find_preset(std::string_view name, const Wish& wish) {
+  for (const MachinePreset& preset : all_machines())
+    if (preset.node.name == name) return build(preset.node, preset.nodes, wish, "preset " + preset.node.name);
+  return std::nullopt;
+}
+
+// The preset of as many such cards without NVLink, by the names that it may have: 8x-a100-pcie, 2x-h100-pcie-pcie.
+const MachinePreset* find_without_nvlink(const NodeSpec& node) {
+  const Gpu gpu = find_gpu(node.gpu);
+  auto words = gpu.aliases;
+  words.push_back(gpu.id);
+  for (const MachinePreset& preset : all_machines())
+    for (const std::string& word : words)
+      for (const std::string_view link : {"-pcie", ""})
+        if (preset.node.name == fmt::format("{}x-{}{}", node.gpus, word, link) && preset.node.gpu == gpu.id &&
+            preset.node.intra == Intra::pcie)
+          return &preset;
+  return nullptr;
+}
+
+// Where its name says no tree, a box has that of its preset without NVLink: who compares the two compares links, not trees.
+Machine build_box(NodeSpec node, const Wish& wish) {
+  const MachinePreset* like = node.pcie ? nullptr : find_without_nvlink(node);
+  if (like != nullptr) {
+    node.pcie = like->node.pcie;
+    node.cpu = like->node.cpu;
+    node.cpu_model = like->node.cpu_model;
+  }
+  Machine machine = build(node, 1, wish, "described by its name");
+  if (like != nullptr)
+    machine.notes.push_back(fmt::format("the PCIe tree is not stated: taken as that of {}", like->node.name));
+  return machine;
 }
 
 Machine find_base(const Wish& wish) {
-  for (const MachinePreset& preset : all_machines())
-    if (preset.node.name == wish.base)
-      return build(preset.node, preset.nodes, wish, "preset " + preset.node.name);
+  if (auto machine = find_preset(wish.base, wish)) return std::move(*machine);
   if (wish.base == "this") return this_machine({.nodes = std::max(1, wish.nodes), .network = wish.network});
   if (auto machine = find_file(wish)) return std::move(*machine);
-  if (const auto box = find_box(wish.base)) return build(*box, 1, wish, "described by its name");
+  if (auto machine = find_preset(lower_case(wish.base), wish)) return std::move(*machine);
+  if (const auto box = find_box(wish.base)) return build_box(*box, wish);
   refuse(wish);
 }
 

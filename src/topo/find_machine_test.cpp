@@ -61,11 +61,58 @@ TEST(FindMachine, gpus_are_known_by_what_nvidia_smi_calls_them) {
   EXPECT_EQ(find_gpu_by_name("GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-1)")->id, "a100-sxm-80");
   EXPECT_EQ(find_gpu_by_name("NVIDIA A10")->id, "a10");
   EXPECT_EQ(find_gpu_by_name("NVIDIA A10G")->id, "a10g");
+  EXPECT_EQ(find_gpu_by_name("NVIDIA H200")->id, "h200-sxm");
+  EXPECT_EQ(find_gpu_by_name("NVIDIA H200 NVL")->id, "h200-nvl");
   EXPECT_FALSE(find_gpu_by_name("Radeon VII"));
   for (const Gpu& gpu : all_gpus()) {
     const auto found = find_gpu_by_name(gpu.name);
     EXPECT_TRUE(found && found->id == gpu.id) << gpu.id;
   }
+}
+
+TEST(FindMachine, a_gpu_is_found_by_its_whole_name_in_capitals_or_not) {
+  const std::pair<const char*, const char*> names[] = {{"NVIDIA GeForce RTX 3090", "rtx3090"},
+                                                       {"nvidia geforce rtx 3090", "rtx3090"},
+                                                       {"RTX 3090 Ti", "rtx3090ti"},
+                                                       {"A6000", "a6000"},
+                                                       {"Tesla V100-SXM2-16GB", "v100-sxm"},
+                                                       {"NVIDIA A100-PCIE-40GB", "a100-pcie-40"},
+                                                       {"NVIDIA A100 80GB PCIe", "a100-pcie-80"},
+                                                       {"NVIDIA H100 80GB HBM3", "h100-sxm"},
+                                                       {"NVIDIA RTX 6000 Ada Generation", "rtx6000-ada"},
+                                                       {"Quadro RTX 6000", "quadro-rtx6000"},
+                                                       {"NVIDIA GH200 120GB", "gh200"}};
+  for (const auto& [name, id] : names) EXPECT_EQ(find_gpu(name).id, id) << name;
+  for (const Gpu& gpu : all_gpus()) EXPECT_EQ(find_gpu(gpu.name).id, gpu.id);
+}
+
+TEST(FindMachine, a_card_that_is_not_known_is_not_taken_for_one_that_is) {
+  for (const char* name :
+       {"NVIDIA GeForce RTX 3080 Ti", "RTX 4090 D", "NVIDIA GeForce RTX 3080 Laptop GPU"}) {
+    EXPECT_THAT(error_of([&] { find_gpu(name); }), HasSubstr("is not a GPU Gradwire knows")) << name;
+    EXPECT_FALSE(find_gpu_by_name(std::string("GPU 0: ") + name + " (UUID: GPU-1)")) << name;
+  }
+}
+
+TEST(FindMachine, capitals_do_not_matter) {
+  EXPECT_EQ(find_machine("DGX-A100").gpus.size(), 8U);
+  EXPECT_EQ(find_machine("2x-A6000-NVLink").node.intra, Intra::nvlink_pairs);
+  EXPECT_EQ(find_machine("2*DGX-H100@NDR").gpus.size(), 16U);
+}
+
+TEST(FindMachine, a_described_box_has_the_tree_of_its_preset_without_nvlink) {
+  const Machine bridged = find_machine("8x-a100-pcie-nvlink"), plain = find_machine("8x-a100-pcie");
+  EXPECT_EQ(bridged.node.pcie, plain.node.pcie);
+  EXPECT_EQ(bridged.node.cpu_model, plain.node.cpu_model);
+  EXPECT_THAT(bridged.notes, Contains("the PCIe tree is not stated: taken as that of 8x-a100-pcie"));
+  EXPECT_NE(find_machine("8x-a100-pcie-nvlink-node").node.pcie, plain.node.pcie)
+      << "unless its name says one";
+}
+
+// GV100 and V100 SXM have the same NVLinks, but only one of them is a card with a connector for two.
+TEST(FindMachine, cards_are_joined_in_pairs_and_boards_in_a_mesh) {
+  EXPECT_EQ(find_machine("8x-gv100-nvlink").node.intra, Intra::nvlink_pairs);
+  EXPECT_EQ(find_machine("8x-v100-sxm-nvlink").node.intra, Intra::nvlink_mesh);
 }
 
 TEST(FindMachine, names_describe_machines_of_any_gpu) {
@@ -111,7 +158,20 @@ TEST(FindMachine, a_file_can_say_which_gpu_it_is_about) {
   write_file(path, "      GPU0 GPU1\nGPU0   X   PHB\nGPU1  PHB   X\n");
   EXPECT_EQ(find_machine(path + ":rtx4090").gpu.id, "rtx4090");
   EXPECT_EQ(find_machine("2*" + path + ":rtx4090@10gbe").gpus.size(), 4U);
+  EXPECT_EQ(find_machine(path + ":NVIDIA GeForce RTX 3090").gpu.id, "rtx3090");
   EXPECT_EQ(find_machine(path).gpu.id, "");
+}
+
+TEST(FindMachine, a_machine_with_a_matrix_in_it_keeps_what_else_its_file_says) {
+  const TempDir directory;
+  const std::string path = (directory.path() / "home.yaml").string();
+  write_file(path,
+             "id: home\ngpu: NVIDIA GeForce RTX 3090\nintra: pcie\nmatrix: |2\n"
+             "        GPU0 GPU1\n  GPU0   X   NV4\n  GPU1  NV4   X\n");
+  const Machine machine = find_machine(path);
+  EXPECT_EQ(machine.gpu.id, "rtx3090");
+  EXPECT_EQ(machine.node.intra, Intra::pcie) << "without its bridge";
+  EXPECT_EQ(machine.source, path);
 }
 
 TEST(FindMachine, a_file_that_names_its_gpu_takes_no_other) {

@@ -34,7 +34,7 @@ void read_memory(const YamlMap& entry, Gpu& gpu) {
 void read_nvlink(const YamlMap& entry, Gpu& gpu) {
   const auto nvlink = entry.find_map("nvlink");
   if (!nvlink) return;
-  nvlink->only({"gen", "links", "gb_per_s", "nccl_gb_per_s", "nvswitch"});
+  nvlink->only({"gen", "links", "gb_per_s", "nccl_gb_per_s", "nvswitch", "mesh"});
   gpu.nvlink_gen = nvlink->find_integer("gen", {1, 9}).value_or(0);
   gpu.nvlink_links = nvlink->find_integer("links", {1, 72}).value_or(0);
   gpu.nvlink_bytes_per_s_per_link = nvlink->number("gb_per_s", kFarAbove) * kGiga;
@@ -42,6 +42,7 @@ void read_nvlink(const YamlMap& entry, Gpu& gpu) {
                                       .value_or(0.8 * gpu.nvlink_bytes_per_s_per_link / kGiga) *
                                   kGiga;
   gpu.nvswitch = nvlink->find_flag("nvswitch").value_or(false);
+  gpu.nvlink_mesh = nvlink->find_flag("mesh").value_or(false);
 }
 
 void read_pcie(const YamlMap& entry, Gpu& gpu) {
@@ -77,16 +78,83 @@ Gpu gpu_preset(const YamlMap& entry) {
   return gpu;
 }
 
-bool is_called(const Gpu& gpu, std::string_view id) {
-  return gpu.id == id || std::find(gpu.aliases.begin(), gpu.aliases.end(), id) != gpu.aliases.end();
+// Words of GPUs' names that mean nothing to us, and those that make another card of the one they follow.
+struct NameWords {
+  std::vector<std::string> idle, other_card;
+};
+
+const NameWords& name_words() {
+  static const NameWords words = [] {
+    const auto map = parse_yaml(preset_text("gpus.yaml"), "presets/gpus.yaml").find_map("name_words");
+    check(map.has_value(), "presets/gpus.yaml has name_words");
+    map->only({"idle", "other_card"});
+    return NameWords{map->texts("idle"), map->texts("other_card")};
+  }();
+  return words;
 }
 
-// "RTX 3090" must not be found in "RTX 3090 Ti", which the longer match settles, nor "A10" in "A100".
+bool is_letter_or_digit(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+std::vector<std::string> words_in(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (const char c : lower_case(name)) {
+    if (is_letter_or_digit(c))
+      words.back() += c;
+    else if (!words.back().empty())
+      words.emplace_back();
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
+// "NVIDIA GeForce RTX 3090", "rtx-3090" and "RTX3090" are all rtx3090.
+std::string plain_name(const std::vector<std::string>& words) {
+  std::string plain;
+  const auto& idle = name_words().idle;
+  for (const std::string& word : words)
+    if (std::ranges::find(idle, word) == idle.end()) plain += word;
+  return plain;
+}
+
+std::string plain_name(std::string_view name) { return plain_name(words_in(name)); }
+
+// As presets, records and most users write it: nothing has to be compared word by word.
+bool has_id(const Gpu& gpu, std::string_view id) {
+  return gpu.id == id || std::ranges::find(gpu.aliases, id) != gpu.aliases.end();
+}
+
+bool is_called(const Gpu& gpu, std::string_view plain) {
+  const auto is_it = [&](std::string_view name) { return plain_name(name) == plain; };
+  return is_it(gpu.id) || is_it(gpu.name) || std::ranges::any_of(gpu.aliases, is_it) ||
+         std::ranges::any_of(gpu.matches, is_it);
+}
+
+// "Tesla V100-SXM2-16GB" is a V100-SXM2: where memory tells cards apart, a match has it.
+std::string without_memory(std::vector<std::string> words) {
+  const bool sized = words.size() > 1 && words.back().ends_with("gb") &&
+                     find_integer<int>(words.back().substr(0, words.back().size() - 2));
+  if (sized) words.pop_back();
+  return plain_name(words);
+}
+
+// "RTX 3080 Ti" is another card than "RTX 3080".
+bool is_another_card(std::string_view behind) {
+  if (!behind.starts_with(' ')) return false;
+  behind.remove_prefix(1);
+  const auto goes_on = [&](const std::string& word) {
+    return behind.starts_with(word) &&
+           (behind.size() == word.size() || !is_letter_or_digit(behind[word.size()]));
+  };
+  return std::ranges::any_of(name_words().other_card, goes_on);
+}
+
+// "A10" must not be found in "A100".
 bool occurs_as_word(std::string_view text, std::string_view word) {
-  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
   for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
     const auto end = at + word.size();
-    if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]))) return true;
+    const bool whole = (at == 0 || !is_letter_or_digit(text[at - 1])) &&
+                       (end == text.size() || !is_letter_or_digit(text[end]));
+    if (whole && !is_another_card(text.substr(end))) return true;
   }
   return false;
 }
@@ -104,14 +172,19 @@ const std::vector<Gpu>& all_gpus() {
   return gpus;
 }
 
-Gpu find_gpu(std::string_view id) {
+Gpu find_gpu(std::string_view called) {
+  for (const Gpu& gpu : all_gpus())
+    if (has_id(gpu, called)) return gpu;
+  const auto words = words_in(called);
+  for (const Gpu& gpu : all_gpus())
+    if (is_called(gpu, plain_name(words))) return gpu;
+  for (const Gpu& gpu : all_gpus())
+    for (const std::string& match : gpu.matches)
+      if (plain_name(match) == without_memory(words)) return gpu;
   std::vector<std::string> ids;
-  for (const Gpu& gpu : all_gpus()) {
-    if (is_called(gpu, id)) return gpu;
-    ids.push_back(gpu.id);
-  }
-  throw ConfigError(
-      fmt::format("'{}' is not a GPU Gradwire knows{}; see gradwire list gpus", id, did_you_mean(id, ids)));
+  for (const Gpu& gpu : all_gpus()) ids.push_back(gpu.id);
+  throw ConfigError(fmt::format("'{}' is not a GPU Gradwire knows{}; see gradwire list gpus", called,
+                                did_you_mean(lower_case(called), ids)));
 }
 
 std::optional<Gpu> find_gpu_by_name(std::string_view text) {

@@ -21,6 +21,7 @@ struct Gpu {
   double nvlink_bytes_per_s_per_link = 0;  // nominal, one way
   double nccl_bytes_per_s_per_link = 0;    // what NCCL counts on, close to what is achieved
   bool nvswitch = false;                   // sold on boards with NVSwitch (A100 SXM and later)
+  bool nvlink_mesh = false;                // sold on boards that join them by links (P100 and V100 SXM)
   int pcie_gen = 0, pcie_width = 16;
   bool pcie_p2p = false;       // peer access over PCIe; GeForce since the 20 series has none
   bool desktop = false;        // sold for desktops: two of them share a processor's 16 lanes
@@ -33,9 +34,13 @@ struct Gpu {
 };
 
 const std::vector<Gpu>& all_gpus();  // in the order of presets/gpus.yaml
-Gpu find_gpu(std::string_view id);   // throws ConfigError that names near ids
-std::optional<Gpu> find_gpu_by_name(
-    std::string_view text);  // "NVIDIA GeForce RTX 3090" as nvidia-smi prints it
+
+// By its id or another word for it, or by its whole name as nvidia-smi prints it ("NVIDIA GeForce RTX 3090"), in capitals or
+// not. Throws ConfigError that names near ids: of a card that is not known, none is taken for it.
+Gpu find_gpu(std::string_view called);
+
+// The one that a text names, such as the output of nvidia-smi -L.
+std::optional<Gpu> find_gpu_by_name(std::string_view text);
 
 std::vector<Gpu> parse_gpus(std::string_view yaml,
                             std::string_view where);  // a file of that form; throws ConfigError

@@ -146,8 +146,11 @@ Path path_by(Ways& ways, const Machine& machine, DeviceId from, DeviceId to) {
 
 }  // namespace
 
-std::vector<LinkId> staged_route(const Topology& topology, DeviceId from, DeviceId to) {
-  return staged_by(topology, topology, from, to);
+std::optional<std::vector<LinkId>> find_staged_route(const Topology& topology, DeviceId from, DeviceId to) {
+  const DeviceId memory = memory_next_to(topology, topology, to);
+  auto route = topology.find_route(from, memory);
+  if (route) append(*route, topology.route(memory, to));
+  return route;
 }
 
 Path find_path(const Machine& machine, DeviceId from, DeviceId to) {

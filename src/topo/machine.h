@@ -80,7 +80,8 @@ Path find_path(const Machine&, DeviceId from, DeviceId to);
 Path find_path(const Machine&, Routes& of_its_topology, DeviceId from, DeviceId to);  // for many pairs
 std::string matrix_cell(const Machine&, const Path&);  // "X", "NV12", "PHB", ...
 
-// Up over PCIe into the memory next to the receiver, and down from there, whether needed or not.
-std::vector<LinkId> staged_route(const Topology&, DeviceId from, DeviceId to);
+// Up over PCIe into the memory next to the receiver, and down from there, whether needed or not. Nothing where no way leads
+// there: trays of a rack that NVLink alone joins.
+std::optional<std::vector<LinkId>> find_staged_route(const Topology&, DeviceId from, DeviceId to);
 
 }  // namespace gradwire

@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "base/text.h"
+
 namespace gradwire {
 namespace {
 
@@ -37,5 +39,15 @@ std::string_view to_string(Intra intra) { return name_of(kIntras, intra); }
 std::string_view to_string(CpuMaker maker) { return name_of(kMakers, maker); }
 std::optional<Intra> find_intra(std::string_view text) { return find_named(kIntras, text); }
 std::optional<CpuMaker> find_cpu_maker(std::string_view text) { return find_named(kMakers, text); }
+
+std::optional<int> find_nccl_version(std::string_view text) {
+  const auto dot = text.find('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const std::string_view behind = text.substr(dot + 1);
+  const auto major = find_integer<int>(text.substr(0, dot));
+  const auto minor = find_integer<int>(behind.substr(0, behind.find_first_not_of("0123456789")));
+  const bool possible = major && minor && *major >= 1 && *major < 100 && *minor < 100;
+  return possible ? std::optional(*major * 100 + *minor) : std::nullopt;
+}
 
 }  // namespace gradwire

@@ -67,6 +67,7 @@ struct NodeSpec {
       matrix;  // wins over the layout and over intra, except that pcie leaves its NVLinks out
   std::vector<int> gpu_indices;  // as in the matrix, in rank order
   std::optional<NetworkSpec> network;
+  std::optional<int> nccl;       // the version that runs there: 2.26 as 226
   std::optional<Gpu> gpu_facts;  // of a GPU that presets/gpus.yaml does not have
   OwnConstants own;
   bool operator==(const NodeSpec&) const = default;
@@ -76,5 +77,8 @@ std::string_view to_string(Intra);  // as in records: "nvlink-pairs"
 std::string_view to_string(CpuMaker);
 std::optional<Intra> find_intra(std::string_view);
 std::optional<CpuMaker> find_cpu_maker(std::string_view);
+
+// Of NCCL: "2.23.4" gives 223, "2.9" 209; absent for text that is no version.
+std::optional<int> find_nccl_version(std::string_view text);
 
 }  // namespace gradwire

@@ -7,7 +7,7 @@
 namespace gradwire {
 namespace {
 
-TEST(Rehearsal, CallsAreReadAsTheyWereWritten) {
+TEST(Rehearsal, calls_are_read_as_they_were_written) {
   for (const auto& call : {RehearsedCall{Collective::all_reduce, true, "tp-0-1"},
                            RehearsedCall{Collective::reduce_scatter, false, "world"},
                            RehearsedCall{Collective::recv, true, "pipe3-1-0"}}) {
@@ -20,7 +20,7 @@ TEST(Rehearsal, CallsAreReadAsTheyWereWritten) {
   }
 }
 
-TEST(Rehearsal, WhatARunRecordsIsNone) {
+TEST(Rehearsal, what_a_run_records_is_none) {
   for (const char* name :
        {"bucket 3", "gather 0", "send activation 4", "rehearsed", "rehearsed dance among us 1"})
     EXPECT_FALSE(find_rehearsed(name)) << name;

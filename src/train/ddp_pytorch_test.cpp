@@ -63,10 +63,7 @@ std::vector<double> losses_in(std::istream& text) {
 
 TEST(DdpAgainstPyTorch, has_its_losses_for_fifty_steps) {
   const std::string python = find_python();
-  if (python.empty()) {
-    std::printf("no Python with torch here (Debian: python3-torch): not compared\n");
-    GTEST_SKIP();
-  }
+  if (python.empty()) GTEST_SKIP() << "there is no Python with torch (Debian: python3-torch)";
   const TempDir directory;
   run_ddp(kRanks, "shm", [&](const World& world, Communicator& communicator) {
     train(world, communicator, directory.path());

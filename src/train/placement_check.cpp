@@ -1,11 +1,11 @@
 #include "train/placement_check.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/say.h"
 #include "base/text.h"
 #include "net/world.h"
 #include "train/compute_check.h"
@@ -83,7 +83,7 @@ void warn_about_this_rank(const Communicator& communicator) {
                            .blas_threads_set = std::getenv("OPENBLAS_NUM_THREADS") != nullptr,
                            .libraries = mapped_libraries()};
   for (const auto& problem : find_compute_problems(facts))
-    std::fprintf(stderr, "gradwire: rank %d: warning: %s\n", communicator.rank(), problem.c_str());
+    say("gradwire", fmt::format("rank {}: warning: {}", communicator.rank(), problem));
 }
 
 }  // namespace gradwire

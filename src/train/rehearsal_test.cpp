@@ -43,7 +43,7 @@ class RehearsedGroup : public testing::Test {
       rehearsal_.among(std::make_unique<CountedCommunicator>(real_, 2), "tp-0-1");
 };
 
-TEST_F(RehearsedGroup, CommunicatesUnlessItIsQuiet) {
+TEST_F(RehearsedGroup, communicates_unless_it_is_quiet) {
   std::vector<float> data(4, 1);
   group_->run(all_reduce(bytes_of(data), DType::f32));
   EXPECT_EQ(real_, 1);
@@ -58,7 +58,7 @@ TEST_F(RehearsedGroup, CommunicatesUnlessItIsQuiet) {
   EXPECT_EQ(recorder_.spans(1).size(), 2u);
 }
 
-TEST_F(RehearsedGroup, AnswersAsIfEveryRankHadWhatThisOneHas) {
+TEST_F(RehearsedGroup, answers_as_if_every_rank_had_what_this_one_has) {
   const Rehearsal::Quiet quiet(rehearsal_, &recorder_);
   std::vector<float> own{1, 2}, all(4), sum{3, 4}, message{5, 6}, part(1);
   group_->run(all_gather(bytes_of(own), bytes_of(all), DType::f32));
@@ -71,7 +71,7 @@ TEST_F(RehearsedGroup, AnswersAsIfEveryRankHadWhatThisOneHas) {
   EXPECT_THAT(message, ElementsAre(0, 0));
 }
 
-TEST_F(RehearsedGroup, TakesDownWhatItWasAskedForAndWhenThatWasNeeded) {
+TEST_F(RehearsedGroup, takes_down_what_it_was_asked_for_and_when_that_was_needed) {
   const Rehearsal::Quiet quiet(rehearsal_, &recorder_);
   const Memory own = group_->allocate(64);
   std::vector<std::byte> user(32);
@@ -90,7 +90,7 @@ TEST_F(RehearsedGroup, TakesDownWhatItWasAskedForAndWhenThatWasNeeded) {
   EXPECT_GE(spans[1].begin, spans[0].end);
 }
 
-TEST_F(RehearsedGroup, OfOneRankHasNothingToRehearse) {
+TEST_F(RehearsedGroup, of_one_rank_has_nothing_to_rehearse) {
   const auto alone = rehearsal_.among(std::make_unique<CountedCommunicator>(real_, 1), "dp-0");
   const Rehearsal::Quiet quiet(rehearsal_, &recorder_);
   alone->run(barrier());

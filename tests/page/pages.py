@@ -4,6 +4,7 @@ Called with the program and a folder to write to.
 """
 import base64
 import json
+import random
 import re
 import struct
 import subprocess
@@ -105,6 +106,31 @@ def trace(rank):
             "deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-80GB"}], "traceEvents": events}
 
 
+def long_trace(rank, steps=50, kernels=400):
+    """A rank of eight over 50 steps, each with kernels of uneven lengths and gaps."""
+    draw = random.Random(rank)
+    events, now = [], 0.0
+    for step in range(steps):
+        begin = now
+        for kernel in range(kernels):
+            duration = draw.uniform(5, 200)
+            events.append({"ph": "X", "cat": "kernel", "name": f"kernel_{draw.randrange(60)}", "pid": 0, "tid": 7,
+                           "ts": round(now, 3), "dur": round(duration, 3), "args": {"stream": 7, "correlation": step * kernels + kernel}})
+            now += duration + draw.choice([0.5, 1, 2, 5, 20])
+        events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 1, "tid": 1,
+                       "ts": round(begin, 3), "dur": round(now - begin, 3)})
+    return dict(trace(rank), distributedInfo={"backend": "nccl", "rank": rank, "world_size": 8}, traceEvents=events)
+
+
+def check_growth(small):
+    """Eight ranks of 50 steps add at most 1 MB to a page."""
+    for rank in range(8):
+        (folder / f"long{rank}.json").write_text(json.dumps(long_trace(rank)))
+    page_of("analyze", *(str(folder / f"long{rank}.json") for rank in range(8)))
+    large = (folder / "analyze.html").stat().st_size
+    assert large - small < 1_000_000, (small, large)
+
+
 def main():
     folder.mkdir(parents=True, exist_ok=True)
     page = page_of("compare", "gpt2", "--on", "2x-rtx3090-nvlink", "--on", "2x-rtx3090-pcie", "--sweep", "batch=4,8")
@@ -115,6 +141,9 @@ def main():
     assert printed == page["data"], "the page's data is what --json prints"
     for machine, topology in zip(printed["machines"], page["topologies"]):
         assert machine["narrowest_link"] == topology["narrowest"]
+
+    pictures = json.loads((Path(__file__).parents[2] / "docs/pages/made_from.json").read_text())
+    assert pictures["sentence"] == printed["answer"]["sentence"], "docs/pages shows another answer: run tools/screenshots"
 
     matrix = folder / "box<script>.txt"
     matrix.write_text("\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n")
@@ -139,6 +168,7 @@ def main():
     assert HOSTILE in timeline["names"] and {lane["rank"] for lane in timeline["lanes"]} == {0, 1}
     assert timeline["origin"] == "measured" and timeline["world"] == 2
     assert max(column(timeline, "bytes")) == 4 << 20
+    check_growth((folder / "analyze.html").stat().st_size)
     log = folder / "run.log"
     log.write_text("host:1:1 [0] NCCL INFO NCCL version 2.18.3+cuda12.1\nhost:1:1 [0] NCCL INFO NCCL_P2P_DISABLE set by environment to 1\n")
     finished = subprocess.run([program, "doctor", str(log), "--html", str(folder / "doctor.html")], capture_output=True, timeout=120)

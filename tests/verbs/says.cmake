@@ -1,5 +1,5 @@
-# cmake -DCODE=2 -DSAYS=regex -P says.cmake -- COMMAND...: runs it; fails unless it exits with that code and what it says,
-# on both outputs together, matches.
+# cmake -DCODE=2 -DSAYS=regex [-DSECONDS=110] -P says.cmake -- COMMAND...: runs it; fails unless it exits with that code and
+# what it says, on both outputs together, matches.
 set(command "")
 set(found FALSE)
 foreach(i RANGE 1 ${CMAKE_ARGC})
@@ -9,7 +9,10 @@ foreach(i RANGE 1 ${CMAKE_ARGC})
     set(found TRUE)
   endif()
 endforeach()
-execute_process(COMMAND ${command} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said TIMEOUT 110)
+if(NOT SECONDS)
+  set(SECONDS 110)
+endif()
+execute_process(COMMAND ${command} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said TIMEOUT ${SECONDS})
 message("${said}")
 if(NOT code STREQUAL CODE)
   message(FATAL_ERROR "it exited with ${code}, not with ${CODE}")

@@ -1,5 +1,6 @@
 // node test/screenshots.mjs FOLDER: the page as README and docs show it. The predictor inside answers a question, so the
-// pictures need no command. Beside them stands what they were made from; screenshots.spec.mjs compares.
+// pictures need no command. Beside them stands what they were made from: screenshots.spec.mjs compares it with the page, and
+// tests/page/pages.py the sentence with the command's, without a browser.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { launch, open } from './browser.mjs';
@@ -23,7 +24,8 @@ export async function shown(browser, options) {
 export async function madeFrom(page) {
   const sources = hash(filesBelow(here('../src')).map((path) => readFileSync(path, 'utf8')).join('\0'));
   const says = hash(await page.locator('.slot-answer, .slot-sections .steps').allInnerTexts().then((all) => all.join('\n')));
-  return { question, sources, says };
+  const sentence = await page.locator('.slot-answer .sentence').first().innerText();
+  return { question, sources, says, sentence };
 }
 
 const sizes = [{ width: 1280, height: 960 }, { width: 768, height: 1024 }, { width: 390, height: 844 }];

@@ -4,7 +4,6 @@
 #include <optional>
 #include <thread>
 
-#include "base/bounded.h"
 #include "base/deadline.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -28,9 +27,16 @@ class Inquiry {
   Inquiry(const World& world, const GlooFailure& failure)
       : world_(world), failure_(failure), faults_(static_cast<std::size_t>(world.size)) {}
 
-  [[noreturn]] void conclude() {
+  // Whether the store answered. Throws what is known for sure.
+  bool ask_around() try {
     testify();
     collect();
+    return true;
+  } catch (const Timeout&) {
+    return false;
+  }
+
+  [[noreturn]] void conclude() const {
     const std::vector<Rank> silent = silent_ranks();
     if (failure_.timed_out || someone(Fault::Kind::timeout)) throw_timeout(silent);
     for (const auto& fault : faults_)
@@ -54,7 +60,7 @@ class Inquiry {
   void testify() {
     const auto kind = failure_.timed_out ? Fault::Kind::timeout : Fault::Kind::peer_lost;
     const Fault mine{kind, global(world_.rank), -1, failure_.text};
-    world_.store->set(key(world_.rank), mine.encode());
+    world_.store->set(key(world_.rank), mine.encode(), answer_);
   }
 
   void collect() {
@@ -72,11 +78,11 @@ class Inquiry {
   bool look_for(Rank rank) {
     auto& fault = faults_[static_cast<std::size_t>(rank)];
     if (fault) return true;
-    const auto loss = world_.store->find(fmt::format("lost/{}", global(rank)));
+    const auto loss = world_.store->find(fmt::format("lost/{}", global(rank)), answer_);
     if (!loss.empty())
       throw PeerLost(global(rank),
                      fmt::format("rank {} is lost during {}: {}", global(rank), failure_.during, loss));
-    const auto word = world_.store->find(key(rank));
+    const auto word = world_.store->find(key(rank), answer_);
     if (!word.empty()) fault = Fault::decode(word);
     return fault.has_value();
   }
@@ -117,7 +123,8 @@ class Inquiry {
 
   const World& world_;
   const GlooFailure& failure_;
-  std::vector<std::optional<Fault>> faults_;  // what the others said
+  const Deadline answer_ = Deadline::after(2 * kGrace);  // until when the store is asked
+  std::vector<std::optional<Fault>> faults_;             // what the others said
 };
 
 }  // namespace
@@ -129,8 +136,9 @@ void tell_gloo_fault(const World& world, const std::exception& error) noexcept t
 
 // Where the store can't be reached nobody else can be heard.
 void raise_gloo_failure(const World& world, const GlooFailure& failure) {
-  find_within(2 * kGrace, [world, failure]() -> bool { Inquiry(world, failure).conclude(); });
-  Inquiry(world, failure).conclude_alone();
+  Inquiry inquiry(world, failure);
+  if (!inquiry.ask_around()) inquiry.conclude_alone();
+  inquiry.conclude();
 }
 
 }  // namespace gradwire

@@ -7,7 +7,6 @@
 
 #include <fmt/ranges.h>
 
-#include "base/bounded.h"
 #include "base/error.h"
 #include "comm/kernels/kernels.h"
 #include "comm/queued.h"
@@ -161,15 +160,10 @@ class Hierarchical final : public Collectives {
   // What the first rank of the world to fail said; `mine` where that can't be learnt.
   Fault first_fault(const Fault& mine) const {
     constexpr Seconds kShortly = 0.5;
-    const auto ask = [store = world_.store, key = world_.name + "/fault", mine] {
-      if (store->add(key + "/count", 1) != 1)
-        return Fault::decode(store->get(key, Deadline::after(kShortly)));
-      store->set(key, mine.encode());
-      return mine;
-    };
     try {
-      return find_within(kShortly, ask).value_or(mine);
-    } catch (const Error&) {  // the store is gone too
+      return Fault::decode(
+          world_.store->offer(world_.name + "/fault", mine.encode(), Deadline::after(kShortly)));
+    } catch (const Error&) {  // the store is gone too, or silent
       return mine;
     }
   }

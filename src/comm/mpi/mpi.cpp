@@ -53,7 +53,7 @@ class Mpi final : public Collectives {
   void give_up(const std::exception& why) noexcept override { tell_everybody(world_, group_, why); }
 
   void exchange(std::span<const Message> messages, const Signature& call, Seconds timeout) override {
-    MpiPost post(world_, group_, options_.check);
+    MpiPost post(world_, group_, watchdog_, options_.check);
     try {
       post.exchange(messages, {call, timeout > 0 ? timeout : world_.timeout, cancelled_});
     } catch (const Error& error) {

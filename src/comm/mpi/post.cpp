@@ -105,20 +105,34 @@ bool MpiPost::advance(Letter& letter, std::set<Rank>& slow) {
   return std::all_of(letter.body.begin(), letter.body.end(), has_ended);
 }
 
-void MpiPost::check_patience(const MpiCall& call, Deadline deadline) const {
-  if (call.cancelled)
-    throw Cancelled(fmt::format("rank {} gave up {}", name(world_.rank), describe(call.signature)));
+// What another rank gave up for is raised here too.
+void MpiPost::look_for_notices() const {
   int told = 0;
   MPI_Status status;
   check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, kNotices, group_, &told, &status), "MPI_Iprobe");
-  if (told != 0) {
-    int length = 0;
-    MPI_Get_count(&status, MPI_BYTE, &length);
-    std::string text(static_cast<std::size_t>(length), '\0');
-    check_mpi(MPI_Recv(text.data(), length, MPI_BYTE, status.MPI_SOURCE, kNotices, group_, MPI_STATUS_IGNORE),
-              "MPI_Recv");
-    Fault::decode(text).raise(name(world_.rank));
-  }
+  if (told == 0) return;
+  int length = 0;
+  MPI_Get_count(&status, MPI_BYTE, &length);
+  std::string text(static_cast<std::size_t>(length), '\0');
+  check_mpi(MPI_Recv(text.data(), length, MPI_BYTE, status.MPI_SOURCE, kNotices, group_, MPI_STATUS_IGNORE),
+            "MPI_Recv");
+  Fault::decode(text).raise(name(world_.rank));
+}
+
+// MPI tells of no death, and a rank that is dead sends no notice.
+void MpiPost::look_for_the_dead(const MpiCall& call) {
+  if (!next_look_.passed()) return;
+  if (const auto dead = watchdog_.find_dead())
+    throw PeerLost(*dead, fmt::format("rank {} is lost: its process is gone during {}", *dead,
+                                      describe(call.signature)));
+  next_look_ = Deadline::after(kLookEvery);
+}
+
+void MpiPost::check_patience(const MpiCall& call, Deadline deadline) {
+  if (call.cancelled)
+    throw Cancelled(fmt::format("rank {} gave up {}", name(world_.rank), describe(call.signature)));
+  look_for_notices();
+  look_for_the_dead(call);
   if (!deadline.passed()) return;
   std::set<Rank> awaited;
   for (const Letter& letter : letters_) awaited.insert(name(letter.peer));

@@ -14,6 +14,7 @@
 
 #include "base/deadline.h"
 #include "comm/collectives.h"
+#include "comm/mpi/watchdog.h"
 #include "net/world.h"
 
 namespace gradwire {
@@ -26,12 +27,16 @@ struct MpiCall {
 
 class MpiPost {
  public:
-  MpiPost(const World& world, MPI_Comm group, bool check) : world_(world), group_(group), check_(check) {}
+  static constexpr Seconds kLookEvery = 0.1;  // for ranks that are dead
+
+  MpiPost(const World& world, MPI_Comm group, const MpiWatchdog& watchdog, bool check)
+      : world_(world), group_(group), watchdog_(watchdog), check_(check) {}
   ~MpiPost();  // what is still under way when something was thrown is left to MPI
   MpiPost(const MpiPost&) = delete;
   MpiPost& operator=(const MpiPost&) = delete;
 
-  // Throws Mismatch, Timeout naming who was waited for, Cancelled, and what another rank gave up for.
+  // Throws Mismatch, PeerLost naming a rank whose process is gone, Timeout naming who was waited for, Cancelled, and what
+  // another rank gave up for.
   void exchange(std::span<const Message> messages, const MpiCall& call);
 
  private:
@@ -46,12 +51,16 @@ class MpiPost {
   void begin(Letter& letter);
   void begin_body(Letter& letter);
   bool advance(Letter& letter, std::set<Rank>& slow);
-  void check_patience(const MpiCall& call, Deadline deadline) const;
+  void check_patience(const MpiCall& call, Deadline deadline);
+  void look_for_notices() const;
+  void look_for_the_dead(const MpiCall& call);
   Rank name(Rank rank) const { return world_.global(rank); }
 
   const World& world_;
   const MPI_Comm group_;
+  const MpiWatchdog& watchdog_;
   const bool check_;
+  Deadline next_look_ = Deadline::after(kLookEvery);
   std::list<Letter> letters_;  // which stay where they are: MPI writes into them
 };
 

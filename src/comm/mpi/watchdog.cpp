@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/say.h"
 #include "base/text.h"
 
 namespace gradwire {
@@ -71,38 +71,37 @@ std::string MpiWatchdog::missing_ranks(std::uint64_t call) const {
 
 // The store tells of a connection that closed, which is also how a rank ends whose work is done and that waits in
 // MPI_Finalize: on this host one can look. What it writes of a process: "process 123 of host 9f86d081".
-bool MpiWatchdog::is_dead(Rank rank) const {
-  if (world_.store->find(fmt::format("lost/{}", rank)).empty()) return false;
-  const auto process = world_.store->find(fmt::format("process/{}", rank));
+bool MpiWatchdog::is_dead(Rank rank, Deadline answer) const {
+  if (world_.store->find(fmt::format("lost/{}", rank), answer).empty()) return false;
+  const auto process = world_.store->find(fmt::format("process/{}", rank), answer);
   const auto words = split(process, ' ');
   const auto pid = words.size() > 1 ? find_integer<pid_t>(words[1]) : std::nullopt;
   if (!pid || !process.ends_with(" of host " + host_)) return false;
   return has_ended_or_waits(*pid);
 }
 
-// Empty: nobody's, as far as can be seen.
-std::string MpiWatchdog::find_death() const {
-  if (!world_.store) return {};
+std::optional<Rank> MpiWatchdog::find_dead() const {
+  constexpr Seconds kShortly = 1;
+  const auto answer = Deadline::after(kShortly);
   try {
-    for (Rank rank = 0; rank < world_.size; ++rank)
-      if (rank != world_.rank && is_dead(world_.global(rank)))
-        return fmt::format("rank {} is lost: its process is gone", world_.global(rank));
+    for (Rank rank = 0; world_.store && rank < world_.size; ++rank)
+      if (rank != world_.rank && is_dead(world_.global(rank), answer)) return world_.global(rank);
   } catch (const TransportError&) {  // then the timeout has to do
   }
-  return {};
+  return std::nullopt;
 }
 
 void MpiWatchdog::end_process(const std::string& why) const {
-  fmt::print(stderr, "gradwire: rank {}: {}\n", world_.global(world_.rank), why);
+  say("gradwire", fmt::format("rank {}: {}", world_.global(world_.rank), why));
   ::_exit(1);
 }
 
 // Of a call that was under way at the look before.
 void MpiWatchdog::check_call(std::uint64_t call, Deadline deadline) {
-  const auto death = find_death();
-  const auto missing = death.empty() && deadline.passed() ? missing_ranks(call) : std::string();
+  const auto dead = find_dead();
+  const auto missing = !dead && deadline.passed() ? missing_ranks(call) : std::string();
   if (moves_.load(std::memory_order_acquire) != call) return;  // they came after all
-  if (!death.empty()) end_process(fmt::format("{} during {}", death, what_.load()));
+  if (dead) end_process(fmt::format("rank {} is lost: its process is gone during {}", *dead, what_.load()));
   if (!missing.empty())
     end_process(fmt::format("{} waited {} for {}", what_.load(), format_seconds(world_.timeout), missing));
 }
@@ -126,8 +125,8 @@ void MpiWatchdog::look() {
 void guard_exit(int status, Seconds timeout) {
   std::thread([status, timeout] {
     std::this_thread::sleep_for(Span(timeout));
-    fmt::print(stderr, "gradwire: MPI_Finalize waited {} for other ranks; this one's work is done\n",
-               format_seconds(timeout));
+    say("gradwire", fmt::format("MPI_Finalize waited {} for other ranks; this one's work is done",
+                                format_seconds(timeout)));
     ::_exit(status);
   }).detach();
 }

@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -38,6 +39,9 @@ class MpiWatchdog {
   };
   Watched during(const char* what) { return {*this, what}; }
 
+  // A rank whose process is gone, as far as can be seen from this host. Asks the store; any thread.
+  std::optional<Rank> find_dead() const;
+
  private:
   void enter(const char* what) {
     what_.store(what, std::memory_order_relaxed);
@@ -48,8 +52,7 @@ class MpiWatchdog {
   void check_call(std::uint64_t call, Deadline deadline);
   [[noreturn]] void end_process(const std::string& why) const;
   std::string missing_ranks(std::uint64_t call) const;
-  std::string find_death() const;
-  bool is_dead(Rank rank) const;
+  bool is_dead(Rank rank, Deadline answer) const;
 
   const World world_;
   const std::string host_ = host_identity();

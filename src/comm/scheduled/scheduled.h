@@ -13,7 +13,7 @@
 #include "comm/collectives.h"
 #include "net/transport.h"
 #include "sched/choose.h"
-#include "trace/trace.h"
+#include "sched/run.h"
 
 namespace gradwire {
 

@@ -103,13 +103,19 @@ HostPort parse_host_port(std::string_view text) {
   return {std::string(host), parse_port(text.substr(colon + 1))};
 }
 
+void throw_unresolved(const std::string& host, int error) {
+  const bool passes = error == EAI_AGAIN || error == EAI_SYSTEM || error == EAI_MEMORY;
+  const auto text = fmt::format("no address is known for the host '{}': {}", host, ::gai_strerror(error));
+  if (passes) throw TransportError(text);
+  throw ConfigError(text);
+}
+
 std::vector<SocketAddress> resolve(const HostPort& place) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (const int error = ::getaddrinfo(place.host.c_str(), nullptr, &hints, &found); error != 0)
-    throw ConfigError(
-        fmt::format("no address is known for the host '{}': {}", place.host, ::gai_strerror(error)));
+    throw_unresolved(place.host, error);
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
   std::vector<SocketAddress> addresses;
   for (const addrinfo* entry = found; entry != nullptr; entry = entry->ai_next)

@@ -45,7 +45,8 @@ HostPort parse_host_port(std::string_view text);  // throws ConfigError
 std::uint16_t parse_port(std::string_view text);  // throws ConfigError
 
 // All addresses of a host given by name or number, in the system's order of preference. May ask name servers.
-// Throws ConfigError naming the host.
+// Throws ConfigError naming the host; TransportError where trying again may help: no name server is in reach.
 std::vector<SocketAddress> resolve(const HostPort& place);
+[[noreturn]] void throw_unresolved(const std::string& host, int error);  // as getaddrinfo() gives it
 
 }  // namespace gradwire

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netdb.h>
 
 #include "base/error.h"
 #include "net/address/interface.h"
@@ -75,6 +76,13 @@ TEST(ChooseAddress, lists_what_there_is_when_nothing_fits) {
     EXPECT_THAT([&] { choose_address(wanted, some_interfaces()); },
                 ThrowsMessage<ConfigError>(AllOf(HasSubstr(wanted), HasSubstr("ib0 192.168.7.9"),
                                                  HasSubstr("eth1 172.16.0.1 (down)"))));
+}
+
+TEST(Resolve, may_be_tried_again_where_name_servers_are_out_of_reach) {
+  EXPECT_THAT([] { throw_unresolved("node1", EAI_AGAIN); },
+              ThrowsMessage<TransportError>(HasSubstr("'node1'")));
+  EXPECT_THAT([] { throw_unresolved("node1", EAI_NONAME); },
+              ThrowsMessage<ConfigError>(HasSubstr("'node1'")));
 }
 
 TEST(ListInterfaces, finds_loopback) {

@@ -3,7 +3,9 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/error.h"
@@ -43,6 +45,16 @@ SocketAddress local_address(int socket) {
   if (::getsockname(socket, reinterpret_cast<sockaddr*>(&storage), &size) != 0)
     throw_system_error("getsockname");
   return SocketAddress(reinterpret_cast<const sockaddr*>(&storage));
+}
+
+std::size_t stranger_limit(std::size_t most) {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return most;
+  return static_cast<std::size_t>(std::clamp<rlim_t>(files.rlim_cur / 4, 1, most));
+}
+
+bool out_of_descriptors(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
 Fd connect_to(const SocketAddress& address, Deadline deadline) {

@@ -2,6 +2,8 @@
 // not inherited by programs this process starts.
 #pragma once
 
+#include <cstddef>
+
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "net/address/address.h"
@@ -12,6 +14,12 @@ Fd listen_at(const SocketAddress& address, int backlog = 1024);  // throws Trans
 // Takes the address without listening there; port 0 becomes a free one.
 Fd bind_to(const SocketAddress& address);
 SocketAddress local_address(int socket);
+
+// How many connections of strangers a process may hold, at most `most`: a quarter of the descriptors it may have, so that the rest
+// is there for what it needs itself.
+std::size_t stranger_limit(std::size_t most);
+// Whether a call has failed for want of what strangers may hold, by its errno.
+bool out_of_descriptors(int error);
 
 // One attempt to connect. Throws Timeout, or TransportError with the reason.
 Fd connect_to(const SocketAddress& address, Deadline deadline);

@@ -1,14 +1,13 @@
 // How ranks find each other: join() makes a World of what a URL says, leave() says goodbye.
 //
-//   env://                         the environment tells, see rendezvous_environment.h
+//   env://                         the environment tells, see environment.h
 //   tcp://HOST:PORT?rank=R&size=N  rank 0 hosts the store there; the secret as under env://
 //   file:///PATH?rank=R&size=N     rank 0 hosts the store on some port and writes where it is, and
 //                                  the secret, to a file that only the user can read and that goes
 //                                  with the World
 //
 // In all of them GRADWIRE_TIMEOUT and GRADWIRE_INTERFACE count where the options say nothing, and
-// GRADWIRE_TRUST_NETWORK=1. Without an
-// interface ranks listen on loopback when that is where the store is, else on the address that leads to it.
+// GRADWIRE_TRUST_NETWORK=1. Without an interface ranks listen on loopback when that is where the store is, else on the address that leads to it.
 //
 // A World keeps its store alive, and on the rank that hosts it the server too. Ranks that end without leave()
 // count as lost, which is right for those that fail and does no harm after the last collective.

@@ -5,7 +5,7 @@
 
 namespace gradwire {
 
-void MemoryStore::set(std::string_view key, std::string_view value) {
+void MemoryStore::set(std::string_view key, std::string_view value, Deadline) {
   const Lock lock(mutex_);
   values_.insert_or_assign(std::string(key), std::string(value));
   changed_.notify_all();
@@ -20,7 +20,14 @@ std::string MemoryStore::get(std::string_view key, Deadline deadline) {
   }
 }
 
-std::int64_t MemoryStore::add(std::string_view key, std::int64_t amount) {
+std::string MemoryStore::offer(std::string_view key, std::string_view value, Deadline) {
+  const Lock lock(mutex_);
+  const auto [entry, first] = values_.try_emplace(std::string(key), value);
+  if (first) changed_.notify_all();
+  return entry->second;
+}
+
+std::int64_t MemoryStore::add(std::string_view key, std::int64_t amount, Deadline) {
   const Lock lock(mutex_);
   auto& value = values_.try_emplace(std::string(key), "0").first->second;
   const auto sum = sum_of_value(key, value, amount);
@@ -29,7 +36,7 @@ std::int64_t MemoryStore::add(std::string_view key, std::int64_t amount) {
   return sum;
 }
 
-std::string MemoryStore::find(std::string_view key) {
+std::string MemoryStore::find(std::string_view key, Deadline) {
   const Lock lock(mutex_);
   const auto found = values_.find(key);
   return found == values_.end() ? std::string() : found->second;

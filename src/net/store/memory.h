@@ -12,10 +12,12 @@ namespace gradwire {
 
 class MemoryStore : public Store {
  public:
-  void set(std::string_view key, std::string_view value) override;
+  void set(std::string_view key, std::string_view value, Deadline answer = Deadline::never()) override;
   std::string get(std::string_view key, Deadline) override;
-  std::int64_t add(std::string_view key, std::int64_t amount) override;
-  std::string find(std::string_view key) override;
+  std::string offer(std::string_view key, std::string_view value,
+                    Deadline answer = Deadline::never()) override;
+  std::int64_t add(std::string_view key, std::int64_t amount, Deadline answer = Deadline::never()) override;
+  std::string find(std::string_view key, Deadline answer = Deadline::never()) override;
 
  private:
   Mutex mutex_;

@@ -42,6 +42,13 @@ TEST(MemoryStore, adds_from_zero) {
   EXPECT_EQ(store.get("count", Deadline::after(0)), "-3");
 }
 
+TEST(MemoryStore, takes_the_first_offer) {
+  MemoryStore store;
+  EXPECT_EQ(store.offer("key", "first"), "first");
+  EXPECT_EQ(store.offer("key", "second"), "first");
+  EXPECT_EQ(store.find("key"), "first");
+}
+
 TEST(MemoryStore, refuses_to_add_to_text) {
   MemoryStore store;
   store.set("key", "seven");

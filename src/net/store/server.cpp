@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/error.h"
+#include "base/say.h"
 #include "net/address/socket.h"
 #include "net/store/service.h"
 
@@ -33,7 +34,7 @@ void serve_until_stopped(StoreService& service, int stop) {
   try {
     service.run(stop);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "gradwire: the store ended: {}\n", error.what());
+    say("gradwire", fmt::format("the store ended: {}", error.what()));
   }
 }
 

@@ -24,7 +24,7 @@ class StoreServer {
  public:
   struct Limits {
     Seconds handshake = 10;
-    std::size_t strangers = 256;           // connections that have proved nothing yet
+    std::size_t strangers = 256;           // connections that have proved nothing yet, see stranger_limit()
     std::size_t unread_bytes = 256 << 20;  // of replies to one client
   };
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <thread>
 
@@ -120,6 +121,20 @@ TEST_F(Strangers, do_not_pile_up) {
   for (int i = 0; i < 50; ++i) crowd.push_back(stranger());
   for (int i = 0; i < 46; ++i) read_until_closed(crowd[i]);
   expect_business_as_usual();
+}
+
+TEST_F(Strangers, leave_descriptors_for_what_the_process_needs_itself) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = 128;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  start({});
+  std::vector<Fd> crowd;
+  for (int i = 0; i < 50; ++i) crowd.push_back(stranger());
+  for (int i = 0; i < 50 - 128 / 4; ++i) read_until_closed(crowd[i]);
+  expect_business_as_usual();
+  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST_F(Strangers, that_vanish_are_nobodys_loss) {

@@ -14,15 +14,12 @@ namespace {
 
 constexpr std::uint64_t kListener = 0, kStop = 1, kFirstConnection = 2;
 
-bool out_of_descriptors(int error) {
-  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
-}
-
 }  // namespace
 
 StoreService::StoreService(Fd listener, std::string secret, const StoreServer::Limits& limits)
     : secret_(std::move(secret)),
       limits_(limits),
+      strangers_limit_(stranger_limit(limits.strangers)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       listener_(std::move(listener)),
       next_id_(kFirstConnection) {
@@ -80,7 +77,7 @@ void StoreService::welcome(Fd socket) {
   const auto deadline = Deadline::after(limits_.handshake);
   auto& connection = connections_.try_emplace(id, id, std::move(socket), deadline).first->second;
   strangers_.push_back(id);
-  if (strangers_.size() > limits_.strangers) drop_oldest_stranger();
+  if (strangers_.size() > strangers_limit_) drop_oldest_stranger();
   send(connection, Greeting{connection.nonce}.encode());
 }
 

@@ -65,6 +65,7 @@ class StoreService {
 
   const std::string secret_;
   const StoreServer::Limits limits_;
+  const std::size_t strangers_limit_;  // of them, where the process may have but few descriptors less
   Fd epoll_, listener_;
   bool accepting_ = true;  // false while the process has no descriptor left for another connection
   StoreTable table_;

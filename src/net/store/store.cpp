@@ -18,8 +18,7 @@ constexpr std::string_view kFirst = "lost/first";
 std::optional<Rank> find_culprit(Store& store, Rank writer) {
   if (const auto first = find_integer<Rank>(store.find(kFirst))) return first;
   if (store.find(fmt::format("lost/{}", writer)).empty()) return std::nullopt;
-  store.set(kFirst, std::to_string(writer));
-  return writer;
+  return find_integer<Rank>(store.offer(kFirst, std::to_string(writer)));
 }
 
 }  // namespace
@@ -39,9 +38,9 @@ std::string get_from(Store& store, Rank writer, std::string_view key, Deadline d
   }
 }
 
-void report_lost(Store& store, Rank rank, std::string_view reason) {
-  store.set(fmt::format("lost/{}", rank), reason);
-  if (store.find(kFirst).empty()) store.set(kFirst, std::to_string(rank));
+void report_lost(Store& store, Rank rank, std::string_view reason, Deadline answer) {
+  store.set(fmt::format("lost/{}", rank), reason, answer);
+  store.offer(kFirst, std::to_string(rank), answer);
 }
 
 std::int64_t sum_of_value(std::string_view key, std::string_view value, std::int64_t amount) {

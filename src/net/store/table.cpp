@@ -48,6 +48,10 @@ std::vector<StoreTable::Answer> StoreTable::serve(Client client, const std::stri
     case Request::Kind::set:
       answers = assign(name, request.value);
       break;
+    case Request::Kind::offer:
+      if (!exists) answers = assign(name, request.value);
+      own.value = entries_[name].value.value_or("");
+      break;
     case Request::Kind::add:
       own = add(name, request, answers);
       break;

@@ -6,7 +6,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <exception>
 #include <system_error>
 #include <thread>
 
@@ -93,39 +92,45 @@ Fd connect_once(const TcpStore::Options& options, Deadline deadline) {
 TcpStore::TcpStore(Options options, Deadline deadline)
     : options_(std::move(options)), process_(::getpid()), socket_(connect_to_store(options_, deadline)) {}
 
-void TcpStore::set(std::string_view key, std::string_view value) {
-  call({Request::Kind::set, 0, 0, std::string(key), std::string(value)}, Deadline::after(options_.timeout));
+void TcpStore::set(std::string_view key, std::string_view value, Deadline answer) {
+  call({Request::Kind::set, 0, 0, std::string(key), std::string(value)}, answer);
 }
 
 std::string TcpStore::get(std::string_view key, Deadline deadline) {
   return call({Request::Kind::get, 0, 0, std::string(key), {}}, deadline);
 }
 
-std::int64_t TcpStore::add(std::string_view key, std::int64_t amount) {
-  const auto sum =
-      call({Request::Kind::add, 0, amount, std::string(key), {}}, Deadline::after(options_.timeout));
+std::string TcpStore::offer(std::string_view key, std::string_view value, Deadline answer) {
+  return call({Request::Kind::offer, 0, 0, std::string(key), std::string(value)}, answer);
+}
+
+std::int64_t TcpStore::add(std::string_view key, std::int64_t amount, Deadline answer) {
+  const auto sum = call({Request::Kind::add, 0, amount, std::string(key), {}}, answer);
   return find_integer<std::int64_t>(sum).value_or(0);
 }
 
-std::string TcpStore::find(std::string_view key) {
-  return call({Request::Kind::find, 0, 0, std::string(key), {}}, Deadline::after(options_.timeout));
+std::string TcpStore::find(std::string_view key, Deadline answer) {
+  return call({Request::Kind::find, 0, 0, std::string(key), {}}, answer);
 }
 
-std::string TcpStore::call(Request request, Deadline deadline) {
+std::string TcpStore::call(Request request, Deadline given) {
   if (request.key.size() + request.value.size() + 64 > kMaxFrame)
     throw Error(fmt::format("{} bytes are too many for the key '{:.60}' of the store: it takes {}",
                             request.value.size(), request.key, format_bytes(kMaxFrame)));
   check(process_ == ::getpid(), "a store is used by a process forked after it connected");
-  const auto patience = Deadline::after(options_.timeout);
+  const bool waits_for_key = request.kind == Request::Kind::get;
+  const auto patience = Deadline::after(options_.timeout),
+             deadline = waits_for_key ? given : std::min(given, patience);
   const Lock lock(mutex_);
   throw_if_broken();
   request.number = next_number_++;
   pending_[request.number];
   send(frame(request.encode()), deadline);
   auto reply = wait_for_reply(request.number, deadline);
-  if (!reply && request.kind == Request::Kind::get) reply = stop_waiting(request, patience);
+  if (!reply && waits_for_key) reply = stop_waiting(request, patience);
   pending_.erase(request.number);
-  if (!reply) fail_silent();
+  if (!reply && (waits_for_key || !(given < patience))) silent_ = true;  // nobody waits for it once more
+  if (!reply) throw_silent();
   if (!reply->ok) throw Error(reply->value);
   return reply->value;
 }
@@ -140,17 +145,22 @@ std::optional<Reply> TcpStore::stop_waiting(const Request& get, Deadline patienc
   throw Timeout(fmt::format("nobody wrote the key '{}' to the store in time", get.key));
 }
 
-// All under the lock: the server always reads, so the bytes soon go.
+// A server that is well always reads, so the bytes soon go. What one that is not leaves over goes before the next request.
 void TcpStore::send(std::string_view bytes, Deadline deadline) {
-  while (!bytes.empty()) {
-    const auto sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent >= 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(sent));
-    } else if (errno == EAGAIN) {
-      if (!wait_until_ready(socket_.get(), POLLOUT, deadline)) fail("it takes no more bytes");
-    } else if (errno != EINTR) {
-      fail(std::generic_category().message(errno));
-    }
+  out_ += bytes;
+  send_some();
+  while (!out_.empty() && wait_unlocked(POLLOUT, deadline)) {
+    throw_if_broken();
+    send_some();
+  }
+}
+
+void TcpStore::send_some() {
+  while (!out_.empty()) {
+    const auto sent = ::send(socket_.get(), out_.data(), out_.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EAGAIN) return;
+    if (sent < 0 && errno != EINTR) fail(std::generic_category().message(errno));
+    out_.erase(0, static_cast<std::size_t>(std::max<ssize_t>(sent, 0)));
   }
 }
 
@@ -166,22 +176,24 @@ std::optional<Reply> TcpStore::wait_for_reply(std::uint64_t number, Deadline dea
   return reply;
 }
 
-// The lock is released while waiting, so that others can send and find their replies. Whoever stops reading
-// wakes the others: one of them goes on.
-void TcpStore::take_turn_reading(Deadline deadline) {
+// The lock is released while waiting, so that others can send and find their replies.
+bool TcpStore::wait_unlocked(short events, Deadline deadline) {
   bool ready = false;
-  std::exception_ptr trouble;
-  someone_reads_ = true;
   mutex_.unlock();
   try {
-    ready = wait_until_ready(socket_.get(), POLLIN, deadline);
-  } catch (const TransportError&) {
-    trouble = std::current_exception();
+    ready = wait_until_ready(socket_.get(), events, deadline);
+  } catch (const TransportError&) {  // of poll() itself: the deadline has to do
   }
   mutex_.lock();
+  return ready;
+}
+
+// Whoever stops reading wakes the others: one of them goes on.
+void TcpStore::take_turn_reading(Deadline deadline) {
+  someone_reads_ = true;
+  const bool ready = wait_unlocked(POLLIN, deadline);
   someone_reads_ = false;
   changed_.notify_all();
-  if (trouble) std::rethrow_exception(trouble);
   if (ready) read_available();
 }
 
@@ -211,16 +223,14 @@ void TcpStore::fail(const std::string& reason) {
   throw TransportError(broken_);
 }
 
-// Nobody waits for it once more.
-void TcpStore::fail_silent() {
-  silent_ = true;
+void TcpStore::throw_silent() const {
   throw Overdue(
       fmt::format("the store at {}{} did not answer in time", options_.server.text(), hosted(options_)),
       options_.host < 0 ? std::vector<Rank>{} : std::vector<Rank>{options_.host});
 }
 
 void TcpStore::throw_if_broken() {
-  if (silent_) fail_silent();
+  if (silent_) throw_silent();
   if (broken_.empty()) return;
   if (options_.host < 0) throw TransportError(broken_);
   throw PeerLost(options_.host, fmt::format("rank {} is lost: {}", options_.host, broken_));

@@ -25,28 +25,32 @@ class TcpStore : public Store {
     std::string secret;
     Introduction who;
     Rank host = -1;         // the rank in whose process the server runs, if any: PeerLost names it
-    Seconds timeout = 300;  // of set(), add() and find()
+    Seconds timeout = 300;  // of all but get()
   };
 
   // Tries until the server lets it in or the deadline passes: it may not listen yet. Throws ConfigError when
   // the secret is wrong or the server is something else, Timeout with the last reason otherwise.
   TcpStore(Options options, Deadline deadline);
 
-  void set(std::string_view key, std::string_view value) override;
+  void set(std::string_view key, std::string_view value, Deadline answer = Deadline::never()) override;
   std::string get(std::string_view key, Deadline) override;
-  std::int64_t add(std::string_view key, std::int64_t amount) override;
-  std::string find(std::string_view key) override;
+  std::string offer(std::string_view key, std::string_view value,
+                    Deadline answer = Deadline::never()) override;
+  std::int64_t add(std::string_view key, std::int64_t amount, Deadline answer = Deadline::never()) override;
+  std::string find(std::string_view key, Deadline answer = Deadline::never()) override;
 
  private:
   std::string call(Request request, Deadline deadline) EXCLUDES(mutex_);
   std::optional<Reply> wait_for_reply(std::uint64_t number, Deadline deadline) REQUIRES(mutex_);
+  bool wait_unlocked(short events, Deadline deadline) REQUIRES(mutex_);
   std::optional<Reply> stop_waiting(const Request& get, Deadline patience) REQUIRES(mutex_);
   void send(std::string_view bytes, Deadline deadline) REQUIRES(mutex_);
+  void send_some() REQUIRES(mutex_);
   void take_turn_reading(Deadline deadline) REQUIRES(mutex_);
   void read_available() REQUIRES(mutex_);
   void deliver(Reply reply) REQUIRES(mutex_);
   [[noreturn]] void fail(const std::string& reason) REQUIRES(mutex_);
-  [[noreturn]] void fail_silent() REQUIRES(mutex_);
+  [[noreturn]] void throw_silent() const;
   void throw_if_broken() REQUIRES(mutex_);
 
   const Options options_;
@@ -58,6 +62,8 @@ class TcpStore : public Store {
   std::uint64_t next_number_ GUARDED_BY(mutex_) = 0;
   std::map<std::uint64_t, std::optional<Reply>> pending_ GUARDED_BY(mutex_);  // the calls under way
   FrameReader in_ GUARDED_BY(mutex_);
+  std::string out_
+      GUARDED_BY(mutex_);  // requests the socket did not take yet, also of calls that have given up
   // One waiting thread at a time watches the socket for all of them.
   bool someone_reads_ GUARDED_BY(mutex_) = false;
   std::string broken_ GUARDED_BY(mutex_);   // why, once it is

@@ -72,6 +72,17 @@ TEST_F(TcpStoreTest, adds_up_over_all_clients_and_threads) {
   EXPECT_EQ(shared->add("count", 0), 400);
 }
 
+TEST_F(TcpStoreTest, takes_the_first_offer_and_wakes_who_waits_for_it) {
+  const auto store = client(), other = client();
+  std::string value;
+  std::thread waiting([&] { value = other->get("key", Deadline::after(60)); });
+  EXPECT_EQ(store->offer("key", "first"), "first");
+  waiting.join();
+  EXPECT_EQ(value, "first");
+  EXPECT_EQ(other->offer("key", "second"), "first");
+  EXPECT_EQ(other->find("key"), "first");
+}
+
 TEST_F(TcpStoreTest, lets_one_thread_work_while_another_waits) {
   const auto store = client();
   std::string value;
@@ -106,6 +117,26 @@ TEST(TcpStoreOfRanks, waits_once_for_a_host_that_does_not_answer) {
       {.timeout = kTimeout});
   EXPECT_EQ(outcomes[1].kind, Outcome::Kind::exited) << describe(outcomes[1]);
   EXPECT_EQ(outcomes[1].code, 0);
+}
+
+// What the sockets between them don't take waits with the client, whole, until the host reads again.
+TEST(TcpStoreOfRanks, goes_on_with_a_host_that_did_not_answer_for_a_while) {
+  const auto outcomes = run_processes(2, [](const World& world) {
+    if (world.rank == 0) {
+      world.store->set("host", std::to_string(::getpid()));
+      return;
+    }
+    const auto host = std::stoi(world.store->get("host", Deadline::after(60)));
+    const std::string large(12 << 20, 'x');
+    stop(host);
+    EXPECT_THROW(world.store->find("host", Deadline::after(0.1)), Timeout);
+    EXPECT_THROW(world.store->set("large", large, Deadline::after(0.1)), Timeout);
+    EXPECT_THROW(world.store->offer("first", "mine", Deadline::after(0.1)), Timeout);
+    ::kill(host, SIGCONT);
+    EXPECT_EQ(world.store->offer("first", "another"), "mine");
+    EXPECT_EQ(world.store->find("large"), large);
+  });
+  for (const auto& outcome : outcomes) EXPECT_TRUE(outcome.ok()) << describe(outcome);
 }
 
 TEST_F(TcpStoreTest, goes_on_after_a_get_that_nobody_answered) {

@@ -168,7 +168,7 @@ Request Request::decode(std::string_view message) {
   Parser parser(message);
   Request request;
   const auto kind = parser.integer<std::uint8_t>();
-  if (kind > static_cast<std::uint8_t>(Kind::forget)) throw Malformed("no such request to a store");
+  if (kind > static_cast<std::uint8_t>(Kind::offer)) throw Malformed("no such request to a store");
   request.kind = static_cast<Kind>(kind);
   request.number = parser.integer<std::uint64_t>();
   request.amount = parser.integer<std::int64_t>();

@@ -80,7 +80,7 @@ Proof server_proof(std::string_view secret, const Nonce& server, const Nonce& cl
 
 struct Request {
   // forget: whoever sent the get of the same number gives up, and is told so unless a reply has gone already
-  enum class Kind : std::uint8_t { set, get, add, find, forget };
+  enum class Kind : std::uint8_t { set, get, add, find, forget, offer };
   Kind kind = Kind::find;
   std::uint64_t number = 0;
   std::int64_t amount = 0;

@@ -66,12 +66,20 @@ class MeshBuilder {
   void connect(Rank peer, int lane) {
     const SocketAddress& address = addresses_[peer];
     Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!socket && out_of_descriptors(errno)) return make_room_for({world_.rank, peer, lane});
     if (!socket) throw_system_error("socket");
     if (::connect(socket.get(), address.get(), address.size()) != 0 && errno != EINPROGRESS)
       throw_system_error(fmt::format("rank {} can't connect to rank {} at {}", world_.global(world_.rank),
                                      world_.global(peer), address.text()));
     ours_.push_back(
         {Handshake(std::move(socket), world_, {world_.rank, peer, lane}), Deadline::after(kHandshakeTime)});
+  }
+
+  // Strangers may hold what this rank needs itself; where they don't, somebody else may let go of some.
+  void make_room_for(const Edge& edge) {
+    last_failure_ = "; there are too many open files";
+    if (!strangers_.empty()) strangers_.pop_front();
+    again_.push_back(edge);
   }
 
   // A connection may be lost to a crowd of strangers at the other side; other failures are final.
@@ -117,7 +125,7 @@ class MeshBuilder {
   }
 
   void wait() {
-    std::vector<pollfd> polled = {{listener_.get(), POLLIN, 0}};
+    std::vector<pollfd> polled = {{accepts_ ? listener_.get() : -1, POLLIN, 0}};  // poll() passes over -1
     for (const auto* list : {&ours_, &strangers_})
       for (const auto& one : *list) polled.push_back({one.handshake.socket(), one.handshake.events(), 0});
     ::poll(polled.data(), polled.size(), next_tick_.remaining_ms());
@@ -125,18 +133,25 @@ class MeshBuilder {
 
   void tick() {
     next_tick_ = Deadline::after(kTick);
+    accepts_ = true;
     for (const Edge& edge : std::exchange(again_, {})) connect(edge.to, edge.lane);
     for (Rank peer = 0; peer < world_.size; ++peer)
       if (std::ranges::any_of(mesh_[peer], [](const Fd& socket) { return !socket; }))
         check_exchange(world_, kConnections, peer);
   }
 
+  // Without a descriptor for another, the oldest goes, or nobody comes until the next tick.
   void accept() {
-    while (true) {
+    while (accepts_) {
       Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (!socket && out_of_descriptors(errno)) {
+        accepts_ = !strangers_.empty();
+        if (accepts_) strangers_.pop_front();
+        continue;
+      }
       if (!socket) return;
       strangers_.push_back({Handshake(std::move(socket), world_), Deadline::after(kHandshakeTime)});
-      if (strangers_.size() > expected_ + kMoreStrangers) strangers_.pop_front();
+      if (strangers_.size() > expected_ + more_strangers_) strangers_.pop_front();
     }
   }
 
@@ -144,9 +159,11 @@ class MeshBuilder {
   const Fd listener_;
   const std::vector<SocketAddress> addresses_;
   const std::size_t expected_;  // connections from other ranks
+  const std::size_t more_strangers_ = stranger_limit(kMoreStrangers);
   std::vector<Lanes> mesh_;
   std::list<Stranger> ours_, strangers_;  // connections under way, by who began
   std::vector<Edge> again_;               // to be connected at the next tick
+  bool accepts_ = true;  // false until the next tick while there is no descriptor for another
   std::string last_failure_;
   Deadline next_tick_ = Deadline::after(kTick);
 };

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <filesystem>
@@ -54,6 +55,25 @@ TEST(Mesh, is_not_disturbed_by_strangers) {
     handshake.advance();
     talk(*make_tcp_transport(world));
   }));
+}
+
+// They would have ten seconds to say something.
+TEST(Mesh, takes_descriptors_back_from_strangers) {
+  expect_all_ok(run_processes(2,
+                              [](const World& world) {
+                                if (world.rank == 0) {
+                                  rlimit few{};
+                                  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &few), 0);
+                                  few.rlim_cur = static_cast<rlim_t>(Fd(::dup(0)).get()) + 12;
+                                  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+                                  return talk(*make_tcp_transport(world));
+                                }
+                                const auto address = address_of(world, 0);
+                                std::vector<Fd> strangers;
+                                for (int i = 0; i < 60; ++i) strangers.push_back(connect_to(address, soon()));
+                                talk(*make_tcp_transport(world));
+                              },
+                              {.timeout = 8}));
 }
 
 TEST(Mesh, stops_listening_once_it_stands) {

@@ -7,21 +7,21 @@
 namespace gradwire {
 namespace {
 
-TEST(Backends, ARingOverSlowEthernetIsBoundByTheCard) {
+TEST(Backends, a_ring_over_slow_ethernet_is_bound_by_the_card) {
   const Machine machine = find_machine("2*1x-rtx3090-pcie@1gbe");
   const auto estimate = backend_all_reduce(default_backend_cost(Backend::gloo), machine, 64 << 20);
   EXPECT_TRUE(estimate.network_bound);
   EXPECT_NEAR(estimate.time, 0.558, 0.05 * 0.558);  // Gloo measured over 1 Gbit/s: 558 ms for 64 MiB
 }
 
-TEST(Backends, OnOneHostTheSoftwareSetsTheRate) {
+TEST(Backends, on_one_host_the_software_sets_the_rate) {
   const Machine machine = find_machine("2x-rtx3090-pcie");
   const auto estimate = backend_all_reduce({1e-3, 1e9}, machine, 1000000000);
   EXPECT_FALSE(estimate.network_bound);
   EXPECT_DOUBLE_EQ(estimate.time, 1.002);  // 2 steps of 1 ms; 1 GB at 1 GB/s, 2(n-1)/n = 1
 }
 
-TEST(Backends, CostsComeFromABenchOfOnesOwn) {
+TEST(Backends, costs_come_from_a_bench_of_ones_own) {
   const std::string bench = R"({"rows":[
     {"backend":"tcp","collective":"all_reduce","ranks":2,"bytes":4,"time_us":20},
     {"backend":"shm","collective":"all_reduce","ranks":2,"bytes":4,"time_us":1},
@@ -34,7 +34,7 @@ TEST(Backends, CostsComeFromABenchOfOnesOwn) {
   EXPECT_THROW(backend_cost_from_bench("[]", Backend::tcp, "b.json"), ConfigError);
 }
 
-TEST(Backends, AnUnknownOneIsRefusedByNamingTheOthers) {
+TEST(Backends, an_unknown_one_is_refused_by_naming_the_others) {
   try {
     parse_backend("nosuch");
     FAIL();

@@ -35,14 +35,14 @@ struct MadeUp {
   }
 };
 
-TEST(NcclConstants, AreThoseOfTheFileInItsOrder) {
+TEST(NcclConstants, are_those_of_the_file_in_its_order) {
   EXPECT_EQ(nccl_priors()[at(NcclConstant::base_ll)].name, "base_ll");
   EXPECT_EQ(nccl_priors()[at(NcclConstant::pace_sm70)].name, "pace_sm70");
   EXPECT_EQ(nccl_priors()[at(NcclConstant::host_slot_share)].name, "host_slot_share");
   EXPECT_EQ(nccl_priors()[at(NcclConstant::staged_share)].name, "staged_share");
 }
 
-TEST(NcclConstants, AFitFindsTheOnesThatMadeTheTimesAndKnowsThemBetterThanBefore) {
+TEST(NcclConstants, a_fit_finds_the_ones_that_made_the_times_and_knows_them_better_than_before) {
   MadeUp made;
   made.truth[at(NcclConstant::host_slot_share)] *= 0.7;
   made.truth[at(NcclConstant::nvlink3_share)] *= 0.95;
@@ -54,7 +54,7 @@ TEST(NcclConstants, AFitFindsTheOnesThatMadeTheTimesAndKnowsThemBetterThanBefore
   EXPECT_LT(found.spreads[at(NcclConstant::host_slot_share)], 0.1);
 }
 
-TEST(NcclConstants, WhatNoSweepTouchesStaysAsItWasKnown) {
+TEST(NcclConstants, what_no_sweep_touches_stays_as_it_was_known) {
   const MadeUp made;
   const Calibration found = fit(made.sweeps());
   EXPECT_DOUBLE_EQ(found.values[at(NcclConstant::efa_hop)], nccl_priors()[at(NcclConstant::efa_hop)].value);
@@ -62,7 +62,7 @@ TEST(NcclConstants, WhatNoSweepTouchesStaysAsItWasKnown) {
               1e-9);
 }
 
-TEST(NcclConstants, AnOutlierMovesLittle) {
+TEST(NcclConstants, an_outlier_moves_little) {
   const MadeUp made;
   auto sweeps = made.sweeps();
   sweeps[1].rows[20].measured *= 20;
@@ -72,7 +72,7 @@ TEST(NcclConstants, AnOutlierMovesLittle) {
               1, .02);
 }
 
-TEST(NcclConstants, SurviveBeingWrittenAndRead) {
+TEST(NcclConstants, survive_being_written_and_read) {
   Calibration calibration = default_calibration();
   calibration.unexplained["pcie"] = {.2, .1};
   const Calibration again = parse_calibration(calibration_yaml(calibration), "x.yaml");
@@ -82,7 +82,7 @@ TEST(NcclConstants, SurviveBeingWrittenAndRead) {
   EXPECT_EQ(again.unexplained_of("whatever").from_1mb, again.unexplained_of("all").from_1mb);
 }
 
-TEST(NcclConstants, RefuseBrokenFilesInOneLine) {
+TEST(NcclConstants, refuse_broken_files_in_one_line) {
   for (const char* text : {"", "constants", "constants: {}", "constants: [1]", "constants: [{name: x}]",
                            "constants: [{name: base_ll, value: -1, after: 1}]", "constants: [{",
                            "constants: [{name: base_ll, value: .nan, after: 1}]"}) {
@@ -95,7 +95,7 @@ TEST(NcclConstants, RefuseBrokenFilesInOneLine) {
   }
 }
 
-TEST(LeastSquares, FindsTheMiddleOfContradictingRowsByWeightAndHowSureThatIs) {
+TEST(LeastSquares, finds_the_middle_of_contradicting_rows_by_weight_and_how_sure_that_is) {
   LeastSquares system(1);
   system.pull(0, 0, 1e-12);
   const LeastSquares::Term one{0, 1};

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "predict/compare/compare.h"
+#include "predict/nccl/version.h"
 #include "predict/step/other_slots.h"
 
 // How much faster, split into what the number of GPUs, the GPU and the link contribute, and how sure.
@@ -34,21 +35,62 @@ WiredStep wired(const Workload& workload, const Gpu& gpu, Wires wires, const Ste
   return {std::move(problem), std::move(wires)};
 }
 
-// Computing of the worse machine's GPU on the wires of both; where nobody stated their slots, in others too.
-GainQuestion link_question(const Workload& workload, const Contender& better, const Contender& worse,
-                           const StepOptions& options, const StepModel& model) {
-  const auto& gpu = worse.machine.gpu;
-  const auto on = [&](const Wires& wires) { return wired(workload, gpu, wires, options, model); };
-  GainQuestion question{
-      {on(better.wires), on(worse.wires)}, {}, worse.estimate.computing_error, model.constants};
-  if (options.backend != Backend::nccl) return question;
-  const auto of_better = in_other_slots(better.machine), of_worse = in_other_slots(worse.machine);
-  if (!of_better || !of_worse) return question;
-  const Bytes bytes = std::min(worse.estimate.gradient_bytes, options.buckets.rest);
-  question.elsewhere =
-      WiredPair{on(wires_for(*of_better, options, bytes)), on(wires_for(*of_worse, options, bytes))};
-  return question;
-}
+// What may be otherwise than was taken because nobody stated it, each in words that its gain ends.
+struct LinkQuestion : GainQuestion {
+  std::vector<std::string> words;
+};
+
+// Computing of the worse machine's GPU on the wires of both, as they are taken and as they may be instead.
+class Rewiring {
+ public:
+  Rewiring(const Workload& workload, const Contender& better, const Contender& worse,
+           const StepOptions& options, const StepModel& model)
+      : workload_(workload), better_(better), worse_(worse), options_(options), model_(model) {}
+
+  LinkQuestion question() const {
+    LinkQuestion question{
+        {{on(better_.wires), on(worse_.wires)}, {}, worse_.estimate.computing_error, model_.constants}, {}};
+    if (options_.backend != Backend::nccl) return question;
+    add_slots(question);
+    add_version(question);
+    return question;
+  }
+
+ private:
+  WiredStep on(Wires wires) const {
+    return wired(workload_, worse_.machine.gpu, std::move(wires), options_, model_);
+  }
+  WiredStep on(const Machine& machine, const StepOptions& options) const {
+    return on(wires_for(machine, options, std::min(worse_.estimate.gradient_bytes, options.buckets.rest)));
+  }
+
+  void add_slots(LinkQuestion& question) const {
+    const auto of_better = in_other_slots(better_.machine), of_worse = in_other_slots(worse_.machine);
+    if (!of_better || !of_worse) return;
+    question.otherwise.push_back({on(*of_better, options_), on(*of_worse, options_)});
+    question.words.push_back(other_slots_of(worse_.machine));
+  }
+
+  WiredStep with_version(const Contender& one, const std::optional<OtherVersion>& other) const {
+    if (!other) return on(one.wires);
+    auto options = options_;
+    options.nccl.version = other->today;
+    return on(one.machine, options);
+  }
+
+  void add_version(LinkQuestion& question) const {
+    const auto of_better = find_other_version(better_.machine, options_.nccl);
+    const auto of_worse = find_other_version(worse_.machine, options_.nccl);
+    if (!of_better && !of_worse) return;
+    question.otherwise.push_back({with_version(better_, of_better), with_version(worse_, of_worse)});
+    question.words.push_back(to_words(of_worse ? *of_worse : *of_better));
+  }
+
+  const Workload& workload_;
+  const Contender &better_, &worse_;
+  const StepOptions& options_;
+  const StepModel& model_;
+};
 
 }  // namespace
 
@@ -91,7 +133,7 @@ Answer judge(const Workload& workload, const Contender& better, const Contender&
   rewired.estimate = answer.alike ? better.estimate
                                   : estimate_step(workload, worse.machine.gpu, better.wires, options, model);
   answer.count = double(better.wires.ranks) / worse.wires.ranks;
-  const auto question = link_question(workload, better, worse, options, model);
+  const auto question = Rewiring(workload, better, worse, options, model).question();
   answer.link = link_gain(question);
   if (!answer.alike) answer.gpu = gpu_effect(better, rewired, model);
   static_cast<Effect&>(answer) = product(answer.count, answer.gpu, answer.link);
@@ -99,9 +141,9 @@ Answer judge(const Workload& workload, const Contender& better, const Contender&
   answer.certain = is_certain(answer);
   answer.sure = how_sure(answer);
   answer.reason = reason_of(answer, better, {rewired, worse});
-  if (const double elsewhere = question.elsewhere ? gain_elsewhere(question) : answer.link.speedup;
-      std::abs(elsewhere / answer.link.speedup - 1) > kMatters)
-    answer.reason += fmt::format("; {} {:.2f}x", other_slots_of(worse.machine), elsewhere);
+  for (std::size_t i = 0; i < question.words.size(); ++i)
+    if (const double gain = gain_otherwise(question, i); std::abs(gain / answer.link.speedup - 1) > kMatters)
+      answer.reason += fmt::format("; {} {:.2f}x", question.words[i], gain);
   answer.sentence = sentence_of(workload, answer);
   return answer;
 }

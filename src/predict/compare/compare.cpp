@@ -83,6 +83,23 @@ void check_precision(const Machine& machine, const StepOptions& options) {
                                 join(has, ", ")));
 }
 
+bool same_machine(const Machine& a, const Machine& b) {
+  return a.node == b.node && a.nodes == b.nodes && a.network == b.network;
+}
+
+// One machine twice, with what was measured on it and without: told apart by its place on the command line.
+void tell_apart(std::vector<Contender>& all) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Machine& one = all[i].machine;
+    const bool differs = std::ranges::any_of(all, [&](const Contender& other) {
+      return other.machine.name == one.name && !same_machine(other.machine, one);
+    });
+    names.push_back(differs ? fmt::format("{} ({})", one.name, i + 1) : one.name);
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].machine.name = names[i];
+}
+
 bool same_memory(const Machine& a, const Machine& b) {
   return a.gpu.memory_bytes == b.gpu.memory_bytes && a.gpus.size() == b.gpus.size();
 }
@@ -166,6 +183,7 @@ Comparison compare(const Workload& workload, const std::vector<Machine>& machine
   }
   for (const auto& machine : machines)
     result.contenders.push_back(contend(workload, machine, options, model));
+  tell_apart(result.contenders);
   const auto& all = result.contenders;
   const auto [better, worse] = choose_pair(all, options);
   const auto first = all.size() > 1 ? all[better] : with_ideal_wires(workload, all[0], options, model);

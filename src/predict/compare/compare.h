@@ -108,6 +108,9 @@ struct Rewired {
 // Why, in one clause: the factors where there are several, then what each way does with the gradients.
 std::string reason_of(const Answer&, const Contender& better, const Rewired&);
 
+// "173 ms and costs 173 ms (17 ms of it uncovered)": what collectives take, and what that costs the step.
+std::string communication_words(const StepEstimate&);
+
 // Yes, no, it does not matter; or that it can't be told, where the range says so.
 std::string sentence_of(const Workload&, const Answer&);
 

@@ -24,4 +24,8 @@ struct PlanGain : Effect {
 PlanGain plan_gain(const PlanQuestion&, const PlanSide& better, const PlanSide& worse,
                    const ParallelModel& = default_parallel_model());
 
+// What links without limits would gain on a machine.
+PlanGain gain_without_limits(const PlanQuestion&, const PlanSide&,
+                             const ParallelModel& = default_parallel_model());
+
 }  // namespace gradwire

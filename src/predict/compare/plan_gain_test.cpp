@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
+#include "base/error.h"
+#include "predict/compare/asked_fixture.h"
 #include "predict/step/range.h"
 
 namespace gradwire {
@@ -35,6 +38,15 @@ Compared compared(const PlanQuestion& question, const char* better, const char* 
   all.of_worse = make_plans(question, all.worse, 1).plans.front();
   all.gain = plan_gain(question, {all.better, all.of_better}, {all.worse, all.of_worse});
   return all;
+}
+
+std::string refusal_of(const std::function<void()>& asking) {
+  try {
+    asking();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "not refused";
 }
 
 TEST(PlanGain, is_the_ratio_of_what_both_machines_get_done) {
@@ -72,6 +84,34 @@ TEST(PlanGain, is_less_sure_of_plans_that_differ_in_more_than_their_links) {
   EXPECT_GT(differ.high / differ.low, 1.1 * same.high / same.low);
   EXPECT_GT(again.parts.again, 0);
   EXPECT_EQ(plain.parts.again, 0);
+}
+
+TEST(PlanGain, of_links_without_limits_is_what_its_own_cost) {
+  const auto machine = find_machine("2x-rtx3090-pcie");
+  const auto question = two_replicas();
+  const auto plan = make_plans(question, machine, 1).plans.front();
+  const auto gain = gain_without_limits(question, {machine, plan});
+  EXPECT_NEAR(gain.speedup * (1 - plan.parts.communication() / plan.step), 1, 0.05);
+  EXPECT_GT(gain.low, 1);
+  EXPECT_GT(gain.high, gain.speedup * 1.05);
+  const auto alone = find_machine("1x-a100-sxm-80-nvswitch");
+  PlanQuestion single;
+  single.shape = transformer_sizes("gpt2");
+  EXPECT_NEAR(gain_without_limits(single, {alone, make_plans(single, alone, 1).plans.front()}).speedup, 1,
+              1e-9);
+}
+
+// `plan` and `compare` without a split say in the same words that a GPU does not have a precision.
+TEST(PlanPrecision, is_refused_as_compare_refuses_it) {
+  for (const auto& [on, wide, narrow] :
+       {std::tuple{"2x-titan-rtx-pcie", Precision::bf16, MatmulPrecision::bf16},
+        {"2x-v100-nvlink-pairs", Precision::tf32, MatmulPrecision::tf32},
+        {"2x-k80-pcie", Precision::fp16, MatmulPrecision::fp16}}) {
+    auto question = two_replicas("gpt2");
+    question.precision = narrow;
+    EXPECT_EQ(refusal_of([&, at = wide, name = on] { ask("gpt2", 4, {name}, at); }),
+              refusal_of([&, name = on] { make_plans(question, find_machine(name)); }));
+  }
 }
 
 TEST(RangeOfAGain, adds_doubts_up_as_squares_of_logarithms) {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
+
 #include "base/error.h"
 
 namespace gradwire {
@@ -51,17 +54,53 @@ class Rearrangements {
   }
 
   void bridge() {
+    const Gpu& gpu = machine_.gpu;
     auto node = machine_.node;
-    const bool can = machine_.gpu.nvlink_links > 0 && !machine_.gpu.nvswitch && node.gpus % 2 == 0;
-    if (!can || node.intra != Intra::pcie) return;
-    node.intra = Intra::nvlink_pairs;
-    add(node.gpus == 2 ? "an NVLink bridge" : "NVLink bridges on pairs", "the cards have the connector", node,
+    if (gpu.nvlink_links == 0 || gpu.nvswitch || gpu.nvlink_mesh)
+      return;  // no cards, or without the connector
+    if (node.matrix)
+      node.nvlinks = missing_bridges();
+    else if (node.intra != Intra::pcie)
+      return;
+    const int bridges = node.matrix ? static_cast<int>(node.nvlinks.size()) : node.gpus / 2;
+    if (bridges == 0) return;
+    if (node.intra == Intra::pcie) node.intra = Intra::nvlink_pairs;
+    add(bridges == 1 ? "an NVLink bridge" : "NVLink bridges on pairs", "the cards have the connector", node,
         machine_.nodes);
   }
 
   std::vector<Rearrangement> take() { return std::move(all_); }
 
  private:
+  // Between GPUs of a node that have no NVLink: each with the nearest that is left.
+  std::vector<NvlinkBond> missing_bridges() const {
+    const std::span gpus(machine_.gpus.data(), static_cast<std::size_t>(machine_.gpus_per_node()));
+    const auto is_bridged = [&](DeviceId gpu) {
+      return std::ranges::any_of(gpus, [&](DeviceId other) {
+        return other != gpu && nvlinks_between(machine_.topology, gpu, other) > 0;
+      });
+    };
+    std::vector<std::size_t> alone;  // ranks
+    for (std::size_t i = 0; i < gpus.size(); ++i)
+      if (!is_bridged(gpus[i])) alone.push_back(i);
+    std::vector<NvlinkBond> bridges;
+    while (alone.size() > 1) {
+      const auto first = alone.front();
+      const auto is_nearer = [&](std::size_t one, std::size_t other) {
+        const auto class_of = [&](std::size_t gpu) {
+          return find_path(machine_, gpus[first], gpus[gpu]).path_class;
+        };
+        return class_of(one) < class_of(other);
+      };
+      const auto nearest = std::min_element(alone.begin() + 1, alone.end(), is_nearer);
+      bridges.push_back(
+          {machine_.node.gpu_indices[first], machine_.node.gpu_indices[*nearest], machine_.gpu.nvlink_links});
+      alone.erase(nearest);
+      alone.erase(alone.begin());
+    }
+    return bridges;
+  }
+
   void place(std::string what, const PcieLayout& layout) {
     auto node = machine_.node;
     if (node.pcie) {

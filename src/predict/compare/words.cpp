@@ -19,16 +19,14 @@ std::string megabytes(Bytes bytes) {
 }
 
 // Of all that crosses the wires in a step: gradients, parameters that are gathered, buffers.
-Seconds taken(const Contender& contender) {
-  return contender.estimate.communication + contender.estimate.synchronising;
-}
+Seconds taken(const StepEstimate& estimate) { return estimate.communication + estimate.synchronising; }
+Seconds taken(const Contender& contender) { return taken(contender.estimate); }
 
 // What that costs a step: what is uncovered, and what is hidden but slows backward. Each is said where it is noticed among
 // what the collectives take, however long the step around them is.
-std::string cost(const Contender& contender) {
+std::string cost(const StepEstimate& estimate) {
   constexpr double kNoticed = 0.05;
-  const auto& estimate = contender.estimate;
-  const auto noticed = [&](Seconds time) { return time >= kNoticed * taken(contender); };
+  const auto noticed = [&](Seconds time) { return time >= kNoticed * taken(estimate); };
   if (!noticed(estimate.communication_cost())) return "hides under backward";
   auto text = fmt::format("costs {}", milliseconds(estimate.communication_cost()));
   const Seconds uncovered = estimate.parts.comm_exposed + estimate.synchronising;
@@ -113,6 +111,10 @@ std::string link_clause(const Answer& answer) {
 
 }  // namespace
 
+std::string communication_words(const StepEstimate& estimate) {
+  return fmt::format("{} and {}", milliseconds(taken(estimate)), cost(estimate));
+}
+
 std::string reason_of(const Answer& answer, const Contender& better, const Rewired& same) {
   const auto& [fast, slow] = same;
   const auto parts = factors(answer, better, slow);
@@ -120,9 +122,7 @@ std::string reason_of(const Answer& answer, const Contender& better, const Rewir
     return parts +
            (slow.wires.ranks > 1 ? "ranks that are not synchronised send nothing" : "one GPU sends nothing");
   auto text = parts + sent(taken(slow) > 0 ? slow : fast);
-  const auto takes = [](const Contender& one) {
-    return fmt::format("{} and {}", milliseconds(taken(one)), cost(one));
-  };
+  const auto takes = [](const Contender& one) { return communication_words(one.estimate); };
   if (taken(slow) == 0)
     return text + fmt::format("{} that takes {}, on one GPU nothing is sent", fast.wires.way, takes(fast));
   text += fmt::format("{} that takes {}", slow.wires.way, takes(slow));
@@ -136,7 +136,7 @@ std::string reason_of(const Answer& answer, const Contender& better, const Rewir
 }
 
 std::string sentence_of(const Workload& workload, const Answer& answer) {
-  if (answer.better == answer.worse)
+  if (answer.better == answer.worse)  // those that differ are told apart by their names
     return fmt::format("It does not matter for {}: {} and {} are the same machine.", workload.name,
                        answer.better, answer.worse);
   const bool told = answer.sure != Sure::cant_tell;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 namespace gradwire {
 namespace {
@@ -41,7 +42,11 @@ double bus_rate(const NcclFabric& f) {
   return std::min(inside, f.network_nominal_gbps);
 }
 
-int block_count(const NcclFabric& f) { return std::max(2, f.rings.thread_blocks); }
+// A GPU alone in its node has no rings there: one channel to the network, launched twice.
+int block_count(const NcclFabric& f) {
+  if (f.rings.thread_blocks > 0) return f.rings.thread_blocks;
+  return std::min(2, f.settings.most_channels.value_or(2));
+}
 
 double latency_us(const NcclFabric& f, NcclAlgorithm algorithm, std::size_t p, Collective kind) {
   const double nodes = f.nodes, ranks = f.ranks;
@@ -68,7 +73,7 @@ double rate(const NcclFabric& f, NcclAlgorithm algorithm, std::size_t p, std::pa
   const double bus = bus_rate(f), ring_to_buffer = 1 / bus_factor(kind, f.ranks);
   const double ll_cap = kLlTotal[row_of(f.sm)][column_of(f.nodes)];
   const bool simple = p == 2;
-  const double channels = block_count(f) / 2.0;  // each is launched twice
+  const double channels = std::max(1.0, block_count(f) / 2.0);  // each is launched twice
   if (p == 1 && (f.sm < 70 || !f.over_nvlink() || f.staged_network)) return 0;
   if (algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree) {
     if (!simple || !f.nvls || (algorithm == NcclAlgorithm::nvls) != (f.nodes == 1)) return 0;
@@ -90,6 +95,36 @@ double rate(const NcclFabric& f, NcclAlgorithm algorithm, std::size_t p, std::pa
   return by_protocol[p] * ring_to_buffer;
 }
 
+// The quickest of what the settings leave and the fabric has, by NCCL's own figures.
+std::optional<NcclChoice> find_quickest(const NcclFabric& fabric, Bytes bytes, Collective kind,
+                                        const NcclSettings& settings) {
+  constexpr std::array kAll = {NcclAlgorithm::tree, NcclAlgorithm::ring, NcclAlgorithm::nvls,
+                               NcclAlgorithm::nvls_tree};
+  std::optional<NcclChoice> best;
+  double least = HUGE_VAL;
+  for (const NcclAlgorithm algorithm : kAll) {
+    const bool ring = algorithm == NcclAlgorithm::ring;
+    if ((kind != Collective::all_reduce && !ring) || !settings.algorithms.has(kind, algorithm)) continue;
+    for (std::size_t p = 0; p < 3; ++p) {
+      if (!settings.protocols.has(kind, NcclProtocol(p))) continue;
+      const double gbps = rate(fabric, algorithm, p, {bytes, kind});
+      if (gbps <= 0) continue;
+      const double time = latency_us(fabric, algorithm, p, kind) + static_cast<double>(bytes) / (1000 * gbps);
+      if (time >= least) continue;
+      least = time;
+      best = NcclChoice{algorithm, NcclProtocol(p)};
+    }
+  }
+  return best;
+}
+
+// What is left where a list names nothing that there is (tuning.cc: "ignoring NCCL_ALGO=COLLNET").
+NcclSettings rings_and_trees(Collective kind) {
+  NcclSettings settings;
+  settings.algorithms.only(kind, {NcclAlgorithm::ring, NcclAlgorithm::tree});
+  return settings;
+}
+
 }  // namespace
 
 // Small buffers do not fill the channels (enqueue.cc, 1990-2116): a channel wants this much for each of its
@@ -102,26 +137,15 @@ int nccl_channels(const NcclFabric& fabric, const NcclChoice& choice, Bytes byte
   return static_cast<int>(std::clamp(std::floor(fills), 1.0, static_cast<double>(block_count(fabric))));
 }
 
+bool can_obey(const NcclFabric& fabric, Collective kind) {
+  constexpr Bytes kAny = 1;  // what there is does not depend on sizes
+  return find_quickest(fabric, kAny, kind, fabric.settings).has_value();
+}
+
 NcclChoice nccl_choice(const NcclFabric& fabric, Bytes bytes, Collective kind) {
-  const NcclSettings& settings = fabric.settings;
-  constexpr std::array kAll = {NcclAlgorithm::tree, NcclAlgorithm::ring, NcclAlgorithm::nvls,
-                               NcclAlgorithm::nvls_tree};
-  NcclChoice best;
-  double least = HUGE_VAL;
-  for (const NcclAlgorithm algorithm : kAll) {
-    const bool only_rings = kind != Collective::all_reduce;
-    if (only_rings ? algorithm != NcclAlgorithm::ring
-                   : settings.algorithm && *settings.algorithm != algorithm)
-      continue;
-    for (std::size_t p = 0; p < 3; ++p) {
-      if (settings.protocol && static_cast<std::size_t>(*settings.protocol) != p) continue;
-      const double gbps = rate(fabric, algorithm, p, {bytes, kind});
-      if (gbps <= 0) continue;
-      const double time = latency_us(fabric, algorithm, p, kind) + static_cast<double>(bytes) / (1000 * gbps);
-      if (time < least)
-        std::tie(least, best.algorithm, best.protocol) = std::tuple(time, algorithm, NcclProtocol(p));
-    }
-  }
+  auto found = find_quickest(fabric, bytes, kind, fabric.settings);
+  if (!found) found = find_quickest(fabric, bytes, kind, rings_and_trees(kind));
+  NcclChoice best = found.value_or(NcclChoice{});
   best.channels = nccl_channels(fabric, best, bytes);
   return best;
 }

@@ -65,17 +65,30 @@ class GroupModel::Kind {
   Seconds all_to_all(Bytes bytes) const {
     if (fabric_.ranks == 1 || bytes == 0) return 0;
     const Bytes message = share_of(bytes);
-    const int here = fabric_.ranks_per_node, away = fabric_.ranks - here;
-    const NcclPrice& price = all_reduce_.price();
-    const double network = away > 0 ? price.network_gbps() / (here * away) : HUGE_VAL;
     const int rounds = (fabric_.ranks - 2) / kPeersAtOnce + 1;
-    return price.send(std::min(message_gbps(), network), message, rounds);
+    return all_reduce_.price().send(std::min(message_gbps(), message_network_gbps()), message, rounds);
+  }
+
+  // What each of those for other nodes gets of the cards.
+  double message_network_gbps() const {
+    const int here = fabric_.ranks_per_node, away = fabric_.ranks - here;
+    return away > 0 ? all_reduce_.price().network_gbps() / (here * away) : HUGE_VAL;
+  }
+
+  // As if nothing but the network could hold it up.
+  NcclFabric network_alone() const {
+    NcclFabric fabric = fabric_;
+    fabric.ranks_per_node = 1;
+    return fabric;
   }
 
   AllReduceEstimate estimate_all_to_all(Bytes bytes) const {
     AllReduceEstimate estimate;
     set_time(estimate, all_to_all(bytes), all_reduce_.doubt(bytes).width());
     set_words(estimate, fabric_, share_of(bytes));
+    estimate.narrowest_link = message_network_gbps() < message_gbps()
+                                  ? find_narrowest(network_alone(), all_reduce_.price(), machine_.topology)
+                                  : message_narrowest_;
     estimate.bus_gbps =
         static_cast<double>(bytes) / estimate.time * bus_factor(Collective::all_to_all, fabric_.ranks) / 1e9;
     return estimate;
@@ -91,6 +104,7 @@ class GroupModel::Kind {
       messages.own_so_far();
       for (const auto& others : group_.others) messages.add_all(others);
       message_gbps_ = messages.slowest_of_own(all_reduce_.calibration().values);
+      message_narrowest_ = messages.narrowest_of_own(all_reduce_.calibration().values);
     });
     return message_gbps_;
   }
@@ -102,6 +116,7 @@ class GroupModel::Kind {
   std::string narrowest_;
   mutable std::once_flag messages_known_;
   mutable double message_gbps_ = 0;
+  mutable std::string message_narrowest_;
 };
 
 GroupModel::GroupModel(const Machine& machine, const RankGroups& groups, const Calibration& calibration,

@@ -40,6 +40,10 @@ class GroupModel {
 
 using RankPairs = std::vector<std::pair<int, int>>;  // from, to: indices of Machine::gpus
 
+// The messages that one of these calls is: send and recv from rank 0 to rank 1, exchange from each to the next, gather to
+// rank 0 and scatter from it. Empty for the others.
+RankPairs message_pairs(Collective, int ranks);
+
 class TransferModel {
  public:
   TransferModel(const Machine&, const RankPairs&, const Calibration& = default_calibration(),

@@ -1,5 +1,6 @@
 #include "predict/nccl/collective.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ double busbw(const GroupModel& model, Collective kind, Bytes bytes = kBig) {
   return model.estimate(kind, bytes).bus_gbps;
 }
 
-TEST(GroupModel, OneGroupOfAllRanksIsTheMachinesOwnAllReduce) {
+TEST(GroupModel, one_group_of_all_ranks_is_the_machines_own_all_reduce) {
   for (const char* name : {"dgx-a100", "8x-h100-sxm-nvswitch", "4x-rtx3090-nvlink", "8x-rtx4090-pcie",
                            "2*8x-a100-sxm-80-nvswitch@8x-hdr", "4*dgx-h100@ndr", "2*2x-rtx3090-pcie@10gbe"}) {
     const Machine machine = find_machine(name);
@@ -32,7 +33,7 @@ TEST(GroupModel, OneGroupOfAllRanksIsTheMachinesOwnAllReduce) {
 
 // A ring passes (n-1)/n of the buffer over each hop for a gather, twice that for an all-reduce, all of it for a
 // broadcast; bus bandwidth counts what a hop carries, so it is the same for all.
-TEST(GroupModel, GathersAndScattersMoveHalfOfWhatAnAllReduceMoves) {
+TEST(GroupModel, gathers_and_scatters_move_half_of_what_an_all_reduce_moves) {
   const Machine machine = find_machine("8x-a100-sxm-80-nvswitch");
   const GroupModel model(machine, all_ranks(machine));
   const double ring = busbw(model, Collective::all_reduce);
@@ -43,7 +44,7 @@ TEST(GroupModel, GathersAndScattersMoveHalfOfWhatAnAllReduceMoves) {
   EXPECT_DOUBLE_EQ(busbw(model, Collective::all_gather), static_cast<double>(kBig) / seconds * 7 / 8 / 1e9);
 }
 
-TEST(GroupModel, WhatTheSwitchReducesItDoesNotGather) {
+TEST(GroupModel, what_the_switch_reduces_it_does_not_gather) {
   const Machine machine = find_machine("8x-h100-sxm-nvswitch");
   const GroupModel model(machine, all_ranks(machine));
   EXPECT_EQ(model.estimate(Collective::all_gather, kBig).algorithm, "Ring");
@@ -52,13 +53,13 @@ TEST(GroupModel, WhatTheSwitchReducesItDoesNotGather) {
 }
 
 // Two GPUs: an all-reduce loads a slot both ways, a broadcast one way.
-TEST(GroupModel, ABroadcastLeavesTheWayBackFree) {
+TEST(GroupModel, a_broadcast_leaves_the_way_back_free) {
   const Machine machine = find_machine("2x-rtx3090-pcie");
   const GroupModel model(machine, all_ranks(machine));
   EXPECT_GT(busbw(model, Collective::broadcast), 1.3 * busbw(model, Collective::all_reduce));
 }
 
-TEST(GroupModel, PairsOnBridgesDoNotShareAndPairsAcrossPcieDo) {
+TEST(GroupModel, pairs_on_bridges_do_not_share_and_pairs_across_pcie_do) {
   const Machine machine = find_machine("4x-rtx3090-nvlink");
   const GroupModel bridged(machine, strided_groups(4, 2)), across(machine, strided_groups(4, 2, 2));
   const GroupModel alone(machine, {{0, 1}}), lone(machine, {{0, 2}});
@@ -71,7 +72,7 @@ TEST(GroupModel, PairsOnBridgesDoNotShareAndPairsAcrossPcieDo) {
 
 // Two GPUs behind each switch, without peer access: every byte of a pair crosses its uplink up and down. Two pairs
 // across the switches put the same load on each uplink twice.
-TEST(GroupModel, GroupsBehindOneUplinkShareIt) {
+TEST(GroupModel, groups_behind_one_uplink_share_it) {
   const Machine machine = find_machine("4x-rtx4090-pcie-pix");
   const double both = busbw(GroupModel(machine, {{0, 2}, {1, 3}}), Collective::all_reduce);
   const double one = busbw(GroupModel(machine, {{0, 2}}), Collective::all_reduce);
@@ -79,7 +80,7 @@ TEST(GroupModel, GroupsBehindOneUplinkShareIt) {
 }
 
 // Two nodes of two GPUs with one card: data-parallel groups across the nodes, one for each GPU of a node, get half each.
-TEST(GroupModel, GroupsAcrossNodesShareTheCards) {
+TEST(GroupModel, groups_across_nodes_share_the_cards) {
   const Machine one_card = find_machine("2*2x-rtx3090-nvlink@10gbe");
   const double both = busbw(GroupModel(one_card, strided_groups(4, 2, 2)), Collective::all_gather);
   const double one = busbw(GroupModel(one_card, {{0, 2}}), Collective::all_gather);
@@ -92,7 +93,7 @@ TEST(GroupModel, GroupsAcrossNodesShareTheCards) {
 }
 
 // Of n ranks on NVSwitch each sends (n-1)/n of its buffer over its own links.
-TEST(GroupModel, AnAllToAllRunsAtTheRateOfAGpusLinks) {
+TEST(GroupModel, an_all_to_all_runs_at_the_rate_of_a_gpus_links) {
   const Machine machine = find_machine("8x-a100-sxm-80-nvswitch");
   const GroupModel model(machine, all_ranks(machine));
   EXPECT_NEAR(busbw(model, Collective::all_to_all), busbw(model, Collective::all_reduce), 25);
@@ -104,7 +105,7 @@ TEST(GroupModel, AnAllToAllRunsAtTheRateOfAGpusLinks) {
   EXPECT_GT(gbps, 2 * 25 * 0.7);
 }
 
-TEST(GroupModel, MoreBytesNeverTakeLessAndMoreGroupsNeverMakeOneFaster) {
+TEST(GroupModel, more_bytes_never_take_less_and_more_groups_never_make_one_faster) {
   for (const char* name : {"8x-rtx4090-pcie", "dgx-a100", "2*4x-rtx3090-nvlink@100gbe"}) {
     const Machine machine = find_machine(name);
     const GroupModel one(machine, {{0, 2}}), all(machine, strided_groups(8, 2, 2));
@@ -117,14 +118,14 @@ TEST(GroupModel, MoreBytesNeverTakeLessAndMoreGroupsNeverMakeOneFaster) {
   }
 }
 
-TEST(GroupModel, ThousandsOfNodesCostLittleMoreThanOne) {
+TEST(GroupModel, thousands_of_nodes_cost_little_more_than_one) {
   const Machine machine = find_machine("2048*dgx-h100@ndr");
   const GroupModel replicas(machine, strided_groups(16384, 2048, 8));
   EXPECT_GT(replicas.time(Collective::all_gather, kBig), 0);
   EXPECT_LT(busbw(replicas, Collective::all_gather), 50);
 }
 
-TEST(GroupModel, RefusesRanksThatAreNotThere) {
+TEST(GroupModel, refuses_ranks_that_are_not_there) {
   const Machine machine = find_machine("4x-rtx3090-nvlink");
   EXPECT_THROW(GroupModel(machine, {{0, 4}}), ConfigError);
   EXPECT_THROW(GroupModel(machine, {{0, 1}, {1, 2}}), ConfigError);
@@ -136,7 +137,16 @@ TEST(GroupModel, RefusesRanksThatAreNotThere) {
   EXPECT_EQ(GroupModel(machine, {{2}}).time(Collective::all_reduce, kBig), 0);
 }
 
-TEST(TransferModel, AMessageGetsTheLinkBetweenTheTwo) {
+TEST(GroupModel, says_why_trays_of_a_rack_can_not_do_without_nvlink) {
+  const Machine rack = find_machine("gb200-nvl72");
+  const auto off = nccl_settings({{"NCCL_P2P_DISABLE", "1"}});
+  EXPECT_THAT([&] { GroupModel(rack, all_ranks(rack), default_calibration(), off); },
+              testing::ThrowsMessage<ConfigError>(
+                  testing::HasSubstr("NVLink alone can join them, which NCCL_P2P_DISABLE=1 turns off")));
+  EXPECT_NO_THROW(GroupModel(rack, {{0, 1, 2, 3}}, default_calibration(), off)) << "one tray";
+}
+
+TEST(TransferModel, a_message_gets_the_link_between_the_two) {
   const Machine machine = find_machine("4x-rtx3090-nvlink");
   const double bridge = TransferModel(machine, {{0, 1}}).estimate(kBig).bus_gbps;
   const double slots = TransferModel(machine, {{1, 2}}).estimate(kBig).bus_gbps;
@@ -149,13 +159,36 @@ TEST(TransferModel, AMessageGetsTheLinkBetweenTheTwo) {
   EXPECT_DOUBLE_EQ(TransferModel(machine, {{0, 1}, {2, 3}}).estimate(kBig).bus_gbps, bridge);
 }
 
-TEST(TransferModel, BothWaysAtOnceShareASlot) {
+TEST(TransferModel, prices_calls_that_are_messages) {
+  const Machine machine = find_machine("4x-rtx4090-pcie");
+  const auto time_of = [&](Collective kind) {
+    return TransferModel(machine, message_pairs(kind, 4)).time(kBig);
+  };
+  EXPECT_DOUBLE_EQ(time_of(Collective::send), time_of(Collective::recv));
+  EXPECT_NEAR(time_of(Collective::gather), 3 * time_of(Collective::send), 0.1 * time_of(Collective::gather))
+      << "three messages into one slot";
+  EXPECT_GT(time_of(Collective::exchange), time_of(Collective::send)) << "both directions of every slot";
+  EXPECT_TRUE(message_pairs(Collective::all_reduce, 4).empty());
+}
+
+TEST(TransferModel, says_what_holds_messages_up) {
+  const Machine one = find_machine("4x-rtx4090-pcie"), two = find_machine("2*dgx-h100@ndr");
+  EXPECT_NE(TransferModel(one, {{1, 0}}).estimate(kBig).narrowest_link.find("GPU"), std::string::npos);
+  EXPECT_NE(TransferModel(two, {{0, 8}}).estimate(kBig).narrowest_link.find("network: a card of 8 x 400"),
+            std::string::npos);
+  for (const Machine* machine : {&one, &two}) {
+    const GroupModel all(*machine, all_ranks(*machine));
+    EXPECT_FALSE(all.estimate(Collective::all_to_all, kBig).narrowest_link.empty());
+  }
+}
+
+TEST(TransferModel, both_ways_at_once_share_a_slot) {
   const Machine machine = find_machine("2x-rtx3090-pcie");
   EXPECT_GT(TransferModel(machine, {{0, 1}, {1, 0}}).time(kBig),
             1.3 * TransferModel(machine, {{0, 1}}).time(kBig));
 }
 
-TEST(TransferModel, MessagesBetweenNodesShareTheCards) {
+TEST(TransferModel, messages_between_nodes_share_the_cards) {
   const Machine one_card = find_machine("2*2x-rtx3090-nvlink@10gbe");
   const double one = TransferModel(one_card, {{0, 2}}).time(kBig);
   EXPECT_NEAR(TransferModel(one_card, {{0, 2}, {1, 3}}).time(kBig), 2 * one, 0.05 * one);
@@ -166,7 +199,7 @@ TEST(TransferModel, MessagesBetweenNodesShareTheCards) {
   EXPECT_THROW(TransferModel(rails, {{3, 3}}), ConfigError);
 }
 
-TEST(RingRate, IsWhatMaxMinSharingGivesTheSlowestRing) {
+TEST(RingRate, is_what_max_min_sharing_gives_the_slowest_ring) {
   for (const char* name : {"4x-rtx3090-nvlink", "8x-rtx4090-pcie", "8x-a40-nvlink", "dgx-a100"}) {
     const NcclFabric fabric = nccl_fabric(find_machine(name));
     const NcclConstants& constants = default_calibration().values;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "predict/nccl/version.h"
 #include "topo/path.h"
 #include "topo/rates.h"
 
@@ -58,7 +59,7 @@ NcclFabric nccl_fabric(const Machine& machine, const NcclSettings& settings) {
   fabric.nodes = machine.nodes;
   fabric.ranks_per_node = fabric.ranks / fabric.nodes;
   fabric.sm = machine.gpu.sm;
-  fabric.settings = settings;
+  fabric.settings = settings_on(machine, settings);
   fabric.slot_gbps = slot_gbps(machine);
   const std::vector<DeviceId> gpus(machine.gpus.begin(), machine.gpus.begin() + fabric.ranks_per_node);
   fabric.rings = lay_rings(machine, gpus, settings);

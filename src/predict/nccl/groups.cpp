@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "predict/nccl/version.h"
 
 namespace gradwire {
 namespace {
@@ -79,7 +80,7 @@ class NodeGroups {
     fabric.ranks = ranks, fabric.nodes = nodes;
     fabric.ranks_per_node = static_cast<int>(gpus_[part].size());
     fabric.sm = machine_.gpu.sm;
-    fabric.settings = settings_;
+    fabric.settings = settings_on(machine_, settings_);
     fabric.slot_gbps = slot_gbps(machine_);
     fabric.rings = rings_[part];
     fabric.nvls = reduces_in_switch(fabric);

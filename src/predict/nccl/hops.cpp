@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "base/error.h"
+#include "predict/nccl/version.h"
 #include "topo/path.h"
 #include "topo/rates.h"
 
@@ -59,7 +61,9 @@ void cross_memory(const Topology& topology, const Link& link, std::vector<Crossi
                        1});
 }
 
-// A stream ends at what one GPU's requests get through, all streams of a direction at half as much again.
+// A stream ends at what one GPU's requests get through (`achieved` in presets/cpus.yaml), all streams of a direction at half as much
+// again: a guess between that and the link's nominal rate (20 and 96 GB/s on EPYC 7002). A ring sends one
+// stream a direction, so that it counts where several groups or messages cross at once, which no record has.
 constexpr double kAllStreams = 1.5;
 void cross_sockets(const Link& link, DeviceId from, LinkId id, std::vector<Crossing>& crossings) {
   const double stream = link.rate.bytes_per_s / kGigabyte;
@@ -83,6 +87,15 @@ std::vector<Crossing> crossings_of(const Machine& machine, const RingHop& hop) {
   return crossings;
 }
 
+// GPUs of two trays of a rack have no memory in common.
+std::vector<LinkId> through_memory(const Topology& topology, DeviceId from, DeviceId to,
+                                   const NcclSettings& settings) {
+  if (auto route = find_staged_route(topology, from, to)) return *std::move(route);
+  throw ConfigError(fmt::format("{} and {} have no host memory in common: NVLink alone can join them{}",
+                                device_name(topology, from), device_name(topology, to),
+                                settings.p2p_disabled ? ", which NCCL_P2P_DISABLE=1 turns off" : ""));
+}
+
 double believed_of(const Link& link) {
   return (link.rate.nccl_bytes_per_s > 0 ? link.rate.nccl_bytes_per_s : link.rate.bytes_per_s) / kGigabyte;
 }
@@ -102,10 +115,6 @@ const MakerRules& rules_of(const Machine& machine) {
   return maker_rules(model.empty() ? machine.cpu : find_processor(model).maker);
 }
 
-int version_of(const Machine& machine, const NcclSettings& settings) {
-  return settings.version.value_or(machine.gpu.sm >= 100 ? 225 : 218);
-}
-
 HopFinder::HopFinder(const Machine& machine, std::size_t ranks, const NcclSettings& settings)
     : machine_(machine),
       settings_(settings),
@@ -119,7 +128,8 @@ RingHop HopFinder::find(DeviceId from, DeviceId to) {
   hop.host = !hop.nvlink && (hop.path.through_host || settings_.p2p_disabled || distance > level_);
   hop.flow = hop.host && settings_.shm_disabled;
   hop.root = !hop.host && rules_of(machine_).root_cost > 1 && distance >= PathClass::phb;
-  if (hop.host && !hop.path.through_host) hop.path.links = staged_route(machine_.topology, from, to);
+  if (hop.host && !hop.path.through_host)
+    hop.path.links = through_memory(machine_.topology, from, to, settings_);
   return hop;
 }
 

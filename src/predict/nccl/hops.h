@@ -52,7 +52,4 @@ const MakerRules& rules_of(const Machine&);
 // The two directions of a cable share an id: that of the lower link.
 LinkId cable_of(const Topology&, LinkId);
 
-// Where nobody says it 2.18, and for GPUs from SM100 on the first that knows them, 2.25.
-int version_of(const Machine&, const NcclSettings&);
-
 }  // namespace gradwire

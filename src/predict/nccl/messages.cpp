@@ -46,6 +46,12 @@ double Messages::slowest_of_own(const NcclConstants& constants) const {
   return ring_rate(routes_, constants, machine_.gpu.sm).gbps / static_cast<double>(routes_.own);
 }
 
+std::string Messages::narrowest_of_own(const NcclConstants& constants) const {
+  if (routes_.own == 0) return "";
+  const auto index = ring_rate(routes_, constants, machine_.gpu.sm).narrowest;
+  return resource_name(machine_.topology, routes_.resources[index]);
+}
+
 std::vector<Messages::Rated> Messages::rates(const NcclConstants& constants) const {
   std::vector<double> capacities;
   for (const Resource& one : routes_.resources)

@@ -17,7 +17,7 @@ OwnSweep slow_sweep(const Machine& machine) {
   return sweep;
 }
 
-TEST(OwnMeasurements, MoveThatMachineToWhatWasMeasuredAndNarrowItsRange) {
+TEST(OwnMeasurements, move_that_machine_to_what_was_measured_and_narrow_its_range) {
   Machine machine = find_machine("4x-rtx3090-pcie");
   const double usual = NcclModel(machine).all_reduce(Bytes{64} << 20).time;
   const Narrowed narrowed = take_measured(machine, {{slow_sweep(machine)}, {}}, {});
@@ -27,7 +27,7 @@ TEST(OwnMeasurements, MoveThatMachineToWhatWasMeasuredAndNarrowItsRange) {
       << "others stay as they were";
 }
 
-TEST(OwnMeasurements, LeaveOpenWhatTheySayNothingOf) {
+TEST(OwnMeasurements, leave_open_what_they_say_nothing_of) {
   const Machine usual = find_machine("2x-rtx3090-pcie");
   const auto error_at = [](const Machine& machine, Bytes bytes) {
     return NcclModel(machine).all_reduce(bytes).relative_error;
@@ -42,14 +42,14 @@ TEST(OwnMeasurements, LeaveOpenWhatTheySayNothingOf) {
   EXPECT_GT(error_at(short_of, 64 << 20), error_at(large, 64 << 20)) << "it ends before the full rate";
 }
 
-TEST(OwnMeasurements, GoOnWithTheMachineWhenItsCardsAreRearranged) {
+TEST(OwnMeasurements, go_on_with_the_machine_when_its_cards_are_rearranged) {
   Machine machine = find_machine("4x-rtx3090-pcie");
   take_measured(machine, {{slow_sweep(machine)}, {}}, {});
   const Machine again = build_machine(machine.node);
   EXPECT_DOUBLE_EQ(NcclModel(again).all_reduce(1 << 26).time, NcclModel(machine).all_reduce(1 << 26).time);
 }
 
-TEST(OwnMeasurements, OfCopiesMoveWhatRingsGetThere) {
+TEST(OwnMeasurements, of_copies_move_what_rings_get_there) {
   Machine slow = find_machine("2x-rtx3090-pcie");
   take_measured(slow, {{}, {{0, 1, 6.1, true}}},
                 {});  // both ways, staged: eight RTX 3090 of NVIDIA/nccl issue 1127
@@ -60,7 +60,7 @@ TEST(OwnMeasurements, OfCopiesMoveWhatRingsGetThere) {
   EXPECT_NEAR(NcclModel(bridged).all_reduce(Bytes{1} << 30).bus_gbps, 38, 3);
 }
 
-TEST(OwnMeasurements, OfOtherMachinesAreRefused) {
+TEST(OwnMeasurements, of_other_machines_are_refused) {
   Machine machine = find_machine("2x-rtx3090-pcie");
   EXPECT_THROW(take_measured(machine, {{{4, {{1 << 20, 1e-3}}}}, {}}, {}), ConfigError);
   EXPECT_THROW(take_measured(machine, {{}, {{0, 7, 20, false}}}, {}), ConfigError);

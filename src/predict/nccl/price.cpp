@@ -11,8 +11,10 @@ namespace {
 
 using C = NcclConstant;
 
-constexpr double kTreeShareOfRing = 0.92;          // NCCL's figure (tuning.cc, 305-383)
-constexpr double kNvlsTreeShare = 0.95;            // NVLS over several nodes against one
+constexpr double kTreeShareOfRing = 0.92;  // NCCL's figure (tuning.cc, 305-383)
+// NVLS over several nodes against one. Of buffers of 8 GB and more two nodes of H100 got 260 GB/s for 276 (AWS p5) and 249 for
+// 271 (Nebius, and one node of NVIDIA/nccl-tests issue 290): 0.92 and 0.94, network included; not fitted.
+constexpr double kNvlsTreeShare = 0.95;
 constexpr double kLl128OnNetwork = 120.0 / 128.0;  // bytes of data in a line
 constexpr double kSimpleOnNetwork = 1.5;           // a hop of Simple against one of LL, through NCCL's proxy
 constexpr double kUsualBuffer = 4 << 20;           // NCCL_BUFFSIZE's default
@@ -21,7 +23,9 @@ constexpr double kUsualBuffer = 4 << 20;           // NCCL_BUFFSIZE's default
 // issue 922 too; not fitted.
 constexpr double kCopyShare = 0.75, kCopyStart = 8;
 constexpr double kLocalCopy = 1500;  // GB/s, half of a GPU's memory rate: read and written
-constexpr double kOlderBlock = 0.5;  // 32 KB in flight before SM80, 64 since (prims_simple.h)
+// In flight before SM80: 512 threads x 16 bytes x 4 unrolled, 32 KB; since then 8 unrolled, 64 KB (NCCL's common.h and
+// prims_simple.h).
+constexpr double kOlderBlock = 0.5;
 
 C nvlink_share(int generation) {
   constexpr std::array kShares = {C::nvlink2_share, C::nvlink3_share, C::nvlink4_share, C::nvlink5_share};
@@ -38,7 +42,8 @@ C network_hop(NetworkKind kind) {
                                          : C::infiniband_hop;
 }
 
-// Hosts of faster slots copy faster beyond what the slot explains: 2.4 times for each generation, not twice.
+// Hosts of faster slots copy faster beyond what the slot explains: 2.4 times for each generation, not twice. A card got 2.6 GB/s
+// with PCIe 3 (AWS p3dn; 2.65 at Jean Zay), 6.4 with 4 (NVIDIA/nccl-tests issue 293), 15.0 with 5 (MOC); `staged_share` is fitted.
 double staged_slot(double slot_gbps) { return slot_gbps * std::pow(slot_gbps / 31.5, 0.25); }
 
 bool rates_a_resource(std::size_t constant) {

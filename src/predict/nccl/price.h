@@ -22,8 +22,11 @@ struct NcclChoice {
   int channels = 1;
 };
 
-// All but an all-reduce run in rings; `bytes` as in collective.h.
+// All but an all-reduce run in rings; `bytes` as in collective.h. Where the environment leaves nothing, a ring or tree.
 NcclChoice nccl_choice(const NcclFabric&, Bytes, Collective = Collective::all_reduce);
+
+// Whether the lists of the environment (NCCL_ALGO, NCCL_PROTO) leave something that the fabric has and that has a price.
+bool can_obey(const NcclFabric&, Collective);
 
 // Rounds of a ring: an all-reduce goes around twice, the others once.
 constexpr int turns_of(Collective kind) { return kind == Collective::all_reduce ? 2 : 1; }

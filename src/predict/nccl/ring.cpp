@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "predict/nccl/hops.h"
+#include "predict/nccl/version.h"
 #include "topo/path.h"
 #include "topo/rates.h"
 

@@ -3,7 +3,7 @@
 // A hop from GPU to GPU crosses resources: an NVLink, lanes of PCIe one way, a slot both ways, the uplink of a
 // switch, the memory of a socket, the link between sockets, thread blocks. All hops of a ring advance
 // together, so a ring is one flow that crosses a resource as often as its hops do. Max-min sharing over the
-// resources gives its rate (rate.h). Nothing here depends on fitted constants.
+// resources gives its rate (price.h). Nothing here depends on fitted constants.
 #pragma once
 
 #include <string>

@@ -4,25 +4,20 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdlib>
 #include <span>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "topo/node_spec.h"
 
 namespace gradwire {
 namespace {
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 template <typename Value, std::size_t n>
 std::optional<Value> find_named(const std::array<Value, n>& all, const std::string& name) {
   for (const Value value : all)
-    if (lower(std::string(to_string(value))) == lower(name)) return value;
+    if (lower_case(to_string(value)) == lower_case(name)) return value;
   return std::nullopt;
 }
 
@@ -33,37 +28,71 @@ constexpr std::array kProtocols = {NcclProtocol::ll, NcclProtocol::ll128, NcclPr
 // Those that are not modelled, as NCCL names them.
 constexpr std::array<std::string_view, 3> kOtherAlgorithms = {"collnetdirect", "collnetchain", "pat"};
 
-// "ring,tree", "^ring", "allreduce:tree;broadcast:ring": every name must be one of NCCL's.
-template <typename Value, std::size_t n>
-void check_names(const std::array<Value, n>& all, const std::pair<const std::string, std::string>& variable,
-                 std::span<const std::string_view> others = {}) {
-  for (const auto part : split(variable.second, ';'))
-    for (std::string_view name : split(part.substr(part.find(':') + 1), ',')) {
-      name = trim(name);
-      if (name.starts_with('^')) name.remove_prefix(1);
-      const std::string word = lower(std::string(name));
-      if (find_named(all, word) || std::find(others.begin(), others.end(), word) != others.end()) continue;
-      std::vector<std::string> known;
-      for (const Value value : all) known.emplace_back(to_string(value));
-      known.insert(known.end(), others.begin(), others.end());
-      throw ConfigError(
-          fmt::format("{}={}: NCCL takes {} here", variable.first, variable.second, join(known, ", ")));
-    }
+constexpr std::array kFunctions = {Collective::broadcast, Collective::reduce, Collective::all_gather,
+                                   Collective::reduce_scatter, Collective::all_reduce};
+
+using Variable = std::pair<const std::string, std::string>;
+
+[[noreturn]] void refuse(const Variable& variable, const std::vector<std::string>& known) {
+  throw ConfigError(
+      fmt::format("{}={}: NCCL takes {} here", variable.first, variable.second, join(known, ", ")));
 }
 
-// A list leaves the choice to NCCL; "^NAME" only excludes; names of algorithms we don't model count as no
-// choice.
+// "AllReduce" as NCCL calls all_reduce; empty: all of them.
+std::vector<Collective> functions_called(std::string_view word, const Variable& variable) {
+  if (word.empty()) return {kFunctions.begin(), kFunctions.end()};
+  std::vector<std::string> known;
+  for (const Collective kind : kFunctions) {
+    known.emplace_back(name_of(kind));
+    std::erase(known.back(), '_');
+    if (lower_case(word) == known.back()) return {kind};
+  }
+  refuse(variable, known);
+}
+
+// "ring,tree" are those that are left, "^ring" all but it.
 template <typename Value, std::size_t n>
-std::optional<Value> only_choice(const std::array<Value, n>& all, const std::string& text) {
-  if (text.find_first_of(",;:^") != std::string::npos) return std::nullopt;
-  return find_named(all, std::string(trim(text)));
+std::vector<Value> left_by(std::string_view list, const std::array<Value, n>& all, const Variable& variable,
+                           std::span<const std::string_view> others) {
+  const bool but = list.starts_with('^');
+  if (but) list.remove_prefix(1);
+  std::vector<Value> named, left;
+  for (const auto part : split(list, ',')) {
+    const std::string word = lower_case(trim(part));
+    if (const auto value = find_named(all, word)) {
+      named.push_back(*value);
+    } else if (std::ranges::find(others, word) == others.end()) {
+      std::vector<std::string> known;
+      for (const Value one : all) known.emplace_back(to_string(one));
+      known.insert(known.end(), others.begin(), others.end());
+      refuse(variable, known);
+    }
+  }
+  for (const Value value : all)
+    if ((std::ranges::find(named, value) == named.end()) == but) left.push_back(value);
+  return left;
+}
+
+// As NCCL reads its lists (tuning.cc, parseList): for all functions, or "allreduce:tree;broadcast:ring". Names of what is not
+// modelled leave nothing.
+template <typename Value, std::size_t n>
+Allowed<Value> allowed_by(const Variable& variable, const std::array<Value, n>& all,
+                          std::span<const std::string_view> others = {}) {
+  Allowed<Value> allowed;
+  for (const auto part : split(variable.second, ';')) {
+    const auto colon = part.find(':');
+    const auto function = colon == std::string_view::npos ? "" : trim(part.substr(0, colon));
+    const auto left = left_by(trim(part.substr(colon + 1)), all, variable, others);
+    for (const Collective kind : functions_called(function, variable)) allowed.only(kind, left);
+  }
+  return allowed;
 }
 
 // Words of NCCL's documentation, or its own numbers (graph.h, 117-154): peer access up to that distance.
 std::optional<PathClass> level(const std::string& name, const std::string& value) {
   if (const auto number = find_integer<int>(trim(value)))
     return *number <= 0 ? PathClass::self : *number >= 5 ? PathClass::sys : PathClass(*number + 3);
-  const std::string word = lower(std::string(trim(value)));
+  const std::string word = lower_case(trim(value));
   if (word == "loc") return PathClass::self;
   if (const auto known = find_path_class(word)) return known;
   throw ConfigError(fmt::format("{}={}: NCCL takes LOC, NVL, PIX, PXB, PHB or SYS here", name, value));
@@ -83,7 +112,7 @@ bool flag(const std::string& name, const std::string& value) {
   return *number != 0;
 }
 
-void apply(const std::pair<const std::string, std::string>& variable, NcclSettings& settings) {
+void apply(const Variable& variable, NcclSettings& settings) {
   const auto& [name, value] = variable;
   if (name == "NCCL_P2P_DISABLE") settings.p2p_disabled = flag(name, value);
   if (name == "NCCL_NVLS_ENABLE") settings.nvls = flag(name, value);
@@ -93,15 +122,11 @@ void apply(const std::pair<const std::string, std::string>& variable, NcclSettin
   if (name == "NCCL_MIN_NCHANNELS") settings.least_channels = positive<int>(name, value);
   if (name == "NCCL_MAX_NCHANNELS") settings.most_channels = positive<int>(name, value);
   if (name == "NCCL_BUFFSIZE") settings.buffer = positive<Bytes>(name, value);
-  if (name == "NCCL_NET_GDR_LEVEL" && (lower(value) == "loc" || value == "0")) settings.gpudirect = false;
-  if (name == "NCCL_ALGO") {
-    check_names(kNcclAlgorithms, variable, kOtherAlgorithms);
-    settings.algorithm = only_choice(kNcclAlgorithms, value);
-  }
-  if (name == "NCCL_PROTO") {
-    check_names(kProtocols, variable);
-    settings.protocol = only_choice(kProtocols, value);
-  }
+  if (name == "NCCL_NET_GDR_LEVEL" && (lower_case(value) == "loc" || value == "0"))
+    settings.gpudirect = false;
+  if (name == "NCCL_ALGO") settings.algorithms = allowed_by(variable, kNcclAlgorithms, kOtherAlgorithms);
+  if (name == "NCCL_PROTO") settings.protocols = allowed_by(variable, kProtocols);
+  if (name == "NCCL_VERSION") settings.version = find_nccl_version(value);
 }
 
 }  // namespace
@@ -109,39 +134,38 @@ void apply(const std::pair<const std::string, std::string>& variable, NcclSettin
 NcclSettings nccl_settings(const std::map<std::string, std::string>& environment) {
   NcclSettings settings;
   for (const auto& variable : environment) {
+    if (trim(variable.second).empty()) continue;
     const NcclSettings before = settings;
     apply(variable, settings);
-    if (settings != before) settings.stated.push_back(variable.first + "=" + variable.second);
+    const bool told = variable.first != "NCCL_VERSION";
+    if (told && settings != before) settings.stated.push_back(variable.first + "=" + variable.second);
   }
   if (settings.p2p_level == PathClass::self) settings.p2p_disabled = true;
   return settings;
 }
 
 std::optional<std::string> find_environment_note(const NcclSettings& settings) {
-  if (settings.stated.empty()) return std::nullopt;
-  return fmt::format("the environment sets {}: collectives are priced as NCCL runs them with it",
-                     join(settings.stated, ", "));
+  std::vector<std::string> notes;
+  if (!settings.stated.empty())
+    notes.push_back(fmt::format("the environment sets {}: collectives are priced as NCCL runs them with it",
+                                join(settings.stated, ", ")));
+  if (settings.version)
+    notes.push_back(fmt::format("NCCL is {}.{}, as --nccl or NCCL_VERSION says", *settings.version / 100,
+                                *settings.version % 100));
+  if (notes.empty()) return std::nullopt;
+  return join(notes, "; ");
 }
 
 std::map<std::string, std::string> nccl_environment() {
   std::map<std::string, std::string> environment;
   for (const char* name : {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_ALGO",
                            "NCCL_PROTO", "NCCL_NVLS_ENABLE", "NCCL_NET_GDR_LEVEL", "NCCL_MIN_NCHANNELS",
-                           "NCCL_MAX_NCHANNELS", "NCCL_BUFFSIZE", "NCCL_SHM_USE_CUDA_MEMCPY"})
+                           "NCCL_MAX_NCHANNELS", "NCCL_BUFFSIZE", "NCCL_SHM_USE_CUDA_MEMCPY", "NCCL_VERSION"})
     if (const char* value = std::getenv(name)) environment[name] = value;
   return environment;
 }
 
 NcclSettings nccl_settings_here() { return nccl_settings(nccl_environment()); }
-
-std::optional<int> find_nccl_version(const std::string& text) {
-  const auto dot = text.find('.');
-  if (dot == std::string::npos) return std::nullopt;
-  const auto major = find_integer<int>(text.substr(0, dot));
-  const auto minor = find_integer<int>(text.substr(dot + 1, text.find('.', dot + 1) - dot - 1));
-  if (!major || !minor) return std::nullopt;
-  return *major * 100 + *minor;
-}
 
 std::string_view to_string(NcclAlgorithm algorithm) {
   constexpr std::array<std::string_view, 4> kNames = {"Ring", "Tree", "NVLS", "NVLSTree"};

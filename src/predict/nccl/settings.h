@@ -2,11 +2,14 @@
 // record or of a user's shell, and the version where it is known. A value.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/collective.h"
 #include "base/units.h"
 #include "topo/path.h"
 
@@ -15,6 +18,21 @@ namespace gradwire {
 enum class NcclAlgorithm { ring, tree, nvls, nvls_tree };
 enum class NcclProtocol { ll, ll128, simple };
 
+// Of NCCL's algorithms or protocols those that a list leaves, by collective. A value.
+template <typename Value>
+class Allowed {
+ public:
+  bool has(Collective kind, Value value) const {
+    const auto found = only_.find(kind);
+    return found == only_.end() || std::ranges::find(found->second, value) != found->second.end();
+  }
+  void only(Collective kind, std::vector<Value> values) { only_[kind] = std::move(values); }
+  bool operator==(const Allowed&) const = default;
+
+ private:
+  std::map<Collective, std::vector<Value>> only_;  // absent: all
+};
+
 struct NcclSettings {
   bool p2p_disabled = false;           // NCCL_P2P_DISABLE=1: NVLink is not used either
   std::optional<PathClass> p2p_level;  // NCCL_P2P_LEVEL: farther GPUs go through host memory
@@ -22,18 +40,18 @@ struct NcclSettings {
   bool copy_engine = false;       // NCCL_SHM_USE_CUDA_MEMCPY=1: copies instead of kernels, gone since 2.30
   bool nvls = true;               // NCCL_NVLS_ENABLE
   std::optional<bool> gpudirect;  // NCCL_NET_GDR_LEVEL: LOC turns it off; absent: as the machine says
-  std::optional<NcclAlgorithm> algorithm;  // NCCL_ALGO, when it leaves one choice
-  std::optional<NcclProtocol> protocol;    // NCCL_PROTO, likewise
+  Allowed<NcclAlgorithm> algorithms;  // NCCL_ALGO
+  Allowed<NcclProtocol> protocols;    // NCCL_PROTO
   std::optional<int> least_channels,
       most_channels;                // NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS: thread blocks
   std::optional<Bytes> buffer;      // NCCL_BUFFSIZE
-  std::optional<int> version;       // 2.23 as 223, 2.9 as 209; absent: not known
+  std::optional<int> version;       // NCCL_VERSION, or a record's own: 2.23 as 223; absent: not known
   std::vector<std::string> stated;  // the variables that made this differ: "NCCL_P2P_DISABLE=1"
   bool operator==(const NcclSettings&) const = default;
 };
 
-// Reads NCCL_* variables; those without an effect on the model are ignored, as NCCL ignores them.
-// Throws ConfigError for a value that NCCL would not take.
+// Reads NCCL_* variables; those without an effect on the model are ignored, as NCCL ignores them. NCCL_VERSION, which tells
+// NCCL nothing, is what NVIDIA's containers say of theirs. Throws ConfigError for a value that NCCL would not take.
 NcclSettings nccl_settings(const std::map<std::string, std::string>& environment);
 
 // Of the user's shell: the same variables would also change what NCCL does there.
@@ -42,9 +60,6 @@ std::map<std::string, std::string> nccl_environment();  // those variables
 
 // What a reader of a price must know of them; absent when all are as NCCL's own.
 std::optional<std::string> find_environment_note(const NcclSettings&);
-
-// "2.23.4" gives 223; absent for text that is no version.
-std::optional<int> find_nccl_version(const std::string& text);
 
 std::string_view to_string(NcclAlgorithm);
 std::string_view to_string(NcclProtocol);

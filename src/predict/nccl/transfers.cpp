@@ -9,17 +9,23 @@
 #include "predict/nccl/collective.h"
 #include "predict/nccl/messages.h"
 #include "predict/nccl/own.h"
+#include "predict/nccl/version.h"
 
 namespace gradwire {
 
 // Pairs that take the same way at the same rate.
 struct TransferModel::Kind {
-  Kind(NcclFabric f, const Calibration& c, double rate)
-      : fabric(std::move(f)), calibration(c), price(fabric, c.values), gbps(rate) {}
+  Kind(NcclFabric f, const Calibration& c, double rate, std::string held_up_by)
+      : fabric(std::move(f)),
+        calibration(c),
+        price(fabric, c.values),
+        gbps(rate),
+        narrowest(std::move(held_up_by)) {}
   NcclFabric fabric;
   Calibration calibration;
   NcclPrice price;
   double gbps;
+  std::string narrowest;
 
   Seconds time(Bytes bytes) const { return price.send(gbps, bytes); }
   double width(Bytes bytes) const {
@@ -34,7 +40,7 @@ NcclFabric pair_fabric(const Machine& machine, const NcclSettings& settings) {
   NcclFabric fabric;
   fabric.ranks = 2, fabric.ranks_per_node = 2;
   fabric.sm = machine.gpu.sm;
-  fabric.settings = settings;
+  fabric.settings = settings_on(machine, settings);
   fabric.slot_gbps = slot_gbps(machine);
   return fabric;
 }
@@ -70,6 +76,11 @@ class CardLoads {
   std::map<Card, double> loads_;
 };
 
+struct SlowestPair {
+  double gbps = HUGE_VAL;
+  std::string narrowest;  // what holds up the messages of its node
+};
+
 // The slowest of each kind of way.
 class SlowestPairs {
  public:
@@ -86,18 +97,18 @@ class SlowestPairs {
     }
   }
 
-  // By way, GB/s. Nodes whose pairs sit alike are looked at once.
-  std::map<NcclLink, double> inside(const NcclConstants& constants) const {
-    std::map<NcclLink, double> slowest;
+  // By way. Nodes whose pairs sit alike are looked at once.
+  std::map<NcclLink, SlowestPair> inside(const NcclConstants& constants) const {
+    std::map<NcclLink, SlowestPair> slowest;
     std::set<RankPairs> seen;
     for (const auto& [node, pairs] : inside_) {
       if (!seen.insert(pairs).second) continue;
       Messages messages(machine_, machine_.gpus.size(), settings_);
       for (const auto& [from, to] : pairs) messages.add(gpu(from), gpu(to));
-      for (const auto& [link, gbps] : messages.rates(constants)) {
-        const auto found = slowest.try_emplace(link, gbps).first;
-        found->second = std::min(found->second, gbps);
-      }
+      messages.own_so_far();
+      for (const auto& [link, gbps] : messages.rates(constants))
+        if (SlowestPair& found = slowest[link]; gbps < found.gbps)
+          found = {gbps, messages.narrowest_of_own(constants)};
     }
     return slowest;
   }
@@ -134,10 +145,10 @@ TransferModel::TransferModel(const Machine& machine, const RankPairs& pairs, con
                              const NcclSettings& settings) {
   const Calibration own = own_calibration(machine, calibration);
   const SlowestPairs slowest(machine, pairs, settings);
-  for (const auto& [link, gbps] : slowest.inside(own.values)) {
+  for (auto& [link, pair] : slowest.inside(own.values)) {
     NcclFabric fabric = pair_fabric(machine, settings);
     fabric.rings.link = link;
-    kinds_.push_back(std::make_unique<Kind>(std::move(fabric), own, gbps));
+    kinds_.push_back(std::make_unique<Kind>(std::move(fabric), own, pair.gbps, pair.narrowest));
   }
   if (slowest.between().empty()) return;
   NcclFabric fabric = pair_fabric(machine, settings);
@@ -145,8 +156,21 @@ TransferModel::TransferModel(const Machine& machine, const RankPairs& pairs, con
   const DeviceId from = slowest.gpu(slowest.between().front().first);
   add_network(machine, from, fabric);
   fabric.cards = 1, fabric.card_share = 1 / slowest.most_at_a_card();
-  kinds_.push_back(std::make_unique<Kind>(std::move(fabric), own, 0));
-  kinds_.back()->gbps = kinds_.back()->price.network_gbps();
+  fabric.network_name = "a card of " + fabric.network_name;
+  kinds_.push_back(std::make_unique<Kind>(std::move(fabric), own, 0, ""));
+  Kind& network = *kinds_.back();
+  network.gbps = network.price.network_gbps();
+  network.narrowest = find_narrowest(network.fabric, network.price, machine.topology);
+}
+
+RankPairs message_pairs(Collective kind, int ranks) {
+  RankPairs pairs;
+  if (kind == Collective::send || kind == Collective::recv) pairs = {{0, 1}};
+  for (int rank = 0; rank < ranks && kind == Collective::exchange; ++rank)
+    pairs.push_back({rank, (rank + 1) % ranks});
+  for (int rank = 1; rank < ranks && kind == Collective::gather; ++rank) pairs.push_back({rank, 0});
+  for (int rank = 1; rank < ranks && kind == Collective::scatter; ++rank) pairs.push_back({0, rank});
+  return pairs;
 }
 
 TransferModel::~TransferModel() = default;
@@ -165,6 +189,7 @@ AllReduceEstimate TransferModel::estimate(Bytes bytes) const {
   const Kind& kind = slowest(bytes);
   set_time(estimate, kind.time(bytes), kind.width(bytes));
   set_words(estimate, kind.fabric, bytes);
+  estimate.narrowest_link = kind.narrowest;
   estimate.bus_gbps = static_cast<double>(bytes) / estimate.time / 1e9;
   return estimate;
 }

@@ -11,17 +11,17 @@ constexpr int kMostNodes = 4096;
 
 std::string gib(double bytes) { return fmt::format("{:.1f} GiB", bytes / (1 << 30)); }
 
-// What holds least of all that is left open: one sequence at a time, one chunk a stage.
+// What holds least of all that is left open: one sequence at a time, one chunk a stage, everything computed again.
 PlanQuestion frugal(PlanQuestion question) {
   question.dp = question.tp = question.pp = std::nullopt;
+  question.recompute = question.recompute.value_or(Recompute::full);
   question.micro_batch = question.micro_batch.value_or(1);
   question.virtual_stages = question.virtual_stages.value_or(1);
   return question;
 }
 
 bool fits(const PlanQuestion& question, const Machine& machine, int nodes) {
-  const int each = machine.gpus_per_node();
-  const auto layouts = candidate_layouts(question, nodes * each, each);
+  const auto layouts = candidate_layouts(question, nodes * machine.gpus_per_node());
   return std::ranges::any_of(layouts, [&](const ParallelLayout& layout) {
     return plan_memory(question.shape, layout).total() <= usable_memory(machine.gpu);
   });

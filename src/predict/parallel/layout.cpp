@@ -58,9 +58,12 @@ void check_layout(const ParallelLayout& layout) {
     throw ConfigError(
         fmt::format("micro-batches of {} sequences, {} of them, {} chunks, ep {}: write 1 or more",
                     layout.micro_batch, layout.micro_batches, layout.virtual_stages, layout.expert_parallel));
-  if (layout.shard_size > layout.mesh.dp * layout.mesh.cp)
+  if (layout.shard_size > layout.replicas())
     throw ConfigError(fmt::format("shards over {} ranks, and {} hold the same weights", layout.shard_size,
-                                  layout.mesh.dp * layout.mesh.cp));
+                                  layout.replicas()));
+  if (const int ranks = layout.replicas() * layout.mesh.tp; ranks % layout.expert_parallel != 0)
+    throw ConfigError(fmt::format("ep {}: a stage has {}, write a divisor of that", layout.expert_parallel,
+                                  counted_gpus(ranks)));
 }
 
 }  // namespace gradwire

@@ -2,7 +2,9 @@
 // recomputed or kept in host memory. What `gradwire plan` searches over and a measured record states. A value.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <string_view>
 
@@ -20,7 +22,7 @@ struct ParallelLayout {
   Mesh mesh;               // dp, tp, pp, cp
   int virtual_stages = 1;  // chunks a GPU holds
   StageSchedule schedule = StageSchedule::one_f_one_b;
-  int expert_parallel = 1;         // inside dp x cp x tp
+  int expert_parallel = 1;         // neighbours inside dp x cp x tp
   bool sequence_parallel = false;  // norms and dropout split over tp
   ContextKind context = ContextKind::ring;
   int shard = 0;                           // 0 nothing, 1 optimizer state, 2 gradients too, 3 parameters too
@@ -36,7 +38,13 @@ struct ParallelLayout {
   int gradient_bytes = 4;       // of an element as it is joined over dp
   int state_bytes = 12;         // of optimizer state a parameter: adam_bytes()
   int ranks() const { return mesh.ranks(); }
-  int sharded_over() const { return shard == 0 ? 1 : shard_size > 0 ? shard_size : mesh.dp * mesh.cp; }
+  int replicas() const { return mesh.dp * mesh.cp; }  // that hold the same weights, experts aside
+  int sharded_over() const { return shard == 0 ? 1 : shard_size > 0 ? shard_size : replicas(); }
+  // The experts of a stage: pieces that neighbouring ranks hold, whole experts or, where tp is wider than ep, slices of
+  // them; how often each piece is there; and how many ranks share one out.
+  int expert_pieces() const { return std::lcm(mesh.tp, expert_parallel); }
+  int expert_copies() const { return replicas() * mesh.tp / expert_pieces(); }
+  int experts_sharded_over() const { return std::min(sharded_over(), expert_copies()); }
   int sequences() const { return mesh.dp * micro_batch * micro_batches; }  // of a step
   bool frozen() const { return tuning != Tuning::full; }
   bool operator==(const ParallelLayout&) const = default;
@@ -59,7 +67,7 @@ Recompute parse_recompute(std::string_view);
 std::string describe(const ParallelLayout&);
 std::string counted_gpus(int);  // "1 GPU", "8 GPUs"
 
-// Throws ConfigError: sizes that do not divide (heads by tp, dp x cp by shards), a schedule without stages.
+// Throws ConfigError: sizes that can't be, or do not divide the ranks of a stage.
 void check_layout(const ParallelLayout&);
 
 }  // namespace gradwire

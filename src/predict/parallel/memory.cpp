@@ -28,12 +28,26 @@ double in_flight(const ParallelLayout& layout) {
   }
 }
 
-double local_parameters(const TransformerSizes& shape, const ParallelLayout& layout) {
+// Parameters on a GPU before anything is sharded. Of experts there are fewer copies than of the rest, so that less of them
+// can be shared out.
+struct HeldParameters {
+  double rest = 0, experts = 0;
+  double all() const { return rest + experts; }
+};
+
+HeldParameters held_parameters(const TransformerSizes& shape, const ParallelLayout& layout) {
   const auto layer = layer_weights(shape);
   const double layers = std::ceil(double(shape.layers) / layout.mesh.pp);
   const double tables = embedding_weights(shape) * (shape.tied || layout.mesh.pp > 1 ? 1 : 2);
-  return (layers * (layer.attention + layer.mlp + layer.norms) + tables) / layout.mesh.tp +
-         layers * layer.experts / layout.expert_parallel;
+  return {
+      (layers * (layer.attention + layer.mlp + layer.norms) + tables + end_weights(shape)) / layout.mesh.tp,
+      layers * layer.experts / layout.expert_pieces()};
+}
+
+// What is left of them on a GPU where a stage of sharding shares them out.
+double shared_out(const HeldParameters& held, const ParallelLayout& layout, int from_stage) {
+  if (layout.shard < from_stage) return held.all();
+  return held.rest / layout.sharded_over() + held.experts / layout.experts_sharded_over();
 }
 
 double kept_activations(const TransformerSizes& shape, const ParallelLayout& layout) {
@@ -67,10 +81,12 @@ double layer_activations(const TransformerSizes& shape, const ParallelLayout& la
   const double tokens = tokens_of(shape, layout), tp = layout.mesh.tp;
   const double inner =
       shape.moe() ? double(shape.expert_ffn) * shape.experts_per_token + shape.shared_ffn : shape.ffn;
-  // Norms and dropout: five numbers along the hidden width, split with sequence parallelism alone.
-  const double wide = 5.0 * shape.hidden / (layout.sequence_parallel ? tp : 1);
+  const bool again = layout.recompute == Recompute::selective && layout.fused_attention;
+  // What two norms take and give, and masks: five numbers along the hidden width, split with sequence parallelism alone.
+  // Computed again selectively: what norms give, and the activation function.
+  const double wide = (again ? 3.0 : 5.0) * shape.hidden / (layout.sequence_parallel ? tp : 1);
   const double heads = shape.head_dim * (2.0 * shape.heads + 2.0 * shape.kv_heads) + shape.hidden;
-  const double mlp = inner * shape.mlp_matrices;
+  const double mlp = inner * (shape.mlp_matrices - (again ? 1 : 0));
   double numbers = tokens * (wide + (heads + mlp) / tp);
   const bool scores = !layout.fused_attention && layout.recompute == Recompute::none;
   if (scores) numbers += 2.5 * shape.heads * tokens * shape.sequence / tp;
@@ -78,21 +94,22 @@ double layer_activations(const TransformerSizes& shape, const ParallelLayout& la
 }
 
 PlanMemory plan_memory(const TransformerSizes& shape, const ParallelLayout& layout) {
-  const double held = local_parameters(shape, layout), shards = layout.sharded_over();
-  const double trained = layout.frozen() ? 0.01 * held : held;
+  const auto held = held_parameters(shape, layout);
+  const double trained = layout.frozen() ? 0.01 : 1;
   const double number = number_bytes(layout.precision);
   const double width = layout.tuning == Tuning::qlora ? 0.53 : number;
   PlanMemory memory;
-  memory.weights = held * width / (layout.shard == 3 ? shards : 1);
-  memory.gradients = trained * layout.gradient_bytes / (layout.shard >= 2 ? shards : 1);
-  memory.optimizer = trained * layout.state_bytes / (layout.shard >= 1 ? shards : 1);
+  memory.weights = width * shared_out(held, layout, 3);
+  memory.gradients = trained * layout.gradient_bytes * shared_out(held, layout, 2);
+  memory.optimizer = trained * layout.state_bytes * shared_out(held, layout, 1);
   if (layout.offload_optimizer) memory.optimizer = 0;
   if (layout.offload_parameters) memory.weights = 0;
   memory.activations = kept_activations(shape, layout);
   memory.buffers = kWorkspace;
   // Two units gathered at once, and a gradient on its way.
   if (layout.shard == 3)
-    memory.buffers += 3 * held * number / std::max(1.0, std::ceil(double(shape.layers) / layout.mesh.pp));
+    memory.buffers +=
+        3 * held.all() * number / std::max(1.0, std::ceil(double(shape.layers) / layout.mesh.pp));
   return memory;
 }
 

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
 
 #include "base/error.h"
@@ -12,6 +11,7 @@
 #include "predict/parallel/validation.h"
 #include "predict/workload/catalog.h"
 #include "sched/step_run.h"
+#include "topo/import/machine_file.h"
 
 namespace gradwire {
 namespace {
@@ -133,7 +133,7 @@ TEST(PlanMemories, hold_no_second_copy_of_weights_that_are_32_bits_wide) {
   question.dp = 2;
   const double parameters = parameter_count(question.shape);
   for (question.shard = 0; *question.shard <= 3; ++*question.shard)
-    for (const auto& layout : candidate_layouts(question, 2, 2)) {
+    for (const auto& layout : candidate_layouts(question, 2)) {
       const auto memory = plan_memory(question.shape, layout);
       const double shards = *question.shard == 0 ? 1 : 2;
       EXPECT_NEAR(memory.optimizer, parameters * 8 / shards, 0.01 * parameters);
@@ -153,8 +153,31 @@ TEST(PlanMemories, hold_gradients_of_4_bytes_and_of_2_where_parameters_are_shard
   PlanQuestion question;
   question.shape = transformer_sizes("llama-7b");
   question.dp = 8;
-  for (const auto& layout : candidate_layouts(question, 8, 8))
+  for (const auto& layout : candidate_layouts(question, 8))
     EXPECT_EQ(layout.gradient_bytes, layout.shard == 3 ? 2 : 4) << layout.shard;
+}
+
+TEST(PlanPrice, of_selective_recomputation_is_attention_once_more) {
+  const auto machine = find_machine("dgx-a100");
+  GroupWires wires(machine);
+  const auto sizes = transformer_sizes("llama-7b");
+  ParallelLayout layout;
+  const auto plain = layer_time(make_problem(sizes, layout, wires), bare_values());
+  layout.recompute = Recompute::selective;
+  const auto again = layer_time(make_problem(sizes, layout, wires), bare_values());
+  EXPECT_GT(again.backward, plain.backward);
+  EXPECT_LT(again.backward, plain.backward + 0.3 * plain.forward);
+}
+
+// Llama 7B keeps 5 h of norms and masks, 5 h of attention, 3 x 11008 of a gated feed-forward part for each token: 148 kB,
+// and 74 % of that without 2 h and one of the three.
+TEST(PlanMemories, keep_what_products_give_with_selective_recomputation) {
+  const auto sizes = transformer_sizes("llama-7b");
+  ParallelLayout layout;
+  const double all = layer_activations(sizes, layout);
+  EXPECT_NEAR(all, 2048.0 * 2 * (10 * 4096 + 3 * 11008), 1);
+  layout.recompute = Recompute::selective;
+  EXPECT_NEAR(layer_activations(sizes, layout), 2048.0 * 2 * (8 * 4096 + 2 * 11008), 1);
 }
 
 TEST(PlanMemories, keep_less_with_recomputation_and_more_for_every_stage_behind) {
@@ -270,6 +293,35 @@ TEST(Plans, spread_experts_and_price_what_that_sends) {
   ASSERT_GT(answer.fitting, 0);
   EXPECT_GT(answer.plans.front().layout.expert_parallel, 1);
   EXPECT_GT(answer.plans.front().parts.expert, 0);
+}
+
+// Four rows of a box whose GPUs sit in pairs under switches.
+constexpr const char* kPairedBox = R"(
+        GPU0    GPU1    GPU2    GPU3    CPU Affinity    NUMA Affinity
+GPU0     X      PIX     SYS     SYS     0-19            0
+GPU1    PIX      X      SYS     SYS     0-19            0
+GPU2    SYS     SYS      X      PIX     20-39           1
+GPU3    SYS     SYS     PIX      X      20-39           1
+)";
+
+TEST(Plans, say_of_a_matrix_what_bridges_between_its_very_gpus_are_worth) {
+  auto node = node_from_matrix(kPairedBox, "box.txt", "rtx3090").node;
+  PlanQuestion question;
+  question.shape = transformer_sizes("gpt2-xl");
+  question.dp = 4, question.shard = 2, question.micro_batch = 1, question.recompute = Recompute::full;
+  const auto bare = make_plans(question, build_machine(node)).plans.front();
+  node.intra = Intra::nvlink_pairs;
+  const auto bridged = make_plans(question, build_machine(node)).plans.front();
+  EXPECT_NEAR(bare.nvlink_speedup.value(), bare.step / bridged.step, 1e-9);
+  EXPECT_NEAR(bridged.nvlink_speedup.value(), bare.step / bridged.step, 1e-9);
+}
+
+TEST(Plans, have_no_worth_of_nvlink_where_nothing_else_joins_the_gpus) {
+  for (const char* rack : {"gb200-nvl72", "gb300-nvl72"}) {
+    const auto answer = plans_for("llama-7b", rack);
+    EXPECT_GT(answer.fitting, 0) << rack;
+    EXPECT_FALSE(answer.plans.front().nvlink_speedup.has_value()) << rack;
+  }
 }
 
 TEST(Plans, refuse_sizes_that_do_not_divide) {

@@ -23,6 +23,20 @@ constexpr int generation_of(MatmulPrecision precision) {
   }
 }
 
+// Of the data sheet; narrower products than 16-bit ones begin with those. 0: not in hardware.
+double peak_of(const Gpu& gpu, MatmulPrecision precision) {
+  switch (precision) {
+    case MatmulPrecision::fp32:
+      return gpu.fp32_flops;
+    case MatmulPrecision::tf32:
+      return gpu.tf32_flops;
+    case MatmulPrecision::fp16:
+      return gpu.fp16_flops;
+    default:
+      return gpu.bf16_flops;
+  }
+}
+
 // Dense peak of the products. 8-bit ones double it from Ada and Hopper on, 4-bit ones double that on Blackwell
 // (NVIDIA H100, RTX 4090 and B200 data sheets); where the hardware has none, the products are 16-bit ones.
 double product_peak(const Gpu& gpu, MatmulPrecision precision) {
@@ -81,7 +95,7 @@ class ProblemMaker {
     problem.sequence = shape_.sequence;
     add_parameters(problem);
     add_layer_wires(problem.wires);
-    add_replica_wires(problem);
+    add_replica_wires(problem.wires);
     return problem;
   }
 
@@ -115,15 +129,18 @@ class ProblemMaker {
     const double tables = embedding_weights(shape_) * (shape_.tied ? 1 : 2) / layout_.mesh.pp;
     return over_tensor(stage_layers_ * (weights_.attention + weights_.mlp + weights_.norms) + tables);
   }
-  double expert_parameters() const { return stage_layers_ * weights_.experts / layout_.expert_parallel; }
+  double expert_parameters() const { return stage_layers_ * weights_.experts / layout_.expert_pieces(); }
+  double sharded_parameters() const {
+    return dense_parameters() / layout_.sharded_over() + expert_parameters() / layout_.experts_sharded_over();
+  }
 
   void add_parameters(PlanProblem& problem) const {
     problem.parameters = dense_parameters() + expert_parameters();
-    problem.updated = problem.parameters / layout_.sharded_over();
+    problem.updated = sharded_parameters();
     if (layout_.frozen()) problem.updated *= 0.01;  // adapters of rank 16 to 64 hold about a hundredth
     // States and gradients go to the host and back where the optimizer is there; weights each time they are used.
     if (layout_.offload_optimizer) problem.host_bytes = problem.updated * 2 * (layout_.state_bytes + number_);
-    const double held = problem.parameters / (layout_.shard == 3 ? layout_.sharded_over() : 1);
+    const double held = layout_.shard == 3 ? sharded_parameters() : problem.parameters;
     const double each = layout_.tuning == Tuning::qlora ? 0.5 : number_;
     if (layout_.offload_parameters) problem.host_micro_bytes = 2 * each * held;
     if (layout_.offload_activations)
@@ -175,34 +192,49 @@ class ProblemMaker {
     return layout_.shard == 3 ? std::max(1.0, stage_layers_ * tensors) : 1;
   }
 
-  Seconds by_layer(Collective collective, int size, double bytes) {
+  // Ranks that hold the same parameters, `stride` apart, and how many of them share one set out.
+  struct Holders {
+    double parameters;
+    int copies, stride, shards;
+  };
+
+  Seconds by_layer(Collective collective, const Holders& holders, int size, double bytes) {
     if (size <= 1) return 0;
-    return pieces() * wires_.time(collective, size, layout_.mesh.tp, bytes / pieces());
+    return pieces() * wires_.time(collective, size, holders.stride, bytes / pieces());
   }
 
-  void add_replica_wires(PlanProblem& problem) {
-    auto& wires = problem.wires;
-    const int replicas = layout_.mesh.dp * layout_.mesh.cp, shards = layout_.sharded_over();
-    const double trained = problem.parameters * (layout_.frozen() ? 0.01 : 1);
+  void add_replica_wires(PlanWires& wires) {
+    add_wires_of({dense_parameters(), layout_.replicas(), layout_.mesh.tp, layout_.sharded_over()}, wires);
+    if (shape_.moe())
+      add_wires_of({expert_parameters(), layout_.expert_copies(), layout_.expert_pieces(),
+                    layout_.experts_sharded_over()},
+                   wires);
+  }
+
+  void add_wires_of(const Holders& holders, PlanWires& wires) {
+    const double trained = holders.parameters * (layout_.frozen() ? 0.01 : 1);
     const double gradients = trained * layout_.gradient_bytes;
     const double packed = layout_.tuning == Tuning::qlora ? 0.53 : number_;  // four bits and their scales
+    const auto over_shards = [&](Collective collective, double bytes) {
+      return by_layer(collective, holders, holders.shards, bytes);
+    };
     if (layout_.shard == 3) {
-      const double bytes = problem.parameters * packed;
-      wires.gather_forward = wires.gather_backward = by_layer(Collective::all_gather, shards, bytes);
-      wires.scatter = by_layer(Collective::reduce_scatter, shards, gradients);
-    } else if (layout_.shard == 2) {
-      wires.scatter = by_layer(Collective::reduce_scatter, shards, gradients);
-    } else if (layout_.shard == 1) {
-      wires.join = by_layer(Collective::reduce_scatter, shards, gradients);
-    } else {
-      wires.join = by_layer(Collective::all_reduce, replicas, gradients);
+      const Seconds gather = over_shards(Collective::all_gather, holders.parameters * packed);
+      wires.gather_forward += gather;
+      wires.gather_backward += gather;
     }
+    if (layout_.shard >= 2)
+      wires.scatter += over_shards(Collective::reduce_scatter, gradients);
+    else if (layout_.shard == 1)
+      wires.join += over_shards(Collective::reduce_scatter, gradients);
+    else
+      wires.join += by_layer(Collective::all_reduce, holders, holders.copies, gradients);
     if (layout_.shard == 1 || layout_.shard == 2)
-      wires.spread = by_layer(Collective::all_gather, shards, trained * number_);
-    // Shards inside a part of the replicas: their sums are joined between the parts.
-    if (shards < replicas && layout_.shard > 0)
-      wires.join += wires_.time(Collective::all_reduce, replicas / shards, layout_.mesh.tp * shards,
-                                gradients / shards);
+      wires.spread += over_shards(Collective::all_gather, trained * number_);
+    // Shards inside a part of the copies: their sums are joined between the parts.
+    if (holders.shards < holders.copies && layout_.shard > 0)
+      wires.join += wires_.time(Collective::all_reduce, holders.copies / holders.shards,
+                                holders.stride * holders.shards, gradients / holders.shards);
   }
 
   const TransformerSizes& shape_;
@@ -215,7 +247,14 @@ class ProblemMaker {
 
 }  // namespace
 
-bool has_products(const Gpu& gpu, MatmulPrecision precision) { return gpu.sm >= generation_of(precision); }
+bool has_products(const Gpu& gpu, MatmulPrecision precision) {
+  return peak_of(gpu, precision) > 0 && gpu.sm >= generation_of(precision);
+}
+
+MatmulPrecision usual_precision(const Gpu& gpu) {
+  if (gpu.bf16_flops > 0) return MatmulPrecision::bf16;
+  return gpu.fp16_flops > gpu.fp32_flops ? MatmulPrecision::fp16 : MatmulPrecision::fp32;
+}
 
 PlanProblem make_problem(const TransformerSizes& shape, const ParallelLayout& layout, GroupWires& wires) {
   check_sizes(shape);

@@ -1,128 +1,15 @@
 #include "predict/parallel/search.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <tuple>
 
 #include "base/error.h"
 #include "predict/parallel/advice.h"
+#include "predict/parallel/doubted.h"
 
 namespace gradwire {
 namespace {
-
-constexpr int kUsualShare = 8;   // sequences a GPU, where nobody says
-constexpr int kMostTensor = 64;  // wider slices leave products too thin
-constexpr int kMostMicroBatch = 64;
-constexpr double kDeviations = 1.28155 * 1.25;  // from a mean absolute error to eight of ten
-
-std::vector<int> divisors(int number, int most) {
-  std::vector<int> all;
-  for (int i = 1; i <= std::min(number, most); ++i)
-    if (number % i == 0) all.push_back(i);
-  return all;
-}
-
-std::vector<int> only(const std::optional<int>& asked, std::vector<int> otherwise) {
-  if (!asked) return otherwise;
-  return {*asked};
-}
-
-// Stages times chunks that the layers can be cut into: no more than there are layers.
-std::vector<int> chunk_counts(const PlanQuestion& question, int stages, int micro_batches) {
-  if (question.virtual_stages) return {*question.virtual_stages};
-  std::vector<int> counts{1};
-  if (stages == 1 || micro_batches % stages != 0) return counts;
-  for (const int chunks : {2, 4})
-    if (question.shape.layers % (stages * chunks) == 0) counts.push_back(chunks);
-  return counts;
-}
-
-class Enumerator {
- public:
-  Enumerator(const PlanQuestion& question, int gpus, int per_node)
-      : question_(question), gpus_(gpus), per_node_(per_node), batch_(batch_of(question, gpus)) {}
-
-  std::vector<ParallelLayout> all() {
-    const auto& shape = question_.shape;
-    for (const int tp : only(question_.tp, divisors(gpus_, std::min(kMostTensor, shape.heads)))) {
-      if (tp < 1 || gpus_ % tp != 0 || shape.heads % tp != 0) continue;
-      for (const int pp : only(question_.pp, divisors(gpus_ / tp, shape.layers))) {
-        if (pp < 1 || gpus_ / tp % pp != 0 || pp > shape.layers) continue;
-        const int dp = gpus_ / tp / pp;
-        if ((question_.dp && *question_.dp != dp) || batch_ % dp != 0) continue;
-        add_mesh({.dp = dp, .tp = tp, .pp = pp});
-      }
-    }
-    return std::move(layouts_);
-  }
-
- private:
-  void add_mesh(const Mesh& mesh) {
-    const int share = batch_ / mesh.dp;
-    for (const int micro_batch : only(question_.micro_batch, powers(std::min(share, kMostMicroBatch)))) {
-      if (micro_batch < 1 || share % micro_batch != 0) continue;
-      for (const int chunks : chunk_counts(question_, mesh.pp, share / micro_batch))
-        for (const int shard : shards(mesh))
-          for (const auto recompute : recomputations()) {
-            ParallelLayout layout;
-            layout.mesh = mesh;
-            layout.virtual_stages = chunks;
-            layout.schedule = chunks > 1 ? StageSchedule::interleaved : StageSchedule::one_f_one_b;
-            layout.micro_batch = micro_batch;
-            layout.micro_batches = share / micro_batch;
-            layout.shard = shard;
-            layout.recompute = recompute;
-            layout.sequence_parallel = mesh.tp > 1;
-            layout.precision = question_.precision;
-            layout.offload_optimizer = question_.offload;
-            layout.gradient_bytes = gradient_bytes(shard);
-            layout.state_bytes = adam_bytes(question_.precision);
-            layout.expert_parallel = experts(mesh);
-            layouts_.push_back(layout);
-          }
-    }
-  }
-
-  // Added up and joined in 32 bits, as Megatron-LM does; where parameters are sharded too, as wide as they, as FSDP
-  // does by default (docs/parallel.md).
-  int gradient_bytes(int shard) const { return shard == 3 ? number_bytes(question_.precision) : 4; }
-
-  static std::vector<int> powers(int most) {
-    std::vector<int> all;
-    for (int i = 1; i <= most; i *= 2) all.push_back(i);
-    return all;
-  }
-
-  std::vector<int> shards(const Mesh& mesh) const {
-    if (question_.shard) return {*question_.shard};
-    if (mesh.dp == 1) return {0};
-    if (mesh.pp > 1)
-      return {0, 1};  // gathering or scattering for each micro-batch undoes what a pipeline saves
-    return {0, 1, 2, 3};
-  }
-
-  std::vector<Recompute> recomputations() const {
-    if (question_.recompute) return {*question_.recompute};
-    return {Recompute::none, Recompute::full};
-  }
-
-  // Experts spread over a node's replicas first, and over all of them if they are that many.
-  int experts(const Mesh& mesh) const {
-    if (!question_.shape.moe()) return 1;
-    if (question_.expert_parallel) return *question_.expert_parallel;
-    int most = 1;
-    for (const int size : divisors(question_.shape.experts, std::min(mesh.dp * mesh.tp, per_node_)))
-      if (mesh.dp * mesh.tp % size == 0) most = size;
-    return most;
-  }
-
-  const PlanQuestion& question_;
-  int gpus_, per_node_, batch_;
-  std::vector<ParallelLayout> layouts_;
-};
 
 std::vector<PlanTraffic> traffic_of(const PlanProblem& problem, const PlanParts& parts, GroupWires& wires) {
   const auto& layout = problem.layout;
@@ -168,34 +55,68 @@ std::vector<PlannedStep> best_of_each(const std::vector<PlannedStep>& all, int m
   return chosen;
 }
 
-void check_question(const PlanQuestion& question, const Machine& machine) {
-  check_sizes(question.shape);
-  const int gpus = static_cast<int>(machine.gpus.size());
-  if (gpus == 0 || machine.gpu.bf16_flops + machine.gpu.fp16_flops + machine.gpu.fp32_flops <= 0)
-    throw ConfigError(fmt::format("{}: nothing is known of its GPUs; see gradwire list gpus", machine.name));
-  if (!has_products(machine.gpu, question.precision))
-    throw ConfigError(fmt::format(
-        "{} has no products in {}: 8-bit ones begin with Ada and Hopper, 4-bit ones with Blackwell",
-        machine.gpu.name, to_string(question.precision)));
-  for (const auto& [name, size] :
-       {std::pair{"--dp", question.dp}, {"--tp", question.tp}, {"--pp", question.pp}})
-    if (size && (*size < 1 || gpus % *size != 0))
-      throw ConfigError(fmt::format("{} {}: {} has {}, write a divisor of that", name, *size, machine.name,
-                                    counted_gpus(gpus)));
-  if (question.tp && question.shape.heads % *question.tp != 0)
-    throw ConfigError(fmt::format("--tp {}: {} has {} heads, write a divisor of that", *question.tp,
-                                  question.shape.name, question.shape.heads));
+// Trays of a rack may have nothing in common but NVLink.
+bool joins_its_gpus(const Machine& machine) {
+  Routes routes(machine.topology);
+  for (int i = 1; i < machine.gpus_per_node(); ++i)
+    if (!routes.find_route(machine.gpus[0], machine.gpus[static_cast<std::size_t>(i)])) return false;
+  return true;
 }
+
+std::optional<Machine> find_built(const NodeSpec& node, const Machine& like) {
+  try {
+    return build_machine(node, like.nodes, like.network);
+  } catch (const ConfigError&) {
+    return std::nullopt;  // such a node can't be described: nothing is said of it
+  }
+}
+
+PlannedStep priced(const PlanQuestion& question, const ParallelLayout& layout, GroupWires& wires,
+                   const ParallelModel& model) {
+  PlannedStep plan;
+  plan.layout = layout;
+  plan.memory = plan_memory(question.shape, layout);
+  plan.fits = plan.memory.total() <= usable_memory(wires.machine().gpu);
+  plan.parts = price_plan(make_problem(question.shape, layout, wires), model.values);
+  plan.step = plan.parts.total();
+  plan.samples_per_s = layout.sequences() / plan.step;
+  return plan;
+}
+
+// What is said of a plan that is shown.
+class Narrator {
+ public:
+  Narrator(const PlanQuestion& question, DoubtedMachine& machine, const ParallelModel& model)
+      : question_(question),
+        machine_(machine),
+        model_(model),
+        has_nvlink_(has_nvlink(machine.wires().machine())),
+        switched_(with_nvlink_switched(machine.wires().machine())) {
+    if (switched_) switched_wires_.emplace(*switched_, question.nccl);
+  }
+
+  void complete(PlannedStep& plan) {
+    const auto problem = make_problem(question_.shape, plan.layout, machine_.wires());
+    plan.traffic = traffic_of(problem, plan.parts, machine_.wires());
+    const auto range = DoubtedPlan(machine_, question_.shape, plan, model_).range();
+    plan.low = range.low;
+    plan.high = range.high;
+    if (!switched_) return;
+    const Seconds there =
+        price_plan(make_problem(question_.shape, plan.layout, *switched_wires_), model_.values).total();
+    plan.nvlink_speedup = has_nvlink_ ? there / plan.step : plan.step / there;
+  }
+
+ private:
+  const PlanQuestion& question_;
+  DoubtedMachine& machine_;
+  const ParallelModel& model_;
+  bool has_nvlink_;
+  std::optional<Machine> switched_;
+  std::optional<GroupWires> switched_wires_;
+};
 
 }  // namespace
-
-int batch_of(const PlanQuestion& question, int gpus) {
-  return question.batch > 0 ? question.batch : kUsualShare * gpus;
-}
-
-std::vector<ParallelLayout> candidate_layouts(const PlanQuestion& question, int gpus, int per_node) {
-  return Enumerator(question, gpus, per_node).all();
-}
 
 bool has_nvlink(const Machine& machine) {
   for (const auto& link : machine.topology.links())
@@ -211,59 +132,33 @@ std::optional<Machine> with_nvlink_switched(const Machine& machine) {
   node.nvlinks.clear();
   if (has_nvlink(machine)) {
     node.intra = Intra::pcie;
+  } else if (gpu.nvswitch) {
+    node.matrix.reset();  // of cards in slots: boards with NVSwitch are built otherwise
+    node.intra = Intra::nvswitch;
   } else {
-    node.matrix.reset();
-    node.intra = gpu.nvswitch ? Intra::nvswitch : Intra::nvlink_pairs;
+    node.intra = Intra::nvlink_pairs;
   }
-  try {
-    return build_machine(node, machine.nodes, machine.network);
-  } catch (const ConfigError&) {
-    return std::nullopt;  // such a node can't be described: nothing is said of it
-  }
+  auto switched = find_built(node, machine);
+  return switched && joins_its_gpus(*switched) ? switched : std::nullopt;
 }
 
 PlanAnswer make_plans(const PlanQuestion& question, const Machine& machine, int most,
                       const ParallelModel& model) {
-  check_question(question, machine);
-  const int gpus = static_cast<int>(machine.gpus.size());
-  const auto layouts = candidate_layouts(question, gpus, machine.gpus_per_node());
-  if (layouts.empty())
-    throw ConfigError(
-        fmt::format("{} can't be split that way over {}: sizes must divide GPUs, heads, layers and "
-                    "the batch of {} sequences",
-                    question.shape.name, counted_gpus(gpus), batch_of(question, gpus)));
-  GroupWires wires(machine, question.nccl);
+  const auto layouts = layouts_on(question, machine);
+  DoubtedMachine doubted(machine, question.nccl);
   PlanAnswer answer;
   answer.usable_bytes = usable_memory(machine.gpu);
   answer.candidates = static_cast<int>(layouts.size());
   answer.batch = layouts.front().sequences();
   std::vector<PlannedStep> all;
   for (const auto& layout : layouts) {
-    PlannedStep plan;
-    plan.layout = layout;
-    plan.memory = plan_memory(question.shape, layout);
-    plan.fits = plan.memory.total() <= answer.usable_bytes;
-    answer.fitting += plan.fits;
-    plan.parts = price_plan(make_problem(question.shape, layout, wires), model.values);
-    plan.step = plan.parts.total();
-    plan.samples_per_s = layout.sequences() / plan.step;
-    all.push_back(plan);
+    all.push_back(priced(question, layout, doubted.wires(), model));
+    answer.fitting += all.back().fits;
   }
   std::stable_sort(all.begin(), all.end(), better);
   answer.plans = best_of_each(all, most);
-  const auto other = with_nvlink_switched(machine);
-  std::optional<GroupWires> other_wires;
-  if (other) other_wires.emplace(*other, question.nccl);
-  const double width = std::exp(kDeviations * model.error_alone);
-  for (auto& plan : answer.plans) {
-    plan.low = plan.step / width;
-    plan.high = plan.step * width;
-    plan.traffic = traffic_of(make_problem(question.shape, plan.layout, wires), plan.parts, wires);
-    if (!other) continue;
-    const Seconds there =
-        price_plan(make_problem(question.shape, plan.layout, *other_wires), model.values).total();
-    plan.nvlink_speedup = has_nvlink(machine) ? there / plan.step : plan.step / there;
-  }
+  Narrator narrator(question, doubted, model);
+  for (auto& plan : answer.plans) narrator.complete(plan);
   if (answer.fitting == 0) answer.advice = what_would_fit(question, machine, answer.plans.front());
   return answer;
 }

@@ -1,28 +1,18 @@
 // The best way to split a model over a machine: every layout that makes sense is priced and its memory counted; those
 // that fit come first, the fastest in front. Also what NVLink is worth for each, and, where nothing fits, what would
-// make it fit. Pure functions of values; ten thousand layouts take about a second.
+// make it fit. Pure functions of values; ten thousand layouts take a third of a second at most (bench/plan_bench.cpp).
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "predict/parallel/candidates.h"
 #include "predict/parallel/memory.h"
 #include "predict/parallel/price.h"
 #include "topo/machine.h"
 
 namespace gradwire {
-
-// What is asked; what is absent is searched over.
-struct PlanQuestion {
-  TransformerSizes shape;
-  int batch = 0;  // sequences of a step over all GPUs; 0: eight a GPU
-  MatmulPrecision precision = MatmulPrecision::bf16;
-  std::optional<int> dp, tp, pp, shard, micro_batch, virtual_stages, expert_parallel;
-  std::optional<Recompute> recompute;
-  bool offload = false;  // optimizer state in host memory
-  NcclSettings nccl;     // what the environment tells NCCL
-};
 
 enum class TrafficKind : std::uint8_t { tensor, pipeline, experts, replicas };
 
@@ -39,11 +29,12 @@ struct PlanTraffic {
 struct PlannedStep {
   ParallelLayout layout;
   PlanParts parts;
-  Seconds step = 0, low = 0, high = 0;  // eight of ten such runs should lie between
+  Seconds step = 0, low = 0, high = 0;  // eight of ten such runs should lie between (doubted.h)
   double samples_per_s = 0;
   PlanMemory memory;
   bool fits = false;
-  std::optional<double> nvlink_speedup;  // step without NVLink over step with it; absent: such GPUs have none
+  std::optional<double>
+      nvlink_speedup;  // step without NVLink over step with it; absent: such GPUs have none, or no other way
   std::vector<PlanTraffic> traffic;
 };
 
@@ -55,17 +46,12 @@ struct PlanAnswer {
   std::vector<std::string> advice;  // where nothing fits: what would make it
 };
 
-// Throws ConfigError when nothing can be: a dimension that does not divide, a GPU of which nothing is known.
+// Throws ConfigError as layouts_on() does.
 PlanAnswer make_plans(const PlanQuestion&, const Machine&, int most = 8,
                       const ParallelModel& = default_parallel_model());
 
-// Every layout of the question on so many GPUs of a machine with nodes of `per_node`.
-std::vector<ParallelLayout> candidate_layouts(const PlanQuestion&, int gpus, int per_node);
-
-// What a question of no batch trains in a step of so many GPUs.
-int batch_of(const PlanQuestion&, int gpus);
-
-// The machine without its NVLink, or with the NVLink that its GPUs can have; nothing where they can't have any.
+// The machine without its NVLink, or with the NVLink that its GPUs can have; nothing where they can't have any, or nothing
+// else joins them.
 std::optional<Machine> with_nvlink_switched(const Machine&);
 bool has_nvlink(const Machine&);
 

@@ -22,8 +22,7 @@ double mlp_weights(const TransformerSizes& shape, double inner) {
 // What the pieces add up to before they are scaled to what a source states.
 double counted(const TransformerSizes& shape, const LayerWeights& layer, bool active) {
   const double tables = embedding_weights(shape) * (shape.tied ? 1 : 2);
-  const double rest = double(shape.positions) * shape.hidden + shape.hidden * (shape.biases ? 2 : 1);
-  return shape.layers * (active ? layer.taken() : layer.held()) + tables + rest;
+  return shape.layers * (active ? layer.taken() : layer.held()) + tables + end_weights(shape);
 }
 
 LayerWeights plain_weights(const TransformerSizes& shape) {
@@ -46,6 +45,10 @@ LayerWeights plain_weights(const TransformerSizes& shape) {
 }  // namespace
 
 double embedding_weights(const TransformerSizes& shape) { return double(shape.vocab) * shape.hidden; }
+
+double end_weights(const TransformerSizes& shape) {
+  return double(shape.positions) * shape.hidden + shape.hidden * (shape.biases ? 2 : 1);
+}
 
 LayerWeights layer_weights(const TransformerSizes& shape) {
   auto layer = plain_weights(shape);

@@ -15,6 +15,7 @@ struct LayerWeights {
 
 LayerWeights layer_weights(const TransformerSizes&);  // the average layer
 double embedding_weights(const TransformerSizes&);    // of one table: vocabulary x hidden
+double end_weights(const TransformerSizes&);          // of neither layers nor those: positions, the last norm
 double parameter_count(const TransformerSizes&);
 double active_parameter_count(const TransformerSizes&);
 

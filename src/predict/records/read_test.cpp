@@ -37,7 +37,7 @@ std::string error_of(const std::string& text) {
   return "no error";
 }
 
-TEST(Records, ReadBothKindsAndIgnoreUnknownFields) {
+TEST(Records, read_both_kinds_and_ignore_unknown_fields) {
   const auto records = parse_records(kCollective + "\n\n" + kTraining + "\n", "f.jsonl");
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(records[0].collective->rows[1].bytes, 2048u);
@@ -51,7 +51,7 @@ TEST(Records, ReadBothKindsAndIgnoreUnknownFields) {
   EXPECT_EQ(records[1].where, "f.jsonl line 3");
 }
 
-TEST(Records, RefuseAnUnknownValueOfAClosedListNamingLineAndField) {
+TEST(Records, refuse_an_unknown_value_of_a_closed_list_naming_line_and_field) {
   const std::string second =
       with(with(kCollective, R"("id":"a")", R"("id":"b")"), "nvlink-pairs", "nvlink-star");
   EXPECT_EQ(error_of(kCollective + "\n" + second),
@@ -65,7 +65,7 @@ TEST(Records, RefuseAnUnknownValueOfAClosedListNamingLineAndField) {
   EXPECT_NE(error_of(with(kCollective, "\"a40\"", "\"a41\"")).find("line 1"), std::string::npos);
 }
 
-TEST(Records, LeaveOutARecordWithAnUnknownValueWhereThatMayBeNoted) {
+TEST(Records, leave_out_a_record_with_an_unknown_value_where_that_may_be_noted) {
   const auto second = [](const std::string& old, const std::string& fresh) {
     return kTraining + "\n" + with(kCollective, old, fresh);
   };
@@ -85,7 +85,7 @@ TEST(Records, LeaveOutARecordWithAnUnknownValueWhereThatMayBeNoted) {
   EXPECT_THROW(parse_records(second("10.5", "\"ten\""), "f.jsonl", &skipped), ConfigError);
 }
 
-TEST(Records, RefuseWhatIsNotARecordInOneLine) {
+TEST(Records, refuse_what_is_not_a_record_in_one_line) {
   for (const auto& [old, fresh] : std::vector<std::pair<std::string, std::string>>{
            {"\"nodes\":1", "\"nodes\":0"},
            {"\"nodes\":1", "\"nodes\":1e300"},
@@ -104,27 +104,28 @@ TEST(Records, RefuseWhatIsNotARecordInOneLine) {
   }
 }
 
-TEST(Records, RefuseWhatIsNestedVeryDeepInOneLine) {
+TEST(Records, refuse_what_is_nested_very_deep_in_one_line) {
   const std::string deep = std::string(100000, '[') + std::string(100000, ']');
   EXPECT_EQ(error_of(deep), "f.jsonl line 1: a list nested more than 8 levels deep is not an object");
   EXPECT_EQ(error_of("{\"kind\":" + deep + "}"),
             "f.jsonl line 1: `kind` is a list nested more than 8 levels deep; it must be a string or null");
 }
 
-TEST(Records, RefuseANumberThatNoDoubleHolds) {
+TEST(Records, refuse_a_number_that_no_double_holds) {
   EXPECT_EQ(error_of(with(kCollective, "10.5", "1e999")), "f.jsonl line 1: a number in it is too large");
 }
 
-TEST(Records, RefuseAFileCutInHalf) {
+TEST(Records, refuse_a_file_cut_in_half) {
   for (std::size_t length = 1; length < kCollective.size(); length += 37)
     EXPECT_EQ(error_of(kCollective.substr(0, length)).find("f.jsonl line 1"), 0u) << length;
 }
 
-TEST(Records, RefuseTheSameIdTwice) {
+TEST(Records, refuse_the_same_id_twice) {
   EXPECT_NE(error_of(kCollective + "\n" + kCollective).find("`id` a was there before"), std::string::npos);
 }
 
-TEST(Records, SeveralNodesWithoutAStatedNetworkGetTheUsualOneAndGraceBlackwellTraysAreOneDomain) {
+TEST(Records,
+     several_nodes_without_a_stated_network_get_the_usual_one_and_grace_blackwell_trays_are_one_domain) {
   const std::string two = with(kCollective, R"("nodes":1)", R"("nodes":2)");
   EXPECT_EQ(machine_of(parse_records(two, "f")[0]).nodes, 2);
   const std::string trays = with(with(with(with(two, "a40", "gb200"), "nvlink-pairs", "nvswitch"),
@@ -135,7 +136,7 @@ TEST(Records, SeveralNodesWithoutAStatedNetworkGetTheUsualOneAndGraceBlackwellTr
   EXPECT_EQ(machine_of(parse_records(trays, "f")[0]).gpus.size(), 4u);
 }
 
-TEST(Records, OfAPlatformLearnFromTheBusNumbersOfOneAnother) {
+TEST(Records, of_a_platform_learn_from_the_bus_numbers_of_one_another) {
   const std::string silent = with(with(kCollective, "\"id\":\"a\"", "\"id\":\"b\""), "nvlink-pairs", "pcie");
   const std::string told =
       with(with(kCollective, "\"gpu_indices\":null", "\"gpu_indices\":null,\"bus_ids\":[26,27,61,62]"),
@@ -147,7 +148,7 @@ TEST(Records, OfAPlatformLearnFromTheBusNumbersOfOneAnother) {
   EXPECT_EQ(both[1].node.pcie->gpus_per_switch, 2);
 }
 
-TEST(BusIds, TellSwitchesAndSocketsWhereNoMatrixDoes) {
+TEST(BusIds, tell_switches_and_sockets_where_no_matrix_does) {
   EXPECT_EQ(bus_ids_in("two cards (bus 1a, b2): far"), (std::vector<int>{0x1a, 0xb2}));
   EXPECT_EQ(bus_ids_in("neighbouring bus ids 3d-40"), (std::vector<int>{0x3d, 0x3e, 0x3f, 0x40}));
   EXPECT_EQ(bus_ids_in("4 of 8 cards, bus ids 01 25 41 61, all on one socket").size(), 4u);

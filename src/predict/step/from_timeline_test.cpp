@@ -38,7 +38,7 @@ Timeline recorded() {
            span(SpanKind::optimizer, 3.5, 4), bucket(0, 4000, 1.5, 1.6), bucket(1, 8000, 3, 3.5)}};
 }
 
-TEST(FromTimeline, TakesBucketsAndTheTimeOfComputing) {
+TEST(FromTimeline, takes_buckets_and_the_time_of_computing) {
   const auto model = model_of(recorded(), "run.json");
   EXPECT_EQ(parameter_count(model.workload), 3000u);
   EXPECT_EQ(model.workload.layers.front().tensors.front(), 2000u)
@@ -46,7 +46,7 @@ TEST(FromTimeline, TakesBucketsAndTheTimeOfComputing) {
   EXPECT_NEAR(model.anchor.step, 3.5, 1e-9) << "without the half second of waiting";
 }
 
-TEST(FromTimeline, BucketsBecomeReadyWhereTheyDid) {
+TEST(FromTimeline, buckets_become_ready_where_they_did) {
   const auto model = model_of(recorded(), "run.json");
   Gpu gpu;
   gpu.fp32_flops = 1e13;
@@ -65,7 +65,7 @@ TEST(FromTimeline, BucketsBecomeReadyWhereTheyDid) {
   EXPECT_NEAR(problem.buckets[0].ready, 0.25, 0.01);
 }
 
-TEST(FromTimeline, KnowsItsSamples) {
+TEST(FromTimeline, knows_its_samples) {
   auto timeline = recorded();
   timeline.samples = 16;
   const auto model = model_of(timeline, "run.json");
@@ -99,14 +99,14 @@ StepEstimate replayed(bool through_host, double times_as_long, Seconds recorded_
 }
 
 // What slowed computing is in the record: it is not charged again, whichever way the data went.
-TEST(FromTimeline, GivesARunItsOwnStepOnItsOwnWires) {
+TEST(FromTimeline, gives_a_run_its_own_step_on_its_own_wires) {
   for (const bool through_host : {false, true}) {
     EXPECT_NEAR(replayed(through_host, 1).step, 5, 0.05 * 5);
     EXPECT_EQ(replayed(through_host, 1).buckets.size(), 3u) << "buckets stay as they were";
   }
 }
 
-TEST(FromTimeline, IsNeverSlowerOnFasterWiresNorFasterThanItsComputing) {
+TEST(FromTimeline, is_never_slower_on_faster_wires_nor_faster_than_its_computing) {
   for (const bool through_host : {false, true}) {
     EXPECT_LE(replayed(through_host, 0.5).step, replayed(through_host, 1).step);
     EXPECT_GE(replayed(through_host, 0.01).step, 4.6 - 1e-9) << "computing as it was measured";
@@ -115,7 +115,7 @@ TEST(FromTimeline, IsNeverSlowerOnFasterWiresNorFasterThanItsComputing) {
 }
 
 // Of 0.8 s under backward the record has 0.1: through host memory, where nothing hides (presets/step.yaml), the rest adds to it.
-TEST(FromTimeline, IsSlowedByWhatRunsBesideItForLonger) {
+TEST(FromTimeline, is_slowed_by_what_runs_beside_it_for_longer) {
   const auto staged = replayed(true, 1, 0.1), direct = replayed(false, 1, 0.1);
   EXPECT_GT(staged.slowdown, 1);
   EXPECT_GT(direct.slowdown, 0.3);
@@ -123,7 +123,7 @@ TEST(FromTimeline, IsSlowedByWhatRunsBesideItForLonger) {
   EXPECT_GT(direct.step, 5) << "the step of the run that was recorded with such wires";
 }
 
-TEST(FromTimeline, SaysWhenNothingWasSent) {
+TEST(FromTimeline, says_when_nothing_was_sent) {
   auto alone = recorded();
   alone.spans.resize(4);
   EXPECT_THAT([&] { model_of(alone, "run.json"); },

@@ -13,23 +13,24 @@ struct World {
   double computing = 0;                // logarithm of the factor that it takes longer by
   double of_better = 0, of_worse = 0;  // logarithm of the factor that a machine's collectives take longer by
   double hides = 0;                    // 1: host memory hides collectives as direct links do
-  double elsewhere = 0;                // 1: slots are the other ones
   double noise = 0;                    // logarithm of what the gain itself is off by, from run to run
+  std::vector<double> otherwise = {};  // 1: it is as that pair of the question has it
 };
 
 // Moves a world by a share of the way to that end of eight of ten: -1 to 1. What has one end alone leaves it there for the other.
 using Unknown = std::function<void(World&, double share)>;
 
-// Between the times of both places, as far as the world is the other one.
-StepProblem between(StepProblem problem, const StepProblem& elsewhere, double share) {
-  const auto mix = [share](Seconds& here, Seconds there) {
-    if (here > 0) here *= std::pow(there / here, share);
+// Moves a problem that was like `here` toward what it is `there`, as far as the world is that one.
+void move_toward(const StepProblem& there, const StepProblem& here, double share, StepProblem& problem) {
+  const auto mix = [share](Seconds& time, Seconds from, Seconds to) {
+    if (from > 0) time *= std::pow(to / from, share);
   };
   for (std::size_t i = 0; i < problem.buckets.size(); ++i)
-    mix(problem.buckets[i].time, elsewhere.buckets[i].time);
-  mix(problem.gather, elsewhere.gather);
-  mix(problem.buffers, elsewhere.buffers);
-  return problem;
+    mix(problem.buckets[i].time, here.buckets[i].time, there.buckets[i].time);
+  mix(problem.gather, here.gather, there.gather);
+  mix(problem.buffers, here.buffers, there.buffers);
+  problem.host_share =
+      std::clamp(problem.host_share + share * (there.host_share - here.host_share), 0.0, 1.0);
 }
 
 class Gains {
@@ -46,9 +47,11 @@ class Gains {
  private:
   Seconds step(WiredStep WiredPair::*side, double longer, const World& world,
                const StepConstants& constants) const {
-    auto problem = (q_.here.*side).problem;
-    if (world.elsewhere > 0)
-      problem = between(std::move(problem), ((*q_.elsewhere).*side).problem, world.elsewhere);
+    const auto& here = (q_.here.*side).problem;
+    auto problem = here;
+    for (std::size_t i = 0; i < world.otherwise.size(); ++i)
+      if (world.otherwise[i] > 0)
+        move_toward((q_.otherwise[i].*side).problem, here, world.otherwise[i], problem);
     problem.forward *= std::exp(world.computing);
     problem.backward *= std::exp(world.computing);
     return solve_step(on_slower_wires(std::move(problem), std::exp(longer)), constants);
@@ -93,8 +96,8 @@ std::vector<Unknown> doubts_of(const GainQuestion& q) {
       [](World& world, double share) { world.noise += share * kEightOfTen * kSpreadOfRatio; }};
   if (const double unsure = q.computing_error; unsure > 0)
     doubts.push_back([unsure](World& world, double share) { world.computing += share * std::log1p(unsure); });
-  if (q.elsewhere)
-    doubts.push_back([](World& world, double share) { world.elsewhere = std::max(0.0, share); });
+  for (std::size_t i = 0; i < q.otherwise.size(); ++i)
+    doubts.push_back([i](World& world, double share) { world.otherwise[i] = std::max(0.0, share); });
   if (same_way(better.wires, communication_of(better.problem), worse.wires, communication_of(worse.problem)))
     return doubts;
   doubt_wires(better.wires, worse.wires, doubts);
@@ -111,14 +114,16 @@ Effect link_gain(const GainQuestion& question) {
   const auto doubts = doubts_of(question);
   return range_of(doubts.size(), [&](std::span<const double> shares) {
     World world;
+    world.otherwise.resize(question.otherwise.size());
     for (std::size_t i = 0; i < doubts.size(); ++i) doubts[i](world, shares[i]);
     return gains.in(world);
   });
 }
 
-double gain_elsewhere(const GainQuestion& question) {
+double gain_otherwise(const GainQuestion& question, std::size_t which) {
   World world;
-  world.elsewhere = 1;
+  world.otherwise.resize(question.otherwise.size());
+  world.otherwise[which] = 1;
   return Gains(question).in(world);
 }
 

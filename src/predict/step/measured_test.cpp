@@ -26,19 +26,19 @@ class Measured : public testing::Test {
   const std::string file_ = (directory_.path() / "wires.json").string();
 };
 
-TEST_F(Measured, WiresTakeTheTimesOfTheBench) {
+TEST_F(Measured, wires_take_the_times_of_the_bench) {
   const auto wires = measured_wires(read_sweep(file_, "tcp", {}));
   EXPECT_EQ(wires.ranks, 2);
   EXPECT_NEAR(wires.all_reduce(1000000), 10e-3, 1e-4);
   EXPECT_NEAR(wires.processor(1000000), 2e-3, 1e-4);
 }
 
-TEST_F(Measured, ResultsThatSayNothingOfTheProcessorMeanAllOfIt) {
+TEST_F(Measured, results_that_say_nothing_of_the_processor_mean_all_of_it) {
   const auto wires = measured_wires(read_sweep(file_, "shm", 2));
   EXPECT_NEAR(wires.processor(1000), 1e-6, 1e-9);
 }
 
-TEST_F(Measured, SaysWhatThereIsWhenThatIsNotOne) {
+TEST_F(Measured, says_what_there_is_when_that_is_not_one) {
   const auto said = ThrowsMessage<ConfigError>(AllOf(
       HasSubstr("wires.json"), HasSubstr("tcp with 2 ranks, shm with 2 ranks"), HasSubstr("--backend")));
   EXPECT_THAT([&] { read_sweep(file_, "", {}); }, said);
@@ -46,7 +46,7 @@ TEST_F(Measured, SaysWhatThereIsWhenThatIsNotOne) {
   EXPECT_THAT([&] { read_sweep(file_, "tcp", 4); }, said);
 }
 
-TEST_F(Measured, NamesTheFileThatIsNoResult) {
+TEST_F(Measured, names_the_file_that_is_no_result) {
   write_file(file_, "{}");
   EXPECT_THAT([&] { read_sweep(file_, "", {}); },
               ThrowsMessage<ConfigError>(HasSubstr("wires.json: bench results")));

@@ -8,12 +8,14 @@
 #include <set>
 
 #include "base/error.h"
+#include "predict/nccl/own.h"
 #include "topo/rates.h"
 
 namespace gradwire {
 namespace {
 
-// Neighbours of a ring over the first node: how many hops pass through host memory, next to how many sockets.
+// Neighbours of a ring over the first node: how many have no peer access, so that a framework that copies by itself
+// stages them in host memory, and next to how many sockets. Which way NCCL goes is its fabric's to say.
 struct Staging {
   int hops = 0, staged = 0, sockets = 0;
 };
@@ -45,6 +47,15 @@ double narrowest(const Machine& machine) {
   return rate;
 }
 
+// What a node by itself would take of a collective's time. For the rest its memory waits for the network.
+double host_share(const NcclModel& model, const Calibration& calibration, Bytes bytes) {
+  NcclFabric node = model.fabric();
+  if (node.nodes == 1) return 1;
+  node.ranks = node.ranks_per_node;
+  node.nodes = 1;
+  return std::min(1.0, NcclPredictor(node, calibration).time(bytes) / model.all_reduce_time(bytes));
+}
+
 }  // namespace
 
 Wires wires_of(const Machine& machine, Bytes of_bytes, const NcclSettings& settings,
@@ -59,11 +70,13 @@ Wires wires_of(const Machine& machine, Bytes of_bytes, const NcclSettings& setti
     return wires;
   }
   const auto staging = staging_of(machine);
-  wires.through_host = machine.nodes == 1 && (staging.staged > 0 || settings.p2p_disabled);
   wires.staged_share = settings.p2p_disabled ? 1 : double(staging.staged) / std::max(1, staging.hops);
   const bool one_socket = maker_rules(machine.cpu).one_socket && !machine.node.matrix;
   wires.sockets = one_socket ? 1 : staging.sockets;
   const auto model = std::make_shared<const NcclModel>(machine, calibration, settings);
+  wires.through_host = model->fabric().link() == NcclLink::host;
+  if (wires.through_host)
+    wires.host_share = host_share(*model, own_calibration(machine, calibration), of_bytes);
   wires.all_reduce = [model](Bytes bytes) { return model->all_reduce_time(bytes); };
   const auto estimate = model->all_reduce(of_bytes);
   wires.relative_error = estimate.relative_error;
@@ -71,8 +84,7 @@ Wires wires_of(const Machine& machine, Bytes of_bytes, const NcclSettings& setti
   wires.loads = model->loads();
   wires.algorithm = estimate.algorithm + " " + estimate.protocol;
   wires.path = estimate.path;
-  const bool in_memory = machine.nodes == 1 && model->fabric().link() == NcclLink::host;
-  wires.way = (in_memory ? "through " : "over ") + wires.path;
+  wires.way = (machine.nodes == 1 && wires.through_host ? "through " : "over ") + wires.path;
   wires.narrowest_link = estimate.narrowest_link;
   return wires;
 }

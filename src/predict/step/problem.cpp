@@ -118,7 +118,7 @@ void add_costs(StepProblem& problem, const Workload& workload, const Gpu& gpu, c
   if (options.zero1) problem.gather = wires.all_reduce(static_cast<Bytes>(gradient)) / 2;
   if (const auto bytes = buffer_bytes(workload); options.distribution == Distribution::ddp && bytes > 0)
     problem.buffers = wires.all_reduce(bytes) / 2;
-  if (options.distribution == Distribution::tf_replicated && wires.nodes == 1 && wires.through_host)
+  if (options.distribution == Distribution::tf_replicated && wires.nodes == 1)
     problem.staged = 2.0 * (wires.ranks - 1) * wires.staged_share / wires.sockets;
 }
 
@@ -143,8 +143,7 @@ void slow_by_what_is_new(StepProblem& problem, const StepConstants& constants) {
   constexpr int kMostRounds = 20;
   constexpr double kClose = 1e-4;
   const Seconds contained = problem.options.anchor->recorded->comm_overlapped;
-  const bool staged = problem.through_host && problem.staged == 0;
-  const double whole = staged ? constants.slowdown_host : constants.slowdown_direct;
+  const double whole = lost_pace(problem, constants);
   problem.on_processor = true;
   double slowdown = 0;
   for (int round = 0; round < kMostRounds && problem.ranks > 1; ++round) {
@@ -168,6 +167,12 @@ Gpu middle_gpu() {
 
 }  // namespace
 
+double lost_pace(const StepProblem& problem, const StepConstants& constants) {
+  const double direct = constants.slowdown_direct, host = constants.slowdown_host;
+  if (problem.host_share == 0 || problem.staged > 0) return direct;
+  return std::max(problem.host_share * host, std::min(direct, host));
+}
+
 StepProblem make_problem(const Workload& workload, const Gpu& gpu, const Wires& wires,
                          const StepOptions& given, const StepConstants& constants, const Roofline& roofline) {
   check_options(given);
@@ -181,7 +186,7 @@ StepProblem make_problem(const Workload& workload, const Gpu& gpu, const Wires& 
   if (options.optimizer.empty()) options.optimizer = workload.optimizer;
   problem.ranks = wires.ranks;
   problem.nodes = wires.nodes;
-  problem.through_host = wires.through_host;
+  problem.host_share = wires.through_host ? wires.host_share : 0;
   problem.wire_error = wires.relative_error;
   problem.tensors = tensor_count(workload);
   problem.optimizer =

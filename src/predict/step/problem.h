@@ -33,12 +33,17 @@ struct StepProblem {
   bool on_processor = false;
   int tensors = 0;
   std::vector<ReadyBucket> buckets;
-  bool through_host = false;
+  double host_share = 0;  // of a collective's time, that NCCL's kernels move data through host memory
   double staged =
       0;  // times a gradient byte passes through one socket's memory in tf-replicated; 0: not at all
   double wire_error = 0;
   Bytes gradient_bytes = 0;  // that travel in a step
 };
+
+// Share of computing's pace that is lost while a collective runs beside it: its kernels take SMs and memory all the time. Where they
+// also move data through host memory it is what that takes while it is busy, if that is more; so a slower network, which leaves
+// host memory idle for longer, never makes a step shorter. tf-replicated leaves that to copy engines.
+double lost_pace(const StepProblem&, const StepConstants&);
 
 StepProblem make_problem(const Workload&, const Gpu&, const Wires&, const StepOptions&, const StepConstants&,
                          const Roofline&);

@@ -52,14 +52,14 @@ Seconds predicted(const Wires& wires, bool overlap = true) {
   return solve_step(recorded_problem(recorded, wires, overlap), recorded_constants(recorded));
 }
 
-TEST(Recorded, TellsWhereInBackwardBucketsAreReady) {
+TEST(Recorded, tells_where_in_backward_buckets_are_ready) {
   const auto recorded = recorded_step(apart(), "test");
   ASSERT_EQ(recorded.buckets.size(), 2u);
   EXPECT_NEAR(recorded.buckets[0].ready, 0.5, 1e-9);
   EXPECT_NEAR(recorded.buckets[1].ready, 1, 1e-9);
 }
 
-TEST(Recorded, CountsEarlierMicroBatchesIntoBackward) {
+TEST(Recorded, counts_earlier_micro_batches_into_backward) {
   Timeline timeline{"test", 1, {}};
   add_step(timeline, 0, 0, 0, 4);  // its buckets are ready after 1 and 2 of 2 s ...
   Span earlier;
@@ -68,7 +68,7 @@ TEST(Recorded, CountsEarlierMicroBatchesIntoBackward) {
   EXPECT_NEAR(recorded_step(timeline, "test").buckets[0].ready, 0.75, 1e-9);
 }
 
-TEST(Recorded, KnowsHowMuchLongerTheSlowestRankTakes) {
+TEST(Recorded, knows_how_much_longer_the_slowest_rank_takes) {
   const auto recorded = recorded_step(apart(), "test");
   EXPECT_NEAR(recorded.slowest, 4.4, 1e-9);
   const auto problem = recorded_problem(recorded, wires(0, 0), true);
@@ -76,18 +76,18 @@ TEST(Recorded, KnowsHowMuchLongerTheSlowestRankTakes) {
 }
 
 // The first hides, the second comes after backward.
-TEST(Recorded, WiresThatNeedNoProcessorHideUnderBackward) {
+TEST(Recorded, wires_that_need_no_processor_hide_under_backward) {
   EXPECT_NEAR(predicted(wires(0.5, 0)), 4.5, 1e-9);
 }
 
-TEST(Recorded, WiresThatNeedAllOfTheProcessorHideNothing) {
+TEST(Recorded, wires_that_need_all_of_the_processor_hide_nothing) {
   EXPECT_NEAR(predicted(wires(0.5, 0.5)), 5, 1e-9);
   EXPECT_NEAR(predicted(wires(3, 3)), 10, 1e-9) << "also when they take longer than what is left of backward";
 }
 
 // A collective of 1.5 s that takes half of the processor: under it 0.75 of the last second of backward get
 // done, the rest while the second one runs.
-TEST(Recorded, WiresThatNeedHalfOfTheProcessorSlowBackwardByHalf) {
+TEST(Recorded, wires_that_need_half_of_the_processor_slow_backward_by_half) {
   const auto recorded = recorded_step(apart(), "test");
   auto problem = recorded_problem(recorded, wires(1.5, 0.75), true);
   problem.forward = 1, problem.backward = 2, problem.optimizer = 1, problem.between = 0;
@@ -97,7 +97,7 @@ TEST(Recorded, WiresThatNeedHalfOfTheProcessorSlowBackwardByHalf) {
   EXPECT_NEAR(estimate.buckets[1].start, 1 + 2.75, 1e-9) << "it is ready when backward is over";
 }
 
-TEST(Recorded, WithoutOverlapEverythingComesAfterBackward) {
+TEST(Recorded, without_overlap_everything_comes_after_backward) {
   EXPECT_NEAR(predicted(wires(0.5, 0), false), 5, 1e-9);
 }
 

@@ -70,7 +70,7 @@ Seconds ends_at(const Timeline& timeline, Rank rank) {
 
 Timeline empty_rehearsal() { return {"test", 2, {}}; }
 
-TEST(Replay, RanksWaitForTheSlowerOneAndForTheWires) {
+TEST(Replay, ranks_wait_for_the_slower_one_and_for_the_wires) {
   auto timeline = empty_rehearsal();
   RankScript(timeline, 0).computes(1).calls(Collective::all_reduce, "tp").computes(2);
   RankScript(timeline, 1).computes(3).calls(Collective::all_reduce, "tp").computes(1);
@@ -86,7 +86,7 @@ TEST(Replay, RanksWaitForTheSlowerOneAndForTheWires) {
 }
 
 // Both ask after 1 s and need it after 3.
-TEST(Replay, CommunicationHidesUnderComputingAsFarAsItLeavesTheProcessorAlone) {
+TEST(Replay, communication_hides_under_computing_as_far_as_it_leaves_the_processor_alone) {
   const auto end_with = [](Seconds time, double share) {
     auto timeline = empty_rehearsal();
     for (const Rank rank : {0, 1})
@@ -105,7 +105,7 @@ TEST(Replay, CommunicationHidesUnderComputingAsFarAsItLeavesTheProcessorAlone) {
 }
 
 // A message through two stages: the second begins when it has come, and the first does not wait.
-TEST(Replay, MessagesKeepTheirReceiverWaitingAlone) {
+TEST(Replay, messages_keep_their_receiver_waiting_alone) {
   auto timeline = empty_rehearsal();
   RankScript(timeline, 0).computes(1).asks(Collective::send, "pipe").computes(4).needed();
   RankScript(timeline, 1).calls(Collective::recv, "pipe").computes(2);
@@ -114,14 +114,14 @@ TEST(Replay, MessagesKeepTheirReceiverWaitingAlone) {
   EXPECT_NEAR(ends_at(replayed.timeline, 1), 1.5 + 2, 1e-9);
 }
 
-TEST(Replay, IsRefusedWhereARankMakesOtherCalls) {
+TEST(Replay, is_refused_where_a_rank_makes_other_calls) {
   auto timeline = empty_rehearsal();
   RankScript(timeline, 0).computes(1).calls(Collective::all_reduce, "tp").calls(Collective::all_reduce, "tp");
   RankScript(timeline, 1).computes(1).calls(Collective::all_reduce, "tp");
   EXPECT_THROW(replay(timeline, calls_of(0.5, 0)), ConfigError);
 }
 
-TEST(Replay, SaysWhichBenchIsMissing) {
+TEST(Replay, says_which_bench_is_missing) {
   auto timeline = empty_rehearsal();
   for (const Rank rank : {0, 1}) RankScript(timeline, rank).computes(1).calls(Collective::all_gather, "dp");
   try {
@@ -132,7 +132,7 @@ TEST(Replay, SaysWhichBenchIsMissing) {
   }
 }
 
-TEST(MeasuredCalls, TellUserMemoryApartWhereABenchDid) {
+TEST(MeasuredCalls, tell_user_memory_apart_where_a_bench_did) {
   auto own = sweep_of_call(Collective::all_reduce, 1, 0), user = sweep_of_call(Collective::all_reduce, 2, 0);
   user.backend = "tcp:user";
   const MeasuredCalls both({own, user}, "");

@@ -45,7 +45,7 @@ std::string describe(const Roofline& roofline) {
                      fmt::join(roofline.tensor, " "), roofline.memory);
 }
 
-TEST(RooflineFit, FindsWhatShips) {
+TEST(RooflineFit, finds_what_ships) {
   ASSERT_GT(measured().size(), 150u);
   const auto mean = [](const Roofline& roofline) {
     double sum = 0;
@@ -57,7 +57,7 @@ TEST(RooflineFit, FindsWhatShips) {
       << "for presets/roofline.yaml: " << describe(found);
 }
 
-TEST(RooflineFit, HoldsEightOfTenModelsNeverSeenWithinItsFactor) {
+TEST(RooflineFit, holds_eight_of_ten_models_never_seen_within_its_factor) {
   const auto errors = errors_without([](const OneGpuStep& one) { return one.model; });
   const double factor = factor_that_holds(0.8, errors);
   RecordProperty("eight_of_ten", std::to_string(factor));
@@ -65,7 +65,7 @@ TEST(RooflineFit, HoldsEightOfTenModelsNeverSeenWithinItsFactor) {
   EXPECT_NEAR(factor, 1 + default_step_constants().error_roofline, 0.03);
 }
 
-TEST(RooflineFit, HoldsGpusNeverSeenAtLeastAsWell) {
+TEST(RooflineFit, holds_gpus_never_seen_at_least_as_well) {
   const auto errors = errors_without([](const OneGpuStep& one) { return one.gpu.id; });
   const double factor = factor_that_holds(0.8, errors);
   RecordProperty("eight_of_ten", std::to_string(factor));

@@ -32,12 +32,8 @@ Seconds hooks(const StepProblem& problem, const StepConstants& constants) {
   return problem.tensors * constants.ddp_us_per_tensor * 1e-6 + problem.copies;
 }
 
-// Share of computing's pace that is lost while a collective runs beside it: its kernels take SMs and memory.
-// NCCL's kernels also move what goes through host memory; tf-replicated leaves that to copy engines.
 double slowdown(const StepProblem& problem, const StepConstants& constants, const ReadyBucket& bucket) {
-  if (problem.on_processor) return bucket.slowdown;
-  const bool kernels = problem.through_host && problem.staged == 0;
-  return kernels ? constants.slowdown_host : constants.slowdown_direct;
+  return problem.on_processor ? bucket.slowdown : lost_pace(problem, constants);
 }
 
 // Where backward stands while collectives run one after another. Times count from its begin.

@@ -27,7 +27,7 @@ StepProblem two_buckets(double first_time, double second_time) {
   return problem;
 }
 
-TEST(Step, WithoutConstantsAndCommunicationIsComputing) {
+TEST(Step, without_constants_and_communication_is_computing) {
   auto problem = two_buckets(0, 0);
   problem.optimizer = 0.5;
   EXPECT_DOUBLE_EQ(solve_step(problem, {}), 3.5);
@@ -36,7 +36,7 @@ TEST(Step, WithoutConstantsAndCommunicationIsComputing) {
 
 // Ready at 1.5 s of backward; 0.3 s long, over at 1.8: hidden. The second is ready at 2 and takes 0.4:
 // exposed.
-TEST(Step, HidesWhatIsReadyEarlyAndExposesTheTail) {
+TEST(Step, hides_what_is_ready_early_and_exposes_the_tail) {
   const auto estimate = solve(two_buckets(0.3, 0.4), {});
   EXPECT_DOUBLE_EQ(estimate.parts.comm_exposed, 0.4);
   EXPECT_NEAR(estimate.parts.comm_overlapped, 0.3, 1e-12);
@@ -45,7 +45,7 @@ TEST(Step, HidesWhatIsReadyEarlyAndExposesTheTail) {
 }
 
 // The first runs from 1.5 to 2.5; the second, ready at 2, has to wait for it and ends at 2.9.
-TEST(Step, LaunchesBucketsInOrderOneAtATime) {
+TEST(Step, launches_buckets_in_order_one_at_a_time) {
   const auto estimate = solve(two_buckets(1.0, 0.4), {});
   EXPECT_DOUBLE_EQ(estimate.buckets[1].ready, 1 + 2.0);
   EXPECT_DOUBLE_EQ(estimate.buckets[1].start, 1 + 2.5);
@@ -53,9 +53,9 @@ TEST(Step, LaunchesBucketsInOrderOneAtATime) {
 }
 
 // The last gradient comes with the end of backward, whatever adding up the times of layers makes of it.
-TEST(Step, WhatIsReadyAtTheEndIsExposedWhereNothingHidesUnderBackward) {
+TEST(Step, what_is_ready_at_the_end_is_exposed_where_nothing_hides_under_backward) {
   auto problem = two_buckets(0.3, 0.4);
-  problem.through_host = true;
+  problem.host_share = 1;
   problem.buckets[1].ready = 1 - 1e-15;
   StepConstants constants;
   constants.slowdown_host = 1;
@@ -64,14 +64,14 @@ TEST(Step, WhatIsReadyAtTheEndIsExposedWhereNothingHidesUnderBackward) {
   EXPECT_NEAR(estimate.slowdown, 0.3, 1e-12);
 }
 
-TEST(Step, WithoutOverlapEverythingIsExposed) {
+TEST(Step, without_overlap_everything_is_exposed) {
   auto problem = two_buckets(0.3, 0.4);
   problem.options.overlap = false;
   EXPECT_DOUBLE_EQ(solve(problem, {}).parts.comm_exposed, 0.7);
 }
 
 // Half of backward may hide: the first bucket starts at 2 * (1 - 0.5 * 0.25) = 1.75 s.
-TEST(Step, AnUnknownOverlapOfHorovodHidesAShareAndDdpOverlaps) {
+TEST(Step, an_unknown_overlap_of_horovod_hides_a_share_and_ddp_overlaps) {
   auto problem = two_buckets(0.1, 0.4);
   problem.options.overlap.reset();
   EXPECT_DOUBLE_EQ(solve(problem, {}).buckets[0].start, 1 + 1.5);
@@ -82,7 +82,7 @@ TEST(Step, AnUnknownOverlapOfHorovodHidesAShareAndDdpOverlaps) {
 }
 
 // 0.3 s of collective under backward slow it by half of that; the tail stays.
-TEST(Step, CollectivesUnderBackwardSlowItDown) {
+TEST(Step, collectives_under_backward_slow_it_down) {
   StepConstants constants;
   constants.slowdown_direct = 0.5;
   EXPECT_NEAR(solve_step(two_buckets(0.3, 0.4), constants), 3.4 + 0.15, 1e-12);
@@ -90,7 +90,7 @@ TEST(Step, CollectivesUnderBackwardSlowItDown) {
 
 // 1 s of collective from 1.5 s on; backward has 0.5 s left and goes on at half its pace, so it ends with the
 // collective at 2.5. The second bucket is ready then, not before.
-TEST(Step, BucketsBecomeReadyFromTheSlowedBackward) {
+TEST(Step, buckets_become_ready_from_the_slowed_backward) {
   StepConstants constants;
   constants.slowdown_direct = 0.5;
   const auto estimate = solve(two_buckets(1.0, 0.4), constants);
@@ -118,7 +118,7 @@ StepProblem random_problem(Random& random) {
   problem.forward = random.between(0.01, 1);
   problem.backward = random.between(0.01, 2);
   problem.optimizer = random.between(0, 0.1);
-  problem.through_host = random.between(0, 1) < 0.5;
+  problem.host_share = random.between(0, 1) < 0.5 ? 1 : 0;
   double ready = 0;
   for (int i = static_cast<int>(random.between(1, 9)); i > 0; --i) {
     ready += (1 - ready) * random.between(0, 1);
@@ -127,7 +127,7 @@ StepProblem random_problem(Random& random) {
   return problem;
 }
 
-TEST(Step, MoreOfAnythingNeverMakesItShorterNorCommunicationDearer) {
+TEST(Step, more_of_anything_never_makes_it_shorter_nor_communication_dearer) {
   Random random;
   StepConstants constants;
   for (int i = 0; i < 2000; ++i) {
@@ -148,21 +148,21 @@ TEST(Step, MoreOfAnythingNeverMakesItShorterNorCommunicationDearer) {
   }
 }
 
-TEST(Step, ComesToAnEndWithTheSlowestRank) {
+TEST(Step, comes_to_an_end_with_the_slowest_rank) {
   StepConstants constants;
   constants.spread_share = 0.01;
   EXPECT_NEAR(solve_step(two_buckets(0, 0), constants), 3 + 0.03 * expected_maximum(2), 1e-12);
 }
 
 // Tables of order statistics: 0.5642 (n = 2), 1.4236 (8), 2.5076 (100).
-TEST(Step, KnowsTheExpectedMaximumOfDraws) {
+TEST(Step, knows_the_expected_maximum_of_draws) {
   EXPECT_EQ(expected_maximum(1), 0);
   EXPECT_NEAR(expected_maximum(2), 0.5642, 0.03);
   EXPECT_NEAR(expected_maximum(8), 1.4236, 0.02);
   EXPECT_NEAR(expected_maximum(100), 2.5076, 0.01);
 }
 
-TEST(Step, AccumulationSendsOnceForSeveralMicroBatches) {
+TEST(Step, accumulation_sends_once_for_several_micro_batches) {
   auto problem = two_buckets(0.3, 0.4);
   problem.options.accumulate = 4;
   const auto estimate = solve(problem, {});
@@ -170,7 +170,7 @@ TEST(Step, AccumulationSendsOnceForSeveralMicroBatches) {
   EXPECT_DOUBLE_EQ(estimate.samples_per_s, 4 * 16 / 12.4);
 }
 
-TEST(Step, PartsAddUpToTheStep) {
+TEST(Step, parts_add_up_to_the_step) {
   auto problem = two_buckets(1.0, 0.4);
   problem.options.accumulate = 3;
   problem.options.data = 0.1;
@@ -181,7 +181,7 @@ TEST(Step, PartsAddUpToTheStep) {
   EXPECT_NEAR(estimate.parts.step(), estimate.step, 1e-12);
 }
 
-TEST(Step, TheTimelineSaysTheSameAsTheEstimate) {
+TEST(Step, the_timeline_says_the_same_as_the_estimate) {
   auto problem = two_buckets(1.0, 0.4);
   problem.options.accumulate = 2;
   problem.optimizer = 0.2;
@@ -219,7 +219,7 @@ Wires pipe(int ranks, double bytes_per_s) {
   return wires;
 }
 
-TEST(Problem, AnAnchorFixesTheTimeOfComputing) {
+TEST(Problem, an_anchor_fixes_the_time_of_computing) {
   StepOptions options;
   options.anchor = Anchor{0.1, 64, 1, {}};
   const auto problem =
@@ -227,7 +227,7 @@ TEST(Problem, AnAnchorFixesTheTimeOfComputing) {
   EXPECT_NEAR(problem.forward + problem.backward + problem.optimizer, 0.1, 1e-9);
 }
 
-TEST(Problem, TwiceTheBatchOfTheAnchorTakesAboutTwiceAsLong) {
+TEST(Problem, twice_the_batch_of_the_anchor_takes_about_twice_as_long) {
   StepOptions options;
   options.batch = 128;
   options.anchor = Anchor{0.1, 64, 1, {}};
@@ -237,7 +237,7 @@ TEST(Problem, TwiceTheBatchOfTheAnchorTakesAboutTwiceAsLong) {
 }
 
 // GPT-2's embedding, 154 MB of 498, is registered first and ready last.
-TEST(Problem, Gpt2EndsWithTheBucketOfItsEmbedding) {
+TEST(Problem, gpt2_ends_with_the_bucket_of_its_embedding) {
   const auto problem =
       make_problem(build_model("gpt2"), small_gpu(), pipe(2, 1e9), {}, {}, half_of_everything());
   EXPECT_EQ(problem.gradient_bytes, 4u * 124'439'808u);
@@ -246,7 +246,7 @@ TEST(Problem, Gpt2EndsWithTheBucketOfItsEmbedding) {
   EXPECT_LT(problem.buckets.front().ready, 0.3);
 }
 
-TEST(Problem, Fp16GradientsAndCompressionHalveWhatTravels) {
+TEST(Problem, fp16_gradients_and_compression_halve_what_travels) {
   StepOptions plain, half, hook;
   half.gradient_bytes = 2;
   hook.compression = Compression::fp16;
@@ -258,7 +258,7 @@ TEST(Problem, Fp16GradientsAndCompressionHalveWhatTravels) {
   EXPECT_EQ(bytes(hook), bytes(half));
 }
 
-TEST(Problem, ZeroSharesTheOptimizerAndGathersParameters) {
+TEST(Problem, zero_shares_the_optimizer_and_gathers_parameters) {
   StepOptions options;
   options.zero1 = true;
   StepConstants constants;
@@ -272,7 +272,7 @@ TEST(Problem, ZeroSharesTheOptimizerAndGathersParameters) {
   EXPECT_GT(shared.gather, 0);
 }
 
-TEST(Options, RefuseWhatCannotBe) {
+TEST(Options, refuse_what_cannot_be) {
   StepOptions options;
   options.accumulate = 0;
   EXPECT_THAT([&] { check_options(options); },
@@ -283,7 +283,7 @@ TEST(Options, RefuseWhatCannotBe) {
               ThrowsMessage<ConfigError>(HasSubstr("a measured step (seconds)")));
 }
 
-TEST(Options, ReadTheNamesOfRecords) {
+TEST(Options, read_the_names_of_records) {
   EXPECT_EQ(parse_precision("amp-fp16"), Precision::fp16);
   EXPECT_EQ(parse_distribution("byteps"), Distribution::horovod);
   EXPECT_THAT(

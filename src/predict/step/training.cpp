@@ -128,7 +128,7 @@ std::string scope_of(const TrainingCase& one) {
 // Beside its wires, what one run differs from another by, and what the step model leaves open: found so that
 // eight of ten lie inside. A ratio of two runs of one machine cancels most of that.
 double own_spread(const TrainingCase& one) {
-  if (one.distribution == Distribution::tf_replicated) return one.wires.through_host ? 0.10 : 0.035;
+  if (one.distribution == Distribution::tf_replicated) return one.problem.staged > 0 ? 0.10 : 0.035;
   return one.family == Family::other ? 0.10 : one.family == Family::transformer ? 0.065 : 0.035;
 }
 
@@ -149,7 +149,7 @@ Predicted predict_gain(const TrainingCase& with, const TrainingCase& without,
                        const StepConstants& constants) {
   GainQuestion question{{{with.problem, with.wires}, {without.problem, without.wires}}, {}, 0, constants};
   if (with.elsewhere && without.elsewhere)
-    question.elsewhere = WiredPair{*with.elsewhere, *without.elsewhere};
+    question.otherwise.push_back({*with.elsewhere, *without.elsewhere});
   if (!with.problem.options.anchor) question.computing_error = constants.error_roofline;
   const auto gain = link_gain(question);
   return {gain.speedup, gain.low, gain.high};

@@ -44,7 +44,7 @@ std::vector<ValidationPoint> predict(const std::vector<Record>& records) {
   return predict_training(training_cases(records, shipped), {}, default_step_constants());
 }
 
-TEST(Training, PredictsFromTheAnchorAndNothingElse) {
+TEST(Training, predicts_from_the_anchor_and_nothing_else) {
   const auto low = predict(one_record(kAnchor + value(2, "nvlink", 5)));
   const auto high = predict(one_record(kAnchor + value(2, "nvlink", 50)));
   ASSERT_EQ(low.size(), 1u);
@@ -54,7 +54,7 @@ TEST(Training, PredictsFromTheAnchorAndNothingElse) {
   EXPECT_EQ(low[0].point, "2 gpus nvlink");
 }
 
-TEST(Training, AWithAndAWithoutMakeAPair) {
+TEST(Training, a_with_and_a_without_make_a_pair) {
   const auto all = predict(one_record(kAnchor + value(2, "nvlink", 19) + value(2, "no-p2p", 15)));
   ASSERT_EQ(all.size(), 3u);
   EXPECT_TRUE(all[2].pair);
@@ -63,13 +63,13 @@ TEST(Training, AWithAndAWithoutMakeAPair) {
   EXPECT_TRUE(all[2].right_sign());
 }
 
-TEST(Training, WithoutAnAnchorOnlyThePairIsPredicted) {
+TEST(Training, without_an_anchor_only_the_pair_is_predicted) {
   const auto all = predict(one_record(value(2, "nvlink", 19).substr(2) + value(2, "no-p2p", 15)));
   ASSERT_EQ(all.size(), 1u);
   EXPECT_TRUE(all[0].pair);
 }
 
-TEST(Training, AnUnknownGpuIsPredictedFromItsAnchor) {
+TEST(Training, an_unknown_gpu_is_predicted_from_its_anchor) {
   auto records = one_record(kAnchor + value(2, "default", 15));
   const double known = predict(records).at(0).predicted;
   records[0].gpu.clear();  // its NVLink is known by generation
@@ -79,7 +79,7 @@ TEST(Training, AnUnknownGpuIsPredictedFromItsAnchor) {
   EXPECT_NEAR(all[0].predicted, known, 0.2 * known);
 }
 
-TEST(Training, AnUnknownGpuWithoutAnAnchorIsLeftOutWithTheReason) {
+TEST(Training, an_unknown_gpu_without_an_anchor_is_left_out_with_the_reason) {
   auto records = one_record(value(2, "nvlink", 19).substr(2) + value(2, "no-p2p", 15));
   records[0].gpu.clear();
   const auto set = training_cases(records, shipped);
@@ -87,7 +87,7 @@ TEST(Training, AnUnknownGpuWithoutAnAnchorIsLeftOutWithTheReason) {
   EXPECT_THAT(set.left_out.at("t 2 gpus nvlink"), HasSubstr("neither the GPU nor"));
 }
 
-TEST(Training, SaysWhatItAssumedWhereARecordIsSilent) {
+TEST(Training, says_what_it_assumed_where_a_record_is_silent) {
   auto records = one_record(kAnchor + value(2, "default", 15));
   const auto said = predict(records).at(0).assumed;
   EXPECT_THAT(said, Each(Not(HasSubstr("parameters"))));
@@ -100,7 +100,7 @@ TEST(Training, SaysWhatItAssumedWhereARecordIsSilent) {
   EXPECT_THAT(assumed, Contains(HasSubstr("a stand-in scaled from bert-large")));
 }
 
-TEST(Training, ValuesThatNothingCanBeSaidOfAreLeftOutWithTheReason) {
+TEST(Training, values_that_nothing_can_be_said_of_are_left_out_with_the_reason) {
   const auto lonely = training_cases(one_record(value(8, "default", 60).substr(2)), shipped);
   EXPECT_THAT(lonely.left_out.at("t 8 gpus default"), HasSubstr("no step on one GPU"));
   EXPECT_THAT(training_cases(one_record(kAnchor), shipped).left_out.at("t"), HasSubstr("its anchor"));
@@ -140,19 +140,19 @@ class CrossValidation : public ::testing::Test {
   }
 };
 
-TEST_F(CrossValidation, ConvolutionalNetworksUnderDdpAreWithin5Percent) {
+TEST_F(CrossValidation, convolutional_networks_under_ddp_are_within_5_percent) {
   const double error = mean_of(predictions(), "cnn", false);
   RecordProperty("mean_abs_error", std::to_string(error));
   EXPECT_LT(error, 0.05);
 }
 
-TEST_F(CrossValidation, ConvolutionalNetworksOfAllFrameworksAreWithin6Percent) {
+TEST_F(CrossValidation, convolutional_networks_of_all_frameworks_are_within_6_percent) {
   EXPECT_LT(mean_of(predictions(), "cnn", true), 0.06);
 }
 
 // Hosts whose memory path is many times slower than others' with the same slots (8x-rtx3090-pcie and
 // 2x-rtx3070-pcie) make the mean; docs/accuracy.md says what is known of them.
-TEST_F(CrossValidation, TransformersAreWithin8PercentOnAllButSlowHosts) {
+TEST_F(CrossValidation, transformers_are_within_8_percent_on_all_but_slow_hosts) {
   std::vector<ValidationPoint> usual;
   for (const auto& one : predictions())
     if (one.platform != "8x-rtx3090-pcie" && one.platform != "2x-rtx3070-pcie") usual.push_back(one);
@@ -160,14 +160,14 @@ TEST_F(CrossValidation, TransformersAreWithin8PercentOnAllButSlowHosts) {
   EXPECT_LT(mean_of(predictions(), "transformer", true), 0.18);
 }
 
-TEST_F(CrossValidation, RatiosWithAndWithoutALinkAreWithin4Percent) {
+TEST_F(CrossValidation, ratios_with_and_without_a_link_are_within_4_percent) {
   double sum = 0, count = 0;
   for (const auto& one : predictions())
     if (one.pair && one.quality == Quality::ok) sum += std::abs(one.error()), ++count;
   EXPECT_LT(sum / count, 0.04);
 }
 
-TEST_F(CrossValidation, AboutEightOfTenMeasurementsLieInTheirRange) {
+TEST_F(CrossValidation, about_eight_of_ten_measurements_lie_in_their_range) {
   double inside = 0, count = 0;
   for (const auto& one : predictions())
     if (one.quality == Quality::ok) inside += one.low <= one.measured && one.measured <= one.high, ++count;
@@ -175,7 +175,7 @@ TEST_F(CrossValidation, AboutEightOfTenMeasurementsLieInTheirRange) {
 }
 
 // The range that `compare` answers with.
-TEST_F(CrossValidation, AboutEightOfTenGainsOfALinkLieInTheirRange) {
+TEST_F(CrossValidation, about_eight_of_ten_gains_of_a_link_lie_in_their_range) {
   double inside = 0, count = 0;
   for (const auto& one : predictions())
     if (one.pair && one.quality == Quality::ok)
@@ -185,7 +185,7 @@ TEST_F(CrossValidation, AboutEightOfTenGainsOfALinkLieInTheirRange) {
   EXPECT_NEAR(inside / count, 0.8, 0.06);
 }
 
-TEST_F(CrossValidation, EveryPairThatMattersHasTheRightSign) {
+TEST_F(CrossValidation, every_pair_that_matters_has_the_right_sign) {
   int pairs = 0;
   for (const auto& one : predictions())
     if (one.pair && std::abs(one.measured - 1) > 0.05) {
@@ -197,7 +197,7 @@ TEST_F(CrossValidation, EveryPairThatMattersHasTheRightSign) {
 }
 
 // Hugging Face's performance guide: 200 steps take 101.9 s with NVLink and 131.4 s without.
-TEST_F(CrossValidation, Gpt2OnTwoTitanRtxIsWithin5Percent) {
+TEST_F(CrossValidation, gpt2_on_two_titan_rtx_is_within_5_percent) {
   const auto seconds = [&](const std::string& point) {
     for (const auto& one : predictions())
       if (one.id == "hf-titanrtx-gpt2" && one.point == point) return 200 * 8 / one.predicted;
@@ -210,7 +210,7 @@ TEST_F(CrossValidation, Gpt2OnTwoTitanRtxIsWithin5Percent) {
 // Lambda's two RTX 2080 Ti, ResNet-50 at batch 64 in fp32: through host memory instead of NVLink costs 4.3 %
 // where all-reduce overlaps backward and 11.2 % where it can't (XLA). So there "NVLink does not matter" is
 // not quite true.
-TEST_F(CrossValidation, Resnet50WithoutPeerAccessLosesALittle) {
+TEST_F(CrossValidation, resnet50_without_peer_access_loses_a_little) {
   for (const auto& one : predictions()) {
     if (!one.pair || one.point != "2 gpus nvlink/no-p2p") continue;
     const bool overlapped = one.id == "lambda-tf-2080ti-resnet50-fp32",
@@ -221,7 +221,7 @@ TEST_F(CrossValidation, Resnet50WithoutPeerAccessLosesALittle) {
   }
 }
 
-TEST(Training, ShippedConstantsAreWhatTheFitFinds) {
+TEST(Training, shipped_constants_are_what_the_fit_finds) {
   const auto steps = measured_steps(training_cases(built_in_training_records(), shipped));
   const double fitted = mean_error(steps, fit_constants(steps, fit_start()));
   EXPECT_LT(mean_error(steps, default_step_constants()), fitted + 0.003);

@@ -14,8 +14,9 @@ namespace gradwire {
 
 struct Wires {
   int ranks = 1, nodes = 1;
-  bool through_host = false;  // one node whose GPUs reach each other through host memory
-  double staged_share = 1;    // of the hops of a ring over one node, those through host memory
+  bool through_host = false;  // inside a node data goes through host memory, on the way that NCCL takes
+  double host_share = 1;      // of a collective's time, that it then does: what is left waits for the network
+  double staged_share = 0;    // of the hops of a ring over one node, those between GPUs without peer access
   int sockets = 1;            // whose memories share that load
   std::function<Seconds(Bytes)> all_reduce;
   // What of a rank's computing it takes, where ranks compute on the processor that also moves the bytes; else

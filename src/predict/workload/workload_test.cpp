@@ -16,11 +16,11 @@ using ::testing::ThrowsMessage;
 
 class BuiltIn : public ::testing::TestWithParam<ModelEntry> {};
 
-TEST_P(BuiltIn, HasAsManyParametersAsPublished) {
+TEST_P(BuiltIn, has_as_many_parameters_as_published) {
   EXPECT_EQ(parameter_count(build_model(GetParam().name)), GetParam().parameters);
 }
 
-TEST_P(BuiltIn, IsAModelThatCanBeTrained) {
+TEST_P(BuiltIn, is_a_model_that_can_be_trained) {
   const auto workload = build_model(GetParam().name);
   EXPECT_NO_THROW(check_workload(workload));
   EXPECT_GT(forward_flops(workload), 0);
@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(Models, BuiltIn, ::testing::ValuesIn(all_models()), [](
 
 // Published multiplications and additions of one image, forward: torchvision's table gives GFLOPS counted as
 // multiply-adds: 4.09, 15.47, 0.71, 5.71.
-TEST(Workload, DoesTheWorkThatIsPublished) {
+TEST(Workload, does_the_work_that_is_published) {
   EXPECT_NEAR(forward_flops(build_model("resnet50")) / 2e9, 4.09, 0.25);
   EXPECT_NEAR(forward_flops(build_model("vgg16")) / 2e9, 15.47, 0.2);
   EXPECT_NEAR(forward_flops(build_model("alexnet")) / 2e9, 0.71, 0.02);
@@ -44,35 +44,35 @@ TEST(Workload, DoesTheWorkThatIsPublished) {
 }
 
 // 6 flops a parameter and token for forward and backward together: 2 forward (Kaplan et al. 2020).
-TEST(Workload, LlamaDoesTwoFlopsAParameterAndToken) {
+TEST(Workload, llama_does_two_flops_a_parameter_and_token) {
   const auto llama = build_model("llama-7b");
   EXPECT_NEAR(forward_flops(llama) / (2.0 * double(parameter_count(llama)) * llama.sequence), 1.0, 0.1);
 }
 
-TEST(Workload, CountsTensorsAsTorchvisionRegistersThem) {
+TEST(Workload, counts_tensors_as_torchvision_registers_them) {
   EXPECT_EQ(tensor_count(build_model("resnet50")), 161);
   EXPECT_EQ(tensor_count(build_model("gpt2")), 148);
   EXPECT_EQ(tensor_count(build_model("vgg16")), 32);
 }
 
-TEST(Workload, TiedEmbeddingIsRegisteredFirst) {
+TEST(Workload, tied_embedding_is_registered_first) {
   const auto gpt2 = build_model("gpt2");
   EXPECT_EQ(gpt2.layers.front().tensors.front(), 50257u * 768u);
   EXPECT_TRUE(gpt2.layers.back().tensors.empty());
 }
 
-TEST(Workload, SequenceLengthScalesTheWorkAndNotTheParameters) {
+TEST(Workload, sequence_length_scales_the_work_and_not_the_parameters) {
   const auto half = build_model("gpt2", 512), full = build_model("gpt2", 1024);
   EXPECT_EQ(parameter_count(half), parameter_count(full));
   EXPECT_GT(forward_flops(full), 2 * forward_flops(half));
 }
 
-TEST(Workload, AnUnknownNameIsAnsweredWithNearOnes) {
+TEST(Workload, an_unknown_name_is_answered_with_near_ones) {
   EXPECT_THAT([] { build_model("resnet51"); },
               ThrowsMessage<ConfigError>(HasSubstr("'resnet51' is not a model (did you mean resnet50?)")));
 }
 
-TEST(Workload, ASequenceTheModelCanNotTakeIsRefused) {
+TEST(Workload, a_sequence_the_model_can_not_take_is_refused) {
   EXPECT_EQ(load_model("gpt2", 1024).sequence, 1024);
   EXPECT_THAT([] { load_model("gpt2", 1025); },
               ThrowsMessage<ConfigError>(HasSubstr("gpt2 takes 1 to 1024")));
@@ -81,20 +81,20 @@ TEST(Workload, ASequenceTheModelCanNotTakeIsRefused) {
   EXPECT_EQ(load_model("transformer-xl-base", 5000).sequence, 5000);
 }
 
-TEST(StandInModel, HasExactlyTheParametersAskedFor) {
+TEST(StandInModel, has_exactly_the_parameters_asked_for) {
   for (const std::uint64_t parameters : {1'000ull, 19'341'616ull, 333'000'000ull, 2'567'463'684ull})
     for (const auto family : {Family::cnn, Family::transformer, Family::other})
       EXPECT_EQ(parameter_count(build_stand_in({"x", parameters, family, "item", {}, {}})), parameters);
 }
 
-TEST(StandInModel, GuessesFamiliesFromNames) {
+TEST(StandInModel, guesses_families_from_names) {
   EXPECT_EQ(guess_family("efficientnet-b4", "image"), Family::cnn);
   EXPECT_EQ(guess_family("roberta-base", "sequence"), Family::transformer);
   EXPECT_EQ(guess_family("jasper", "sequence"), Family::other);
   EXPECT_EQ(guess_family("resnet50", "image"), Family::cnn);
 }
 
-TEST(ModelYaml, ReadsLayersAndRepeats) {
+TEST(ModelYaml, reads_layers_and_repeats) {
   const auto workload = parse_model(R"(
 name: two
 batch: 8
@@ -108,13 +108,13 @@ layers:
   EXPECT_EQ(workload.batch, 8);
 }
 
-TEST(ModelYaml, ASizeAloneMakesAStandIn) {
+TEST(ModelYaml, a_size_alone_makes_a_stand_in) {
   const auto workload = parse_model("{name: mine, parameters: 124e6, family: transformer}", "mine.yaml");
   EXPECT_EQ(parameter_count(workload), 124'000'000u);
   EXPECT_EQ(workload.family, Family::transformer);
 }
 
-TEST(ModelYaml, ATransformerOfASizeBeginsAsTheBuiltInOneOfThatSize) {
+TEST(ModelYaml, a_transformer_of_a_size_begins_as_the_built_in_one_of_that_size) {
   const auto workload = parse_model("{name: mine, parameters: 770e6, family: transformer}", "mine.yaml");
   EXPECT_EQ(workload.sample, "sequence");
   EXPECT_EQ(workload.sequence, 1024);
@@ -128,7 +128,7 @@ TEST(ModelYaml, ATransformerOfASizeBeginsAsTheBuiltInOneOfThatSize) {
   EXPECT_EQ(other.batch, 7);
 }
 
-TEST(ModelYaml, ASequenceIsForModelsKnownByTheirSize) {
+TEST(ModelYaml, a_sequence_is_for_models_known_by_their_size) {
   const auto flops = [](int sequence) {
     return forward_flops(parse_model("{parameters: 770e6, family: transformer}", "m.yaml", sequence));
   };
@@ -141,7 +141,7 @@ TEST(ModelYaml, ASequenceIsForModelsKnownByTheirSize) {
       ThrowsMessage<ConfigError>(HasSubstr("the layers of m.yaml say what one of its samples costs")));
 }
 
-TEST(ModelYaml, SaysWhatIsWrongAndWhere) {
+TEST(ModelYaml, says_what_is_wrong_and_where) {
   const auto fails = [](const char* yaml, const char* text) {
     EXPECT_THAT([&] { parse_model(yaml, "m.yaml"); }, ThrowsMessage<ConfigError>(HasSubstr(text))) << yaml;
   };

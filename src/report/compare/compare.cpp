@@ -8,6 +8,9 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "predict/nccl/version.h"
+#include "report/render.h"
+#include "report/step_chart.h"
 
 namespace gradwire {
 namespace {
@@ -75,19 +78,25 @@ StackedBars bars_of(const Comparison& comparison) {
   return chart;
 }
 
-// As many as leave the whole on one screen.
-std::size_t shown_remedies(const Comparison& comparison, bool verbose) {
+// How much of the comparison is shown below its bars.
+struct Shown {
+  std::size_t remedies = 0;
+  bool turns = true;
+  bool verbose = false;
+};
+
+Shown most_shown(const Comparison& comparison, bool verbose) {
   const std::size_t machines = comparison.contenders.size(), most = machines < 4 ? 5 - machines : 1;
-  return verbose ? comparison.remedies.size() : std::min(comparison.remedies.size(), most);
+  return {verbose ? comparison.remedies.size() : std::min(comparison.remedies.size(), most), true, verbose};
 }
 
-void add_remedies(Report& report, const Comparison& comparison, bool verbose) {
-  if (comparison.remedies.empty()) return;
+void add_remedies(Report& report, const Comparison& comparison, std::size_t shown) {
+  if (shown == 0) return;
   const bool against = comparison.contenders.size() > 1 && comparison.remedies_on == comparison.answer.worse;
   report.add(Gap{}, Title{fmt::format(
                         "What else would help on {}{}", comparison.remedies_on,
                         against ? fmt::format(" (the link: {:.2f}x)", comparison.answer.link.speedup) : "")});
-  for (std::size_t i = 0; i < shown_remedies(comparison, verbose); ++i) {
+  for (std::size_t i = 0; i < shown; ++i) {
     const Remedy& remedy = comparison.remedies[i];
     report.add(Sentence{fmt::format("{:25} {:.2f}x  {}", remedy.what, remedy.speedup, remedy.note), "  ",
                         std::string(35, ' ')});
@@ -99,7 +108,7 @@ std::string turn_text(const Turn& turn) {
                      turn.verdict == Verdict::helps   ? "helps"
                      : turn.verdict == Verdict::hurts ? "hurts"
                                                       : "does not matter",
-                     turn.speedup, turn.fits ? "" : "; does not fit the GPU's memory");
+                     turn.speedup, turn.fits ? "" : "; does not fit the GPU");
 }
 
 void add_turns(Report& report, const Comparison& comparison) {
@@ -175,6 +184,19 @@ void add_doubts(Report& report, const Comparison& comparison) {
     for (const std::string& note : contender.machine.notes)
       if (!note.starts_with("measured"))
         report.add(Sentence{fmt::format("{}, assumed: {}", contender.machine.name, note), "  ", "    "});
+  for (const Contender& contender : comparison.contenders)
+    if (const auto note = find_version_note(contender.machine, comparison.options.nccl))
+      report.add(Sentence{fmt::format("{}, assumed: {}", contender.machine.name, *note), "  ", "    "});
+}
+
+// What the environment tells NCCL, and which machines can't follow.
+void add_nccl_notes(Report& report, const Comparison& comparison) {
+  const auto& options = comparison.options;
+  if (const auto note = find_nccl_note(options)) report.add(Sentence{"Note: " + *note + "."});
+  if (options.backend != Backend::nccl) return;
+  for (const auto& contender : comparison.contenders)
+    if (const auto note = find_unmet_note(contender.machine, options.nccl))
+      report.add(Sentence{fmt::format("{}: {}.", contender.machine.name, *note), "", "  "});
 }
 
 }  // namespace
@@ -185,30 +207,59 @@ std::optional<std::string> find_nccl_note(const StepOptions& options) {
   return options.backend == Backend::nccl ? find_environment_note(options.nccl) : std::nullopt;
 }
 
-Report comparison_report(const Comparison& comparison, bool verbose) {
+void add_predicted_step(Report& report, const std::string& title, const StepEstimate& estimate) {
+  add_slowed_step(report, title, estimate.parts, estimate.slowdown);
+  if (estimate.communication > 0)
+    report.add(Sentence{"communication takes " + communication_words(estimate), "     ", "     "});
+}
+
+namespace {
+
+Report report_of(const Comparison& comparison, const Shown& shown) {
   Report report;
-  report.data = comparison_json(comparison);
   report.add(Sentence{comparison.answer.sentence});
   for (const auto& warning : comparison.warnings) report.add(Sentence{"But " + warning + "."});
   for (const auto& contender : comparison.contenders)
     for (const auto& note : contender.machine.notes)
       if (note.starts_with("measured")) report.add(Sentence{contender.machine.name + ": " + note, "", "  "});
   const auto& options = comparison.options;
-  if (const auto note = find_nccl_note(options)) report.add(Sentence{"Note: " + *note + "."});
+  add_nccl_notes(report, comparison);
   report.add(Gap{}, Sentence{fmt::format(
                         "{}, batch {} a GPU{}, {}, {} of gradients a step", comparison.workload.title,
                         options.batch, options.accumulate > 1 ? fmt::format(" x {}", options.accumulate) : "",
                         precision_of(comparison),
                         format_bytes(comparison.contenders.front().estimate.gradient_bytes))});
   report.add(table_of(comparison));
-  if (verbose) add_narrowest(report, comparison);
+  if (shown.verbose) add_narrowest(report, comparison);
   report.add(Gap{}, bars_of(comparison));
-  add_remedies(report, comparison, verbose);
-  add_turns(report, comparison);
-  if (verbose)
+  add_remedies(report, comparison, shown.remedies);
+  if (shown.turns) add_turns(report, comparison);
+  if (shown.verbose)
     add_doubts(report, comparison);
   else
     report.add(Sentence{"--verbose says how sure that is, and why."});
+  return report;
+}
+
+bool fits_a_screen(const Report& report) {
+  constexpr auto kLines = 24;
+  return std::ranges::count(to_text(report), '\n') <= kLines;
+}
+
+}  // namespace
+
+// What is left out where the answer itself is long is all but the best remedy, then where it turns: --verbose has them.
+Report comparison_report(const Comparison& comparison, bool verbose) {
+  Shown shown = most_shown(comparison, verbose);
+  Report report = report_of(comparison, shown);
+  while (!verbose && !fits_a_screen(report) && (shown.remedies > 1 || shown.turns)) {
+    if (shown.remedies > 1)
+      --shown.remedies;
+    else
+      shown.turns = false;
+    report = report_of(comparison, shown);
+  }
+  report.data = comparison_json(comparison);
   return report;
 }
 

@@ -15,6 +15,9 @@ namespace gradwire {
 Report comparison_report(const Comparison&, bool verbose = false);
 Report sweep_report(const std::vector<SweepCurve>&, const SweepSpec&, const Workload&);
 
+// A step on one machine: its parts, and what communication costs in the words of a comparison.
+void add_predicted_step(Report&, const std::string& title, const StepEstimate&);
+
 nlohmann::json comparison_json(const Comparison&);
 nlohmann::json sweep_json(const std::vector<SweepCurve>&, const SweepSpec&);
 

@@ -37,7 +37,7 @@ const std::vector<Machine>& three() {
   return machines;
 }
 
-TEST(CompareText, ThreeMachinesWithLongNamesFitATerminal) {
+TEST(CompareText, three_machines_with_long_names_fit_a_terminal) {
   StepOptions options;
   options.batch = 4;
   options.data = 0.003;
@@ -49,7 +49,7 @@ TEST(CompareText, ThreeMachinesWithLongNamesFitATerminal) {
   EXPECT_THAT(text, HasSubstr("What all-reduce times rest on"));
 }
 
-TEST(CompareText, TwoMachinesAreAnsweredOnOneScreen) {
+TEST(CompareText, two_machines_are_answered_on_one_screen) {
   for (const auto& [on, other] :
        {std::pair("2x-rtx3090-nvlink", "2x-rtx3090-pcie"), std::pair("8x-a100-pcie", "dgx-a100"),
         std::pair("2*2x-titan-rtx-nvlink@10gbe", "4x-rtx4090-pcie-pxb"),
@@ -64,13 +64,26 @@ TEST(CompareText, TwoMachinesAreAnsweredOnOneScreen) {
     }
 }
 
-TEST(CompareText, ASweepOverThreeMachinesFitsATerminal) {
+TEST(CompareText, a_long_answer_leaves_out_what_verbose_has) {
+  StepOptions options;
+  options.zero1 = true;
+  const auto comparison =
+      compare(build_model("gpt2-medium"),
+              {find_machine("8x-rtx2080ti-nvlink"), find_machine("8x-rtx2080ti-pcie")}, options);
+  const auto text = text_of(comparison);
+  expect_to_fit(text);
+  EXPECT_LE(std::ranges::count(text, '\n'), 24) << text;
+  EXPECT_THAT(text, HasSubstr("What else would help"));
+  EXPECT_THAT(text_of(comparison, true), HasSubstr("Where it turns"));
+}
+
+TEST(CompareText, a_sweep_over_three_machines_fits_a_terminal) {
   const auto spec = parse_sweep("gpus=1..64");
   const auto model = build_model("gpt2");
   expect_to_fit(sweep_text(sweep(model, three(), {}, spec), spec, model));
 }
 
-TEST(CompareText, SaysWhatASweepLeftOut) {
+TEST(CompareText, says_what_a_sweep_left_out) {
   const auto spec = parse_sweep("gpus=1..8");
   const auto model = build_model("gpt2");
   const auto text = sweep_text(sweep(model, {find_machine("2x-rtx3090-pcie")}, {}, spec), spec, model);
@@ -79,7 +92,7 @@ TEST(CompareText, SaysWhatASweepLeftOut) {
   EXPECT_THAT(text, HasSubstr("over GPUs (both axes logarithmic)"));
 }
 
-TEST(CompareText, SaysWhatHostMemoryRestsOn) {
+TEST(CompareText, says_what_host_memory_rests_on) {
   const auto model = build_model("gpt2");
   const auto text = text_of(compare(model, {find_machine("2x-rtx3090-pcie")}, {}), true);
   EXPECT_THAT(text, ContainsRegex("overlap[ \n]is[ \n]taken[ \n]to[ \n]hide[ \n]nothing"));
@@ -88,12 +101,12 @@ TEST(CompareText, SaysWhatHostMemoryRestsOn) {
               Not(AnyOf(HasSubstr("RTX 4090"), HasSubstr("TF32"))));
 }
 
-TEST(CompareText, RatesBelowOneHaveTwoDigits) {
+TEST(CompareText, rates_below_one_have_two_digits) {
   const auto text = text_of(compare(build_model("llama-70b"), {find_machine("2x-rtx3090-pcie")}, {}));
   EXPECT_THAT(text, ContainsRegex(" 0[.][0-9][0-9] ")) << text;
 }
 
-TEST(CompareText, FilesAreNamedWithoutTheirFoldersUnlessThatMixesThemUp) {
+TEST(CompareText, files_are_named_without_their_folders_unless_that_mixes_them_up) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(without_folders({"dgx-a100", "2*boxes/a.txt:rtx3090@10gbe"}),
             (Names{"dgx-a100", "2*a.txt:rtx3090@10gbe"}));
@@ -102,7 +115,7 @@ TEST(CompareText, FilesAreNamedWithoutTheirFoldersUnlessThatMixesThemUp) {
   EXPECT_EQ(without_folders({"a/b.txt", "a/b.txt", "b.txt"}), (Names{"a/b.txt", "a/b.txt", "b.txt"}));
 }
 
-TEST(CompareText, SaysWhatTheEnvironmentTellsNccl) {
+TEST(CompareText, says_what_the_environment_tells_nccl) {
   StepOptions options;
   options.nccl = nccl_settings({{"NCCL_P2P_DISABLE", "1"}});
   const auto comparison = compare(build_model("gpt2"), {find_machine("2x-rtx3090-nvlink")}, options);
@@ -111,7 +124,7 @@ TEST(CompareText, SaysWhatTheEnvironmentTellsNccl) {
               HasSubstr("NCCL_P2P_DISABLE=1"));
 }
 
-TEST(CompareText, ASweepMarksWhatDoesNotFit) {
+TEST(CompareText, a_sweep_marks_what_does_not_fit) {
   const auto spec = parse_sweep("batch=8,512");
   const auto model = build_model("bert-large");
   const auto text = sweep_text(sweep(model, {find_machine("2x-rtx3090-pcie")}, {}, spec), spec, model);
@@ -119,7 +132,7 @@ TEST(CompareText, ASweepMarksWhatDoesNotFit) {
   EXPECT_THAT(text, HasSubstr("*: does not fit the GPU's memory"));
 }
 
-TEST(CompareText, CountsInPlurals) {
+TEST(CompareText, counts_in_plurals) {
   EXPECT_EQ(plural("batch"), "batches");
   EXPECT_EQ(plural("image"), "images");
 }

@@ -1,5 +1,6 @@
 #include "report/compare/compare.h"
 
+#include "predict/nccl/version.h"
 #include "report/step_chart.h"
 
 namespace gradwire {
@@ -28,7 +29,8 @@ nlohmann::json contender_json(const Contender& contender, const StepOptions& opt
   machine["path"] = contender.wires.path;
   machine["plain_step_ms"] = contender.plain_step * 1e3;
   machine["assumed"] = contender.machine.notes;
-  if (const auto note = find_nccl_note(options)) machine["assumed"].push_back(*note);
+  if (options.backend == Backend::nccl)
+    for (auto& note : nccl_notes(contender.machine, options.nccl)) machine["assumed"].push_back(note);
   return machine;
 }
 

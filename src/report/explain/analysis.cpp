@@ -42,7 +42,7 @@ std::string share_bar(const std::vector<ShareRow>& rows, Seconds step) {
 
 StepShares mean_over_ranks(const RunAnalysis& analysis) {
   std::vector<RankStep> all;
-  for (const AnalyzedRank& rank : analysis.ranks) all.push_back({0, {}, rank.summary.mean});
+  for (const AnalyzedRank& rank : analysis.ranks) all.push_back({0, {}, rank.summary.mean, 0});
   return mean_of(all);
 }
 

@@ -66,11 +66,13 @@ Json bottleneck_json(const BottleneckVerdict& verdict) {
 }  // namespace
 
 Json analysis_json(const RunAnalysis& analysis) {
-  Json ranks = Json::array(), collectives = Json::array();
+  Json ranks = Json::array(), collectives = Json::array(), odd = Json::array();
+  for (const OddStep& step : analysis.odd_steps) odd.push_back(step.number);
   for (const AnalyzedRank& rank : analysis.ranks) ranks.push_back(analyzed_rank_json(rank));
   for (const CollectiveRow& row : analysis.collectives) collectives.push_back(collective_row_json(row));
   return {{"ranks", ranks},
           {"collectives", collectives},
+          {"odd_steps", odd},
           {"verdict", bottleneck_json(analysis.verdict)},
           {"world", analysis.world ? Json(*analysis.world) : Json(nullptr)},
           {"gpu", analysis.gpu},

@@ -67,6 +67,7 @@ nlohmann::json machine_json(const PlannedMachine& machine) {
           {"gpus", machine.gpus()},
           {"assumed", machine.machine.notes},
           {"batch", machine.answer.batch},
+          {"precision", to_string(machine.best().layout.precision)},
           {"candidates", machine.answer.candidates},
           {"fitting", machine.answer.fitting},
           {"usable_gib", machine.answer.usable_bytes / kGib},
@@ -74,21 +75,30 @@ nlohmann::json machine_json(const PlannedMachine& machine) {
           {"plans", plans}};
 }
 
-Table plans_table(const PlanAnswer& answer) {
-  Table table{
-      .rows = {{"dp", "tp", "pp", "shard", "micro", "accum", "recompute", "step", "seq/s", "GiB", "NVLink"}},
-      .left = 0};
-  for (const auto& plan : answer.plans) {
-    const auto& layout = plan.layout;
-    table.rows.push_back({fmt::to_string(layout.mesh.dp), fmt::to_string(layout.mesh.tp),
-                          fmt::to_string(layout.mesh.pp) +
-                              (layout.virtual_stages > 1 ? fmt::format("x{}", layout.virtual_stages) : ""),
-                          fmt::to_string(layout.shard), fmt::to_string(layout.micro_batch),
-                          fmt::to_string(layout.micro_batches), std::string(to_string(layout.recompute)),
-                          format_seconds(plan.step), fmt::format("{:.4g}", plan.samples_per_s),
-                          gibibytes(plan.memory.total()) + (plan.fits ? "" : "!"),
-                          times_text(plan.nvlink_speedup)});
-  }
+// `experts`: of a mixture of them.
+std::vector<std::string> cells_of(const PlannedStep& plan, bool experts) {
+  const auto& layout = plan.layout;
+  std::vector<std::string> cells{fmt::to_string(layout.mesh.dp), fmt::to_string(layout.mesh.tp),
+                                 fmt::to_string(layout.mesh.pp)};
+  if (layout.virtual_stages > 1) cells.back() += fmt::format("x{}", layout.virtual_stages);
+  if (experts) cells.push_back(fmt::to_string(layout.expert_parallel));
+  for (const int size : {layout.shard, layout.micro_batch, layout.micro_batches})
+    cells.push_back(fmt::to_string(size));
+  for (const auto& text :
+       {std::string(to_string(layout.recompute)), format_seconds(plan.step),
+        fmt::format("{:.4g}", plan.samples_per_s), gibibytes(plan.memory.total()) + (plan.fits ? "" : "!"),
+        times_text(plan.nvlink_speedup)})
+    cells.push_back(text);
+  return cells;
+}
+
+Table plans_table(const PlanAnswer& answer, bool experts) {
+  std::vector<std::string> heading{"dp", "tp", "pp"};
+  if (experts) heading.emplace_back("ep");
+  for (const char* name : {"shard", "micro", "accum", "recompute", "step", "seq/s", "GiB", "NVLink"})
+    heading.emplace_back(name);
+  Table table{.rows = {heading}, .left = 0};
+  for (const auto& plan : answer.plans) table.rows.push_back(cells_of(plan, experts));
   return table;
 }
 
@@ -116,8 +126,11 @@ std::string widths(const ParallelLayout& layout) {
   return text + (layout.gradient_bytes < 4 ? ". Gradients are joined in 16 bits with shard 3 alone." : ".");
 }
 
-std::string nvlink_sentence(const PlannedStep& plan) {
+std::string nvlink_sentence(const PlannedMachine& machine) {
+  const auto& plan = machine.best();
   if (plan.layout.ranks() == 1) return "One GPU sends nothing.";
+  if (!plan.nvlink_speedup && has_nvlink(machine.machine))
+    return "There is no other way than NVLink between these GPUs.";
   if (!plan.nvlink_speedup) return "Here NVLink joins no GPUs, and could join none.";
   const double worth = *plan.nvlink_speedup;
   if (worth < 1.03) return fmt::format("NVLink makes no difference to this plan ({:.2f}x).", worth);
@@ -129,7 +142,7 @@ void add_machine(Report& report, const PlanQuestion& question, const PlannedMach
   report.add(Title{fmt::format("{} on {}: {}, {} sequence{} of {} tokens a step, {}", question.shape.name,
                                machine.on(), counted_gpus(machine.gpus()), machine.answer.batch,
                                machine.answer.batch == 1 ? "" : "s", question.shape.sequence,
-                               to_string(question.precision))});
+                               to_string(best.layout.precision))});
   if (!machine.answer.advice.empty()) {
     for (const auto& advice : machine.answer.advice) report.add(Sentence{advice + ".", "", "  "});
   } else {
@@ -137,9 +150,9 @@ void add_machine(Report& report, const PlanQuestion& question, const PlannedMach
         "Best: {}, micro-batches of {}, {} a step: {} ({} to {} with 80 % odds), {:.4g} "
         "sequences/s. {}",
         describe(best.layout), best.layout.micro_batch, best.layout.micro_batches, format_seconds(best.step),
-        format_seconds(best.low), format_seconds(best.high), best.samples_per_s, nvlink_sentence(best))});
+        format_seconds(best.low), format_seconds(best.high), best.samples_per_s, nvlink_sentence(machine))});
   }
-  report.add(Gap{}, plans_table(machine.answer));
+  report.add(Gap{}, plans_table(machine.answer, question.shape.moe()));
   report.add(
       Sentence{fmt::format("{} layouts priced, {} fit; the best of each tp, pp and shard is shown. NVLink: "
                            "step without over step with it. !: does not fit.",
@@ -168,6 +181,12 @@ void add_contest(Report& report, const std::vector<PlannedMachine>& machines) {
 
 }  // namespace
 
+std::vector<PlannedMachine> renamed(std::vector<PlannedMachine> machines,
+                                    const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < machines.size(); ++i) machines[i].machine.name = names[i];
+  return machines;
+}
+
 std::string time_or_none(Seconds time) { return time > 0 ? format_seconds(time) : "none"; }
 
 Report plan_report(const PlanQuestion& question, const std::vector<PlannedMachine>& machines) {
@@ -179,12 +198,9 @@ Report plan_report(const PlanQuestion& question, const std::vector<PlannedMachin
     list.push_back(machine_json(machine));
   }
   add_contest(report, machines);
-  report.data = {{"model", question.shape.name},
-                 {"parameters", parameter_count(question.shape)},
-                 {"precision", to_string(question.precision)},
-                 {"sequence", question.shape.sequence},
-                 {"plans", list.front()["plans"]},
-                 {"machines", list}};
+  report.data = {{"model", question.shape.name},           {"parameters", parameter_count(question.shape)},
+                 {"precision", list.front()["precision"]}, {"sequence", question.shape.sequence},
+                 {"plans", list.front()["plans"]},         {"machines", list}};
   return report;
 }
 

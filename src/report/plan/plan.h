@@ -18,12 +18,15 @@ struct PlannedMachine {
   const PlannedStep& best() const { return answer.plans.front(); }
 };
 
+// The same machines under other names: those of files without their folders, for people.
+std::vector<PlannedMachine> renamed(std::vector<PlannedMachine>, const std::vector<std::string>& names);
+
 std::string time_or_none(Seconds);  // "12.3 ms"; "none" of nothing
 
 Report plan_report(const PlanQuestion&, const std::vector<PlannedMachine>&);
 
-// The same as `compare` answers: the fastest machine against the slowest, each with the best of what was left open, which
-// it says, and what of a step makes the difference.
+// The same as `compare` answers: of the machines that hold the model the fastest against the slowest, each with the best of
+// what was left open, which it says, and what of a step makes the difference; one machine against links without limits.
 Report plan_comparison(const PlanQuestion&, const std::vector<PlannedMachine>&);
 
 }  // namespace gradwire

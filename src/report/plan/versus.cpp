@@ -13,7 +13,8 @@
 namespace gradwire {
 namespace {
 
-constexpr double kWorthNaming = 0.1;  // of the difference of two steps, from which on a part is named
+constexpr double kWorthNaming = 0.1;      // of the difference of two steps, from which on a part is named
+constexpr std::size_t kMostOfAName = 29;  // in a table
 
 struct Pair {
   const PlannedMachine &better, &worse;
@@ -90,31 +91,129 @@ std::string largest_traffic(const PlannedMachine& machine) {
                      most->what, most->path, time_or_none(most->shown));
 }
 
-std::string reason_of(const Pair& pair, const PlanGain& gain) {
-  auto reason = verdict_of(gain) == Verdict::helps ? what_differs(pair) : largest_traffic(pair.worse);
+// The answer before it is worded.
+struct Judged {
+  std::string better, worse;  // "a link without limits" where there is one machine
+  PlanGain gain = {};
+  Sure sure = Sure::yes;
+  std::string misfit = {};  // what does not fit, a clause without its end; empty: all that is compared fits
+  std::string reason = {};
+  bool saves = false;  // hours: it helps, and not by more of the same GPUs
+  std::string sentence = {};
+};
+
+void add_other_slots(const PlanGain& gain, std::string& reason) {
   if (!gain.other_slots.empty() && std::abs(gain.in_other_slots / gain.speedup - 1) > kMatters)
     reason += fmt::format("; {} {:.2f}x", gain.other_slots, gain.in_other_slots);
-  return reason;
 }
 
-std::string sentence_of(const Pair& pair, const PlanGain& gain, const std::string& reason) {
-  const auto range = fmt::format("({:.2f} to {:.2f})", gain.low, gain.high);
-  const auto sure = how_sure(gain);
-  const auto* doubt = sure == Sure::yes ? "" : sure == Sure::probably ? "Probably " : "It can't be told: ";
-  if (verdict_of(gain) == Verdict::helps)
-    return fmt::format("{}{} is {:.2f} times as fast as {} {}, {} {}.", doubt, pair.better.on(), gain.speedup,
-                       pair.worse.on(), range, sure == Sure::cant_tell ? "where" : "because", reason);
-  return fmt::format("{}{} and {} make no difference {}: {}.", doubt, pair.better.on(), pair.worse.on(),
-                     range, reason);
+// "llama-405b fits neither dgx-a100 nor dgx-h100", "... fits dgx-h100 alone", "... does not fit dgx-a100"
+std::string misfit_of(const std::string& model, const std::vector<PlannedMachine>& machines) {
+  std::vector<std::string> fit, misfit;
+  for (const auto& machine : machines) (machine.answer.fitting > 0 ? fit : misfit).push_back(machine.on());
+  if (misfit.empty() || fit.size() > 1) return "";
+  if (fit.size() == 1) return fmt::format("{} fits {} alone", model, fit.front());
+  if (misfit.size() == 1) return fmt::format("{} does not fit {}", model, misfit.front());
+  return fmt::format("{} fits neither {}", model, join(misfit, " nor "));
 }
 
-nlohmann::json answer_json(const PlanGain& gain, const std::string& reason) {
+// "It can't be told: ", or what does not fit.
+std::string opening_of(const Judged& judged) {
+  if (!judged.misfit.empty()) return judged.misfit + "; with memory enough, ";
+  return judged.sure == Sure::yes ? "" : judged.sure == Sure::probably ? "Probably " : "It can't be told: ";
+}
+
+std::string range_text(const Judged& judged) {
+  auto text = fmt::format("({:.2f} to {:.2f})", judged.gain.low, judged.gain.high);
+  if (judged.saves) text += fmt::format(", {:.1f} h saved of every 24", hours_saved(judged.gain));
+  return text;
+}
+
+std::string pair_sentence(const Judged& judged) {
+  const bool fits = judged.misfit.empty();
+  if (verdict_of(judged.gain) == Verdict::no_difference)
+    return fmt::format("{}{} and {} {} no difference {}: {}.", opening_of(judged), judged.better,
+                       judged.worse, fits ? "make" : "would make", range_text(judged), judged.reason);
+  return fmt::format("{}{} {} {:.2f} times as fast as {} {}, {} {}.", opening_of(judged), judged.better,
+                     fits ? "is" : "would be", judged.gain.speedup, judged.worse, range_text(judged),
+                     fits && judged.sure == Sure::cant_tell ? "where" : "because", judged.reason);
+}
+
+std::string links_sentence(const Judged& judged) {
+  if (verdict_of(judged.gain) == Verdict::no_difference)
+    return fmt::format("{}{} is as fast as over links without limits {}: {}.", opening_of(judged),
+                       judged.worse, range_text(judged), judged.reason);
+  return fmt::format("{}{} would be {:.2f} times as fast over links without limits {}: {}.",
+                     opening_of(judged), judged.worse, judged.gain.speedup, range_text(judged),
+                     judged.reason);
+}
+
+Judged judge_pair(const PlanQuestion& question, const Pair& pair, std::string misfit) {
+  const auto &a = pair.better, &b = pair.worse;
+  Judged judged{.better = a.on(), .worse = b.on(), .misfit = std::move(misfit)};
+  judged.gain = plan_gain(question, {a.machine, a.best()}, {b.machine, b.best()});
+  judged.sure = judged.misfit.empty() ? how_sure(judged.gain) : Sure::cant_tell;
+  const bool helps = verdict_of(judged.gain) == Verdict::helps;
+  judged.saves = helps && judged.sure != Sure::cant_tell &&
+                 (a.gpus() == b.gpus() || a.machine.gpu.id != b.machine.gpu.id);
+  judged.reason = helps ? what_differs(pair) : largest_traffic(b);
+  add_other_slots(judged.gain, judged.reason);
+  return judged;
+}
+
+// One machine against itself says nothing; links without limits say what its own cost.
+Judged judge_links(const PlanQuestion& question, const PlannedMachine& machine, std::string misfit) {
+  Judged judged{.better = "a link without limits", .worse = machine.on(), .misfit = std::move(misfit)};
+  judged.gain = gain_without_limits(question, {machine.machine, machine.best()});
+  judged.sure = judged.misfit.empty() ? how_sure(judged.gain) : Sure::cant_tell;
+  judged.saves = verdict_of(judged.gain) == Verdict::helps && judged.sure != Sure::cant_tell;
+  judged.reason = largest_traffic(machine);
+  add_other_slots(judged.gain, judged.reason);
+  return judged;
+}
+
+// Of those that hold the model the fastest and the slowest; where one alone does, that one and the slowest other.
+Pair choose_pair(const std::vector<PlannedMachine>& machines) {
+  std::vector<const PlannedMachine*> fit, all;
+  for (const auto& machine : machines) {
+    all.push_back(&machine);
+    if (machine.answer.fitting > 0) fit.push_back(&machine);
+  }
+  const auto pace = [](const PlannedMachine* machine) { return machine->best().samples_per_s; };
+  if (fit.size() == 1) {
+    std::erase(all, fit.front());
+    return {*fit.front(), **std::ranges::min_element(all, {}, pace)};
+  }
+  const auto& among = fit.empty() ? all : fit;
+  const auto worst =
+      std::ranges::min_element(among.rbegin(), among.rend(), {}, pace);  // another one of equals
+  return {**std::ranges::max_element(among, {}, pace), **worst};
+}
+
+Judged judge_machines(const PlanQuestion& question, const std::vector<PlannedMachine>& machines) {
+  auto misfit = misfit_of(question.shape.name, machines);
+  const bool one = machines.size() == 1;
+  auto judged = one ? judge_links(question, machines.front(), std::move(misfit))
+                    : judge_pair(question, choose_pair(machines), std::move(misfit));
+  judged.sentence = one ? links_sentence(judged) : pair_sentence(judged);
+  return judged;
+}
+
+nlohmann::json answer_json(const Judged& judged) {
+  const auto& gain = judged.gain;
+  const auto reason = judged.misfit.empty() ? judged.reason : judged.misfit + "; " + judged.reason;
   return {{"verdict", to_string(verdict_of(gain))},
           {"speedup", gain.speedup},
           {"low", gain.low},
           {"high", gain.high},
-          {"sure", to_string(how_sure(gain))},
-          {"reason", reason}};
+          {"certain", is_certain(gain) && judged.misfit.empty()},
+          {"sure", to_string(judged.sure)},
+          {"hours_saved_per_day", hours_saved(gain)},
+          {"better", judged.better},
+          {"worse", judged.worse},
+          {"fits", judged.misfit.empty()},
+          {"reason", reason},
+          {"sentence", judged.sentence}};
 }
 
 nlohmann::json contender_json(const PlannedMachine& machine) {
@@ -129,6 +228,9 @@ nlohmann::json contender_json(const PlannedMachine& machine) {
           {"scaling", 1 - plan.parts.communication() / plan.step},
           {"narrowest_link", most == plan.traffic.end() ? "none" : most->path},
           {"algorithm", describe(plan.layout)},
+          {"nvlink_speedup", plan.nvlink_speedup ? nlohmann::json(*plan.nvlink_speedup) : nlohmann::json()},
+          {"low_ms", 1e3 * plan.low},
+          {"high_ms", 1e3 * plan.high},
           {"shard", plan.layout.shard},
           {"recompute", to_string(plan.layout.recompute)},
           {"micro_batch", plan.layout.micro_batch},
@@ -143,18 +245,19 @@ std::string plan_in_words(const ParallelLayout& layout) {
                      layout.micro_batch == 1 ? "" : "s");
 }
 
-Table contenders_table(const std::vector<PlannedMachine>& machines) {
-  Table table{.rows = {{"on", "step", "seq/s", "communication", "bubble", "GiB", "plan"}},
-              .left = 1,
-              .prose_last = true};
+// Plans below it: they are longer than what names leave of a line.
+void add_contenders(Report& report, const std::vector<PlannedMachine>& machines) {
+  Table table{.rows = {{"on", "step", "seq/s", "communication", "bubble", "GiB"}}};
   for (const auto& machine : machines) {
     const auto& plan = machine.best();
-    table.rows.push_back({machine.on(), format_seconds(plan.step), fmt::format("{:.4g}", plan.samples_per_s),
-                          time_or_none(plan.parts.communication()), time_or_none(plan.parts.bubble),
-                          fmt::format("{:.1f}{}", plan.memory.total() / (1 << 30), plan.fits ? "" : "!"),
-                          plan_in_words(plan.layout)});
+    table.rows.push_back({machine.on().substr(0, kMostOfAName), format_seconds(plan.step),
+                          fmt::format("{:.4g}", plan.samples_per_s), time_or_none(plan.parts.communication()),
+                          time_or_none(plan.parts.bubble),
+                          fmt::format("{:.1f}{}", plan.memory.total() / (1 << 30), plan.fits ? "" : "!")});
   }
-  return table;
+  report.add(Gap{}, std::move(table));
+  for (const auto& machine : machines)
+    report.add(Sentence{fmt::format("{}: {}", machine.on(), plan_in_words(machine.best().layout)), "", "  "});
 }
 
 // The flags that would have settled what was searched over.
@@ -202,16 +305,11 @@ Report plan_comparison(const PlanQuestion& question, const std::vector<PlannedMa
   Report report;
   auto list = nlohmann::json::array();
   for (const auto& machine : machines) list.push_back(contender_json(machine));
-  const auto pace = [](const PlannedMachine& machine) { return machine.best().samples_per_s; };
-  const Pair pair{*std::ranges::max_element(machines, {}, pace),
-                  *std::ranges::min_element(machines, {}, pace)};
-  const auto gain =
-      plan_gain(question, {pair.better.machine, pair.better.best()}, {pair.worse.machine, pair.worse.best()});
-  const auto reason = reason_of(pair, gain);
+  const auto judged = judge_machines(question, machines);
   const auto open = left_open(question, machines);
   report.add(Title{heading(question, machines)});
-  if (machines.size() > 1) report.add(Sentence{sentence_of(pair, gain, reason)});
-  report.add(Gap{}, contenders_table(machines));
+  report.add(Sentence{judged.sentence});
+  add_contenders(report, machines);
   if (!open.empty())
     report.add(Sentence{"Taken at its best on each machine, since not asked for: " + join(open, ", ") + "."});
   for (const auto& machine : machines)
@@ -221,7 +319,7 @@ Report plan_comparison(const PlanQuestion& question, const std::vector<PlannedMa
       Sentence{"Computing as with fused attention and kernels as large as they get, where `compare` without "
                "a split takes plain PyTorch (docs/parallel.md)."});
   add_assumptions(report, machines);
-  report.data = {{"answer", answer_json(gain, reason)},
+  report.data = {{"answer", answer_json(judged)},
                  {"precision", to_string(question.precision)},
                  {"left_open", open},
                  {"machines", list}};

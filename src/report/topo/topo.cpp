@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "base/text.h"
 #include "base/units.h"
 #include "predict/nccl/all_reduce.h"
+#include "predict/nccl/version.h"
 #include "report/terminal.h"
 
 namespace gradwire {
@@ -205,7 +207,7 @@ Report machine_report(const Machine& machine, const NcclSettings& settings) {
   add_all_reduce(report, machine, settings);
   add_between_nodes(report, machine);
   auto notes = machine.notes;
-  if (auto note = find_environment_note(settings)) notes.push_back(std::move(*note));
+  std::ranges::move(nccl_notes(machine, settings), std::back_inserter(notes));
   report.data["notes"] = notes;
   add_notes(report, notes);
   return report;

@@ -31,7 +31,7 @@ std::optional<int> take_gpus(std::string_view& name) {
 Intra intra_of(BoxLink link, const Gpu& gpu) {
   if (link == BoxLink::pcie) return Intra::pcie;
   if (link == BoxLink::nvswitch || gpu.nvswitch) return Intra::nvswitch;
-  return gpu.nvlink_gen <= 2 && gpu.nvlink_links >= 4 ? Intra::nvlink_mesh : Intra::nvlink_pairs;
+  return gpu.nvlink_mesh ? Intra::nvlink_mesh : Intra::nvlink_pairs;
 }
 
 // In full, as a machine's file says it: "-nvlink-pairs".
@@ -88,7 +88,8 @@ PcieLayout layout_of(std::string_view word, int gpus) {
 }
 
 std::optional<NodeSpec> find_box(std::string_view name) {
-  std::string_view rest = name;
+  const std::string lower = lower_case(name);
+  std::string_view rest = lower;
   const auto count = take_gpus(rest);
   if (!count) return std::nullopt;
   NodeSpec node;

@@ -111,6 +111,16 @@ NvlinkPlan plan_pairs(const ResolvedNode& node) {
   return plan;
 }
 
+// Beside what a matrix shows, between GPUs of which it shows none.
+void add_bridges(const std::vector<NvlinkBond>& bridges, NvlinkPlan& plan) {
+  const auto has_links = [&](int gpu) {
+    return std::ranges::any_of(plan.bonds, [&](const auto& b) { return b.gpu == gpu || b.peer == gpu; }) ||
+           std::ranges::any_of(plan.ports, [&](const auto& port) { return port.gpu == gpu; });
+  };
+  for (const NvlinkBond& bridge : bridges)
+    if (!has_links(bridge.gpu) && !has_links(bridge.peer)) plan.bonds.push_back(bridge);
+}
+
 void check_bonds(const NvlinkPlan& plan, int gpus) {
   for (const NvlinkBond& bond : plan.bonds)
     if (bond.gpu < 0 || bond.peer < 0 || bond.gpu >= gpus || bond.peer >= gpus || bond.gpu == bond.peer ||
@@ -126,6 +136,7 @@ NvlinkPlan plan_nvlinks(const ResolvedNode& node) {
   if (*node.spec.intra == Intra::pcie || node.total_gpus == 1) return {};
   if (node.spec.matrix) {  // bridges may be asked for beside a matrix that has none
     auto plan = plan_by_matrix(node);
+    add_bridges(node.spec.nvlinks, plan);
     const bool none = plan.bonds.empty() && plan.ports.empty();
     if (!none || *node.spec.intra != Intra::nvlink_pairs) return plan;
   }

@@ -131,8 +131,7 @@ Intra usual_intra(const ResolvedNode& node) {
   if (!node.spec.nvlinks.empty() || node.spec.nvlink_links_per_pair) return Intra::nvlink_mesh;
   if (node.total_gpus == 1 || node.gpu.nvlink_links < 4) return Intra::pcie;
   if (node.gpu.nvswitch) return Intra::nvswitch;
-  return node.gpu.nvlink_gen <= 2 ? Intra::nvlink_mesh
-                                  : Intra::pcie;  // P100 and V100 SXM; bridges are not assumed
+  return node.gpu.nvlink_mesh ? Intra::nvlink_mesh : Intra::pcie;  // bridges are not assumed
 }
 
 void resolve_nvlink(ResolvedNode& node) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "topo/rates.h"
 #include "topo/yaml.h"
 
@@ -107,12 +108,33 @@ void check_whole(const YamlMap& entry, const NodeSpec& node) {
   if (node.gpus > 1 && !joined) entry.fail("intra", "nvswitch, nvlink-mesh, nvlink-pairs or pcie");
 }
 
+void check_keys(const YamlMap& entry) {
+  entry.only({"id",
+              "title",
+              "gpu",
+              "gpus",
+              "nodes",
+              "intra",
+              "nvlink_gen",
+              "nvlink_links_per_gpu",
+              "nvlink_links_per_pair",
+              "nvlinks",
+              "p2p",
+              "pcie_gen",
+              "pcie_width",
+              "cpu",
+              "pcie",
+              "matrix",
+              "gpu_indices",
+              "network",
+              "nccl",
+              "source"});
+}
+
 // `name` is for a machine that has none itself; empty: it must have one.
 MachinePreset read_machine(const YamlMap& entry, const std::vector<Gpu>& own_gpus,
                            const std::string& name = "") {
-  entry.only({"id", "title", "gpu", "gpus", "nodes", "intra", "nvlink_gen", "nvlink_links_per_gpu",
-              "nvlink_links_per_pair", "nvlinks", "p2p", "pcie_gen", "pcie_width", "cpu", "pcie", "matrix",
-              "gpu_indices", "network", "source"});
+  check_keys(entry);
   MachinePreset preset;
   NodeSpec& node = preset.node;
   node.name = name.empty() || entry.has("id") ? entry.text("id") : name;
@@ -133,11 +155,24 @@ MachinePreset read_machine(const YamlMap& entry, const std::vector<Gpu>& own_gpu
     if (!node.pcie && network->has("cards_at")) node.pcie = PcieLayout{};
     if (node.pcie) node.pcie->nics_at_switch = cards_at_switch(*network);
   }
+  if (const auto version = entry.find_text("nccl")) {
+    node.nccl = find_nccl_version(*version);
+    if (!node.nccl) entry.fail("nccl", "a version, as in 2.26");
+  }
   check_whole(entry, node);
   return preset;
 }
 
 }  // namespace
+
+bool looks_like_machine_file(std::string_view text) {
+  const auto says = [](std::string_view line) {
+    line = trim(line);
+    if (line.starts_with("- ")) line = trim(line.substr(2));
+    return line.starts_with("gpu:") || line.starts_with("matrix:");
+  };
+  return std::ranges::any_of(split(text, '\n'), says);
+}
 
 std::vector<MachinePreset> parse_machines(std::string_view yaml, std::string_view where) {
   const YamlMap file = parse_yaml(yaml, where);

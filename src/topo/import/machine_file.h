@@ -15,6 +15,9 @@ namespace gradwire {
 // form of presets/gpus.yaml. Throws ConfigError naming `where`, line and key.
 std::vector<MachinePreset> parse_machines(std::string_view yaml, std::string_view where);
 
+// Whether a line says `gpu:` or `matrix:` as such a file does. One with a matrix in it looks like a saved matrix too.
+bool looks_like_machine_file(std::string_view text);
+
 // A node from a saved `nvidia-smi topo -m`, which does not say which GPU it is about.
 struct MatrixNode {
   NodeSpec node;

@@ -11,13 +11,13 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-TEST(Agreement, NamesTheFlagAndBothValues) {
+TEST(Agreement, names_the_flag_and_both_values) {
   TrainOptions mine, theirs;
   mine.learning_rate = 0.05, theirs.learning_rate = 0.01;
   EXPECT_EQ(find_difference(mine, theirs), "--lr is 0.05 here and 0.01 on rank 0");
 }
 
-TEST(Agreement, ChecksWhetherThereAreFilesAndNotTheirNames) {
+TEST(Agreement, checks_whether_there_are_files_and_not_their_names) {
   TrainOptions mine, theirs;
   mine.checkpoint = "/scratch/a";
   EXPECT_EQ(find_difference(mine, theirs), "--checkpoint is given here alone");
@@ -26,7 +26,7 @@ TEST(Agreement, ChecksWhetherThereAreFilesAndNotTheirNames) {
   EXPECT_EQ(find_difference(mine, theirs), "");
 }
 
-TEST(Agreement, IsRefusedOnTheRankThatDiffers) {
+TEST(Agreement, is_refused_on_the_rank_that_differs) {
   World first, second;
   first.size = second.size = 2;
   second.rank = 1;

@@ -37,6 +37,7 @@ class Learner {
   void step(const std::function<void()>& clip);
 
   torch::optim::Optimizer& optimizer() const { return *optimizer_; }
+  LossScale* loss_scale() { return scaler_ ? &scaler_->state() : nullptr; }
   Bytes bytes() const;  // of the optimizer's state
   int skipped() const { return scaler_ ? scaler_->state().skipped() : 0; }
 

@@ -29,7 +29,7 @@ std::string refusal(const TrainOptions& options, int ranks = 8) {
   return "";
 }
 
-TEST(MeshOptions, EveryCombinationThatDividesIsAMeshOfItsRanks) {
+TEST(MeshOptions, every_combination_that_divides_is_a_mesh_of_its_ranks) {
   for (int tp = 1; tp <= 4; tp *= 2)
     for (int pp = 1; pp <= 4; pp *= 2)
       for (int dp = 1; dp * tp * pp <= 16; ++dp) {
@@ -41,7 +41,7 @@ TEST(MeshOptions, EveryCombinationThatDividesIsAMeshOfItsRanks) {
       }
 }
 
-TEST(MeshOptions, APipelineIsFilledWithTwiceItsStages) {
+TEST(MeshOptions, a_pipeline_is_filled_with_twice_its_stages) {
   EXPECT_EQ(completed(asked("gpt-tiny", 1, 4)).accumulate, 8);
   EXPECT_EQ(completed(asked("gpt-tiny", 4, 1)).accumulate, 1);
   auto options = asked("gpt-tiny", 1, 2);
@@ -49,7 +49,7 @@ TEST(MeshOptions, APipelineIsFilledWithTwiceItsStages) {
   EXPECT_EQ(pipeline_of(completed(options)).chunks(), 4);
 }
 
-TEST(MeshOptions, WhatMakesNoSenseIsRefusedWithTheReason) {
+TEST(MeshOptions, what_makes_no_sense_is_refused_with_the_reason) {
   EXPECT_EQ(refusal(asked("gpt-tiny", 3, 1)),
             "--tp 3: the 4 heads of gpt-tiny can't be divided among so many ranks");
   EXPECT_EQ(refusal(asked("mlp", 2, 1)),
@@ -79,7 +79,7 @@ TEST(MeshOptions, WhatMakesNoSenseIsRefusedWithTheReason) {
             "--pp 4 with --virtual-stages 2: gpt-tiny has 4 layers, and every stage needs one");
 }
 
-TEST(MeshOptions, RanksThatShareAModelAndDoNotCommunicateRehearse) {
+TEST(MeshOptions, ranks_that_share_a_model_and_do_not_communicate_rehearse) {
   auto options = asked("gpt-tiny", 2, 1);
   EXPECT_FALSE(rehearses(options));
   options.backend = "none";
@@ -91,7 +91,7 @@ TEST(MeshOptions, RanksThatShareAModelAndDoNotCommunicateRehearse) {
   EXPECT_TRUE(rehearses(options));
 }
 
-TEST(MeshOptions, AMeshGoesWithShardingSixteenBitsCheckpointsAndRecomputation) {
+TEST(MeshOptions, a_mesh_goes_with_sharding_sixteen_bits_checkpoints_and_recomputation) {
   for (const bool recompute : {false, true})
     for (const char* precision : {"fp32", "fp64", "bf16", "fp16"})
       for (int shard = 0; shard <= 3; ++shard) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/kept_files.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "comm/make.h"
@@ -182,7 +183,8 @@ TrainOptions complete(TrainOptions options) {
   check_place("--trace", options.trace);
   check_place("--checkpoint", options.checkpoint);
   check_part_names(options);
-  if (!options.resume.empty() && !std::filesystem::is_regular_file(options.resume))
+  if (!options.resume.empty() && !std::filesystem::is_regular_file(options.resume) &&
+      list_versions(options.resume).empty())
     throw ConfigError(fmt::format("--resume {}: there is no such file", options.resume));
   return options;
 }

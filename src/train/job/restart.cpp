@@ -31,6 +31,7 @@ Beginning newest_whole(const std::string& checkpoint, const std::string& before,
   std::string faults;
   for (const auto& candidate : candidates) {
     const auto version = file_version(candidate);
+    if (version.empty()) faults += fmt::format("{} is not there; ", candidate.string());
     if (version.empty() || before.find(version) != std::string::npos) continue;
     const auto fault = find_fault(candidate);
     if (!fault) return {candidate.string(), faults.empty() ? "" : "resuming", faults + candidate.string()};

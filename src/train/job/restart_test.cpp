@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "base/kept_files.h"
 
@@ -62,6 +63,20 @@ TEST(Restart, takes_the_newest_checkpoint_that_is_whole) {
   keep_version(options.checkpoint, 3, 3);
   EXPECT_EQ(find_beginning(options, 1, whole_but_for_bad).resume, options.checkpoint)
       << "what lay there before is not taken, even if it is all that is whole";
+}
+
+TEST(Restart, goes_on_from_what_is_kept_beside_a_checkpoint_that_is_gone) {
+  const TempDir directory;
+  TrainOptions options;
+  options.model = "mlp";
+  options.resume = (directory.path() / "c.ckpt").string();
+  EXPECT_THROW(complete(options), ConfigError);
+  write_file(options.resume, "good");
+  keep_version(options.resume, 7, 2);
+  std::filesystem::remove(options.resume);
+  EXPECT_EQ(complete(options).resume, options.resume);
+  EXPECT_EQ(begin(options, 0).resume, options.resume + ".step-7");
+  EXPECT_THAT(begin(options, 0).why, HasSubstr("c.ckpt is not there"));
 }
 
 TEST(Restart, begins_as_the_first_time_where_nothing_was_kept) {

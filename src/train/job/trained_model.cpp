@@ -118,6 +118,8 @@ class Replicated final : public RunsAlone {
     return state;
   }
 
+  LossScale* loss_scale() override { return learner_->loss_scale(); }
+
   TrainingPosition load(const std::filesystem::path& path, Communicator& host, Unchecked unchecked) override {
     const auto position = load_checkpoint(path, state(), host, unchecked);
     if (masters_) masters_->give_back();
@@ -181,6 +183,7 @@ class SharedOut final : public RunsAlone {
     sharded_.set_trace(trace);
   }
   TrainingState state() override { return sharded_state(sharded_.core(), &learner_.optimizer()); }
+  LossScale* loss_scale() override { return learner_.loss_scale(); }
   TrainingPosition load(const std::filesystem::path& path, Communicator& host, Unchecked unchecked) override {
     return load_checkpoint(path, sharded_.core(), &learner_.optimizer(), host, unchecked);
   }

@@ -16,6 +16,7 @@
 #include "train/job/result.h"
 #include "train/loop/checkpoint.h"
 #include "train/models/net.h"
+#include "train/precision/loss_scale.h"
 
 namespace gradwire {
 
@@ -42,7 +43,8 @@ class TrainedModel {
   virtual Answers test(const Batch& batch) = 0;          // with nothing to learn from
   virtual void describe(TrainResult& result) const = 0;  // sizes, buckets or units, bytes held
   virtual void set_trace(Recorder* trace) = 0;
-  virtual TrainingState state() = 0;  // to be saved
+  virtual TrainingState state() = 0;    // to be saved
+  virtual LossScale* loss_scale() = 0;  // that too; none where losses are not scaled
   virtual TrainingPosition load(const std::filesystem::path& path, Communicator& host,
                                 Unchecked unchecked) = 0;
 };

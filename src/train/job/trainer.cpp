@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "comm/make.h"
@@ -44,16 +45,24 @@ Trainer::Trainer(const World& world, const TrainOptions& options)
   data_.put_on(device_, compute_type(options, device_));
   model_ = uses_mesh(options) ? make_parts(std::move(net))
                               : make_trained_model(std::move(net), *communicator_, options_, device_);
-  if (!options.resume.empty())
-    first_step_ = static_cast<int>(
-        model_->load(options.resume, *host_, options.resume_unchecked ? Unchecked::accept : Unchecked::refuse)
-            .step);
+  if (!options.resume.empty()) resume();
   make_recorder();
   if (!options.checkpoint.empty())
     saver_.emplace(options.checkpoint, *host_,
                    CheckpointOptions{.sharded = options.sharded || options.shard > 0 || uses_mesh(options),
                                      .keep = options.checkpoint_keep});
   saved_at_ = steady_now();
+}
+
+void Trainer::resume() {
+  const auto position = model_->load(options_.resume, *host_,
+                                     options_.resume_unchecked ? Unchecked::accept : Unchecked::refuse);
+  if (position.step > std::numeric_limits<int>::max())
+    throw ConfigError(fmt::format("--resume {}: it says to be of step {}, which no run here comes to",
+                                  options_.resume, position.step));
+  first_step_ = static_cast<int>(position.step);
+  if (auto* const scale = model_->loss_scale(); scale != nullptr && position.loss_scale > 0)
+    scale->restore(position.loss_scale, position.good_steps);
 }
 
 bool Trainer::is_apart() const { return options_.backend == "none"; }
@@ -170,7 +179,10 @@ Trainer::News Trainer::share_news(double loss, int signal) {
 
 void Trainer::save(int step) {
   const Timed timed(recorder_.get(), SpanKind::other, "checkpoint");
-  saver_->save(model_->state(), {.step = step, .epoch = data_.epoch()});
+  TrainingPosition position{.step = step, .epoch = data_.epoch()};
+  if (const auto* const scale = model_->loss_scale())
+    position.loss_scale = scale->value(), position.good_steps = scale->good_steps();
+  saver_->save(model_->state(), position);
   saved_at_ = steady_now();
 }
 

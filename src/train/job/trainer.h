@@ -44,6 +44,7 @@ class Trainer {
   void make_communicators();
   bool is_apart() const;  // ranks train models of their own, or rehearse one
   void make_recorder();
+  void resume();
   // What ranks tell each other in every step.
   struct News {
     double loss = 0;    // the mean over ranks

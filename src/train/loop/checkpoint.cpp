@@ -6,10 +6,11 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/kept_files.h"
+#include "base/say.h"
 #include "base/secret.h"
 #include "train/loop/checkpoint_files.h"
 #include "train/loop/optimizer_state.h"
-#include "train/loop/share_text.h"
+#include "train/loop/share_result.h"
 #include "train/loop/stored_tensor.h"
 
 namespace gradwire {
@@ -42,8 +43,11 @@ std::vector<NamedTensor> part_for(const TrainingState& state, Communicator& comm
 }
 
 Notes notes_of(const TrainingPosition& position) {
-  return {{"gradwire.step", std::to_string(position.step)},
-          {"gradwire.epoch", std::to_string(std::max<std::int64_t>(0, position.epoch))}};
+  Notes notes = {{"gradwire.step", std::to_string(position.step)},
+                 {"gradwire.epoch", std::to_string(std::max<std::int64_t>(0, position.epoch))}};
+  if (position.loss_scale > 0)
+    notes["gradwire.loss_scale"] = fmt::format("{} {}", position.loss_scale, position.good_steps);
+  return notes;
 }
 
 // Which files a sharded save writes.
@@ -64,6 +68,21 @@ Plan plan_parts(const Path& given, const TrainingPosition& position, Communicato
   return plan;
 }
 
+// What remains once a checkpoint is in its place. Nothing that goes wrong here makes it worth less.
+void tidy_up(const Path& path, std::int64_t step, int keep, const std::vector<PartEntry>& parts) {
+  const auto attempt = [](const auto& task) {
+    try {
+      task();
+    } catch (const std::exception& error) {
+      say("gradwire", fmt::format("warning: {}; the checkpoint itself is written", error.what()));
+    }
+  };
+  attempt([&] {
+    if (keep > 1) keep_version(path, step, keep);
+  });
+  attempt([&] { remove_leftovers(path, parts); });
+}
+
 // The list is written when every part is on the disk; until then the checkpoint before is untouched.
 void write_parts(Plan& plan, const TrainingState& state, Communicator& communicator,
                  std::optional<FileDraft>& mine) {
@@ -78,13 +97,12 @@ void write_parts(Plan& plan, const TrainingState& state, Communicator& communica
     list_parts(notes, plan.parts);
     FileDraft list(plan.path);
     write_tensors(list, {}, notes);
-    if (plan.keep > 1) keep_version(plan.path, plan.position.step, plan.keep);
-    remove_leftovers(plan.path, plan.parts);
+    tidy_up(plan.path, plan.position.step, plan.keep, plan.parts);
     return std::string();
   });
 }
 
-// A rank that can't write is an error on all, and each takes its part back. After the loss of a rank nobody
+// A rank that can't write is an error on all, which is before the list is in its place, and each takes its part back. After the loss of a rank nobody
 // knows whether the list was written: then the parts stay, and the next run removes them if not.
 void save_sharded(const Path& path, const TrainingState& state, const TrainingPosition& position,
                   Communicator& communicator, int keep) {
@@ -119,8 +137,7 @@ void write_checkpoint(const Path& given, const std::vector<NamedTensor>& tensors
   const Path path = place_of(given);
   FileDraft file(path);
   write_tensors(file, tensors, notes_of(position));
-  if (keep > 1) keep_version(path, position.step, keep);
-  remove_leftovers(path, {});
+  tidy_up(path, position.step, keep, {});
 }
 
 void save_checkpoint(const Path& path, const TrainingState& state, const TrainingPosition& position,

@@ -38,12 +38,16 @@ struct TrainingState {
 
 struct TrainingPosition {
   std::int64_t step = 0, epoch = 0;
+  // Of a loss that is scaled (precision/loss_scale.h); 0: it is not.
+  double loss_scale = 0;
+  int good_steps = 0;
   bool operator==(const TrainingPosition&) const = default;
 };
 
 struct CheckpointOptions {
   bool sharded = false;
-  int keep = 1;  // so many in all: the newest, and others beside it (base/kept_files.h)
+  // So many in all: the newest, and others beside it (base/kept_files.h). One that can't be kept is said on stderr.
+  int keep = 1;
 };
 
 // The communicator moves host memory (any but NCCL). When a rank can't write, all throw its ConfigError or

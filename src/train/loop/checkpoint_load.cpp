@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -9,7 +10,7 @@
 #include "train/loop/checkpoint.h"
 #include "train/loop/checkpoint_files.h"
 #include "train/loop/optimizer_state.h"
-#include "train/loop/share_text.h"
+#include "train/loop/share_result.h"
 #include "train/loop/stored_tensor.h"
 #include "train/sharded/piece_name.h"
 #include "train/tensor/cut_name.h"
@@ -30,14 +31,25 @@ std::int64_t number_in(const Notes& notes, const char* name, Unchecked unchecked
   return *number;
 }
 
+// "65536 12", in checkpoints of runs that scale their loss.
+void read_loss_scale(const Notes& notes, TrainingPosition& position) {
+  const auto found = notes.find("gradwire.loss_scale");
+  if (found == notes.end()) return;
+  std::istringstream words(found->second);
+  words >> position.loss_scale >> position.good_steps;
+  if (!words || !(position.loss_scale > 0) || position.good_steps < 0)
+    throw ConfigError("no checkpoint of gradwire: the note gradwire.loss_scale is no scale");
+}
+
 struct Loaded {
   Tensors tensors;
   std::optional<TrainingPosition> position;
 
   void add(const TensorFile& file, Unchecked unchecked) {
     for (const auto& stored : file.tensors()) tensors[stored.name] = tensor_of(stored);
-    const TrainingPosition of_file{number_in(file.notes(), "gradwire.step", unchecked),
-                                   number_in(file.notes(), "gradwire.epoch", unchecked)};
+    TrainingPosition of_file{.step = number_in(file.notes(), "gradwire.step", unchecked),
+                             .epoch = number_in(file.notes(), "gradwire.epoch", unchecked)};
+    read_loss_scale(file.notes(), of_file);
     if (position && of_file != *position) throw ConfigError("this part is of another step than the others");
     position = of_file;
   }

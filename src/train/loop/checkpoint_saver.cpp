@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "base/stream_copy.h"
-#include "train/loop/share_text.h"
+#include "train/loop/share_result.h"
 
 namespace gradwire {
 namespace {

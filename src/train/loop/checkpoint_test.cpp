@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
 #include <mutex>
 #include <set>
 
@@ -12,6 +13,7 @@
 #include "comm/make.h"
 #include "support/error_of.h"
 #include "support/run_ranks.h"
+#include "train/loop/share_result.h"
 
 namespace gradwire {
 namespace {
@@ -179,6 +181,52 @@ TEST(Checkpoint, that_one_rank_can_not_write_leaves_no_part_and_keeps_the_one_be
   const auto before = names_in(directory);
   on_ranks(2, [&](const World& world) { EXPECT_THAT(save(world, 2), HasSubstr("can't be saved")); });
   EXPECT_EQ(names_in(directory), before);
+}
+
+class Unkept : public testing::TestWithParam<bool> {};
+
+// A folder lies where the older version is to be kept.
+TEST_P(Unkept, checkpoints_are_whole_all_the_same) {
+  const TempDir directory;
+  const auto path = directory.path() / "c";
+  std::filesystem::create_directories(directory.path() / "c.step-3" / "full");
+  on_ranks(2, [&](const World& world) {
+    const auto communicator = make_communicator(world, "shm");
+    Trained trained(1);
+    for (const int step : {2, 3})
+      save_checkpoint(path, trained.state, {.step = step}, *communicator, {.sharded = GetParam(), .keep = 2});
+    EXPECT_EQ(load_checkpoint(path, trained.state, *communicator).step, 3);
+  });
+  EXPECT_EQ(find_fault(path), std::nullopt);
+  EXPECT_EQ(find_fault(directory.path() / "c.step-2"), std::nullopt);
+}
+
+INSTANTIATE_TEST_SUITE_P(Checkpoint, Unkept, testing::Bool());
+
+TEST(Checkpoint, keeps_the_scale_of_the_loss) {
+  const TempDir directory;
+  const TrainingPosition position{.step = 3, .epoch = 1, .loss_scale = 1.0 / 3, .good_steps = 17};
+  on_ranks(2, [&](const World& world) {
+    const auto communicator = make_communicator(world, "shm");
+    Trained trained(1);
+    for (const bool sharded : {false, true}) {
+      save_checkpoint(directory.path() / "c", trained.state, position, *communicator, {.sharded = sharded});
+      EXPECT_EQ(load_checkpoint(directory.path() / "c", trained.state, *communicator), position);
+    }
+  });
+}
+
+TEST(Checkpoint, whose_saving_throws_anything_is_an_error_on_every_rank) {
+  on_ranks(2, [&](const World& world) {
+    const auto communicator = make_communicator(world, "shm");
+    const auto share = [&](const std::function<std::string()>& function) {
+      return [&, function] { share_result(*communicator, 0, function); };
+    };
+    EXPECT_THAT(share([]() -> std::string { throw std::filesystem::filesystem_error("no folder", {}); }),
+                testing::ThrowsMessage<FileError>(HasSubstr("no folder")));
+    EXPECT_THAT(share([]() -> std::string { TORCH_CHECK(false, "no tensor"); }),
+                testing::ThrowsMessage<FileError>(HasSubstr("no tensor")));
+  });
 }
 
 TEST(Checkpoint, without_a_checksum_of_ours_is_loaded_only_when_asked_for) {

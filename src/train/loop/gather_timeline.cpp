@@ -2,11 +2,55 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
-#include "train/loop/share_text.h"
+#include "base/error.h"
+#include "comm/objects.h"
 
 namespace gradwire {
 namespace {
+
+// A span as it travels between ranks of one program: its fields as they are, then its name.
+struct PackedSpan {
+  Rank rank;
+  int step;
+  SpanKind kind;
+  int bucket;
+  Seconds begin, end, ready;
+  Bytes bytes;
+  std::size_t name;  // how long it is
+};
+
+std::string pack(const std::vector<Span>& spans) {
+  std::string bytes;
+  for (const Span& span : spans) {
+    const PackedSpan fields{span.rank, span.step,  span.kind,  span.bucket,     span.begin,
+                            span.end,  span.ready, span.bytes, span.name.size()};
+    bytes.append(reinterpret_cast<const char*>(&fields), sizeof fields);
+    bytes += span.name;
+  }
+  return bytes;
+}
+
+void unpack(std::string_view bytes, std::vector<Span>& spans) {
+  while (!bytes.empty()) {
+    PackedSpan fields;
+    check(bytes.size() >= sizeof fields, "a rank's spans end within one");
+    std::memcpy(&fields, bytes.data(), sizeof fields);
+    bytes.remove_prefix(sizeof fields);
+    check(bytes.size() >= fields.name, "a rank's spans end within a name");
+    spans.push_back({.rank = fields.rank,
+                     .step = fields.step,
+                     .kind = fields.kind,
+                     .name = std::string(bytes.substr(0, fields.name)),
+                     .begin = fields.begin,
+                     .end = fields.end,
+                     .bucket = fields.bucket,
+                     .bytes = fields.bytes,
+                     .ready = fields.ready});
+    bytes.remove_prefix(fields.name);
+  }
+}
 
 void begin_at_zero(Timeline& timeline) {
   Seconds first = INFINITY;
@@ -26,14 +70,10 @@ void begin_at_zero(Timeline& timeline) {
 Timeline gather_timeline(Communicator& communicator, const Recorder& recorder, const ClockOffset& clock,
                          const std::string& source) {
   Timeline whole{source, communicator.size(), {}};
-  // A part travels as the text a file would hold, so that there is one form to get right.
-  for (Rank rank = 0; rank < communicator.size(); ++rank) {
-    Timeline mine{source, communicator.size(), {}};
-    if (rank == communicator.rank()) mine.spans = recorder.spans(rank, clock.offset);
-    const auto text = share_text(communicator, rank == communicator.rank() ? timeline_json(mine) : "", rank);
-    const auto part = parse_timeline(text, "rank " + std::to_string(rank));
-    whole.spans.insert(whole.spans.end(), part.spans.begin(), part.spans.end());
-  }
+  for (const auto& part :
+       all_gather_objects(communicator, pack(recorder.spans(communicator.rank(), clock.offset))))
+    unpack(part, whole.spans);
+  check_timeline(whole);
   begin_at_zero(whole);
   return whole;
 }

@@ -34,7 +34,7 @@ double least_by_trying(std::span<const double> costs, int stages) {
   return least;
 }
 
-TEST(BalancedCut, IsTheBestOfAllCuts) {
+TEST(BalancedCut, is_the_best_of_all_cuts) {
   std::mt19937 random(3);
   for (int layers = 1; layers <= 9; ++layers)
     for (int stages = 1; stages <= layers; ++stages)
@@ -50,14 +50,14 @@ TEST(BalancedCut, IsTheBestOfAllCuts) {
       }
 }
 
-TEST(BalancedCut, StagesBesideTheSlowestAreEvenToo) {
+TEST(BalancedCut, stages_beside_the_slowest_are_even_too) {
   // The first layer decides; the other four are two and two, not one and three.
   EXPECT_EQ(balanced_cut(std::vector<double>{9, 1, 1, 1, 1}, 3), (std::vector<int>{0, 1, 3, 5}));
   EXPECT_EQ(balanced_cut(std::vector<double>{1, 1, 1, 1, 9}, 3), (std::vector<int>{0, 2, 4, 5}));
   EXPECT_EQ(balanced_cut(std::vector<double>(8, 0.1), 4), (std::vector<int>{0, 2, 4, 6, 8}));
 }
 
-TEST(BalancedCut, MoreStagesThanLayersAreRefused) {
+TEST(BalancedCut, more_stages_than_layers_are_refused) {
   EXPECT_THROW(balanced_cut(std::vector<double>{1, 2}, 3), ConfigError);
   EXPECT_THROW(balanced_cut(std::vector<double>{1, 2}, 0), ConfigError);
 }

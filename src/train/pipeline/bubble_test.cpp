@@ -13,7 +13,7 @@ std::vector<std::vector<StageWork>> order_of(const PipelineShape& shape) {
   return order;
 }
 
-TEST(Bubble, CountedInSlotsIsTheFormulaForEverySchedule) {
+TEST(Bubble, counted_in_slots_is_the_formula_for_every_schedule) {
   for (const auto schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b})
     for (int stages = 1; stages <= 8; ++stages)
       for (int micro_batches = 1; micro_batches <= 20; ++micro_batches) {
@@ -23,7 +23,7 @@ TEST(Bubble, CountedInSlotsIsTheFormulaForEverySchedule) {
       }
 }
 
-TEST(Bubble, OfChunksInTurnIsTheFormula) {
+TEST(Bubble, of_chunks_in_turn_is_the_formula) {
   for (int stages = 2; stages <= 4; ++stages)
     for (int chunks = 2; chunks <= 3; ++chunks)
       for (int rounds = 1; rounds <= 4; ++rounds) {
@@ -33,14 +33,14 @@ TEST(Bubble, OfChunksInTurnIsTheFormula) {
       }
 }
 
-TEST(Bubble, OfAnOrderThatCantBeIsRefused) {
+TEST(Bubble, of_an_order_that_cant_be_is_refused) {
   const PipelineShape shape{PipelineSchedule::gpipe, 2, 1, 1};
   auto order = order_of(shape);
   std::swap(order[1][0], order[1][1]);  // backward before forward
   EXPECT_THROW(idle_share(shape, order), Error);
 }
 
-TEST(Bubble, OrderIsReadFromTheSpansOfATimeline) {
+TEST(Bubble, order_is_read_from_the_spans_of_a_timeline) {
   Timeline timeline;
   timeline.ranks = 4;
   const Mesh mesh{.dp = 2, .pp = 2};

@@ -7,7 +7,7 @@
 namespace gradwire {
 namespace {
 
-TEST(LossScale, FallsByHalfAtEachOverflow) {
+TEST(LossScale, falls_by_half_at_each_overflow) {
   LossScale scale;
   scale.update(true);
   scale.update(true);
@@ -15,7 +15,7 @@ TEST(LossScale, FallsByHalfAtEachOverflow) {
   EXPECT_EQ(scale.skipped(), 2);
 }
 
-TEST(LossScale, GrowsAfterSoManyGoodStepsInARow) {
+TEST(LossScale, grows_after_so_many_good_steps_in_a_row) {
   LossScale scale({.initial = 8, .growth_interval = 3});
   for (const bool overflowed : {false, false, true, false, false}) scale.update(overflowed);
   EXPECT_EQ(scale.value(), 4);
@@ -25,20 +25,20 @@ TEST(LossScale, GrowsAfterSoManyGoodStepsInARow) {
   EXPECT_EQ(scale.good_steps(), 0);
 }
 
-TEST(LossScale, StaysWithinFloat32) {
+TEST(LossScale, stays_within_float32) {
   LossScale scale({.initial = 1, .growth_interval = 1});
   for (int i = 0; i < 200; ++i) scale.update(false);
   EXPECT_EQ(scale.value(), 0x1p127);
 }
 
-TEST(LossScale, GoesOnWhereItWas) {
+TEST(LossScale, goes_on_where_it_was) {
   LossScale scale({.growth_interval = 5});
   scale.restore(1024, 4);
   scale.update(false);
   EXPECT_EQ(scale.value(), 2048);
 }
 
-TEST(LossScale, RefusesNumbersThatMakeNoSense) {
+TEST(LossScale, refuses_numbers_that_make_no_sense) {
   EXPECT_THROW(LossScale({.initial = 0}), ConfigError);
   EXPECT_THROW(LossScale({.growth = 1}), ConfigError);
   EXPECT_THROW(LossScale({.backoff = 1}), ConfigError);

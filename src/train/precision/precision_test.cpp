@@ -7,7 +7,7 @@
 namespace gradwire {
 namespace {
 
-TEST(MasterWeights, KeepUpdatesThatSixteenBitsWouldLose) {
+TEST(MasterWeights, keep_updates_that_sixteen_bits_would_lose) {
   auto model = torch::ones({1}, torch::kBFloat16).set_requires_grad(true);
   MasterWeights masters({model}, torch::kBFloat16);
   torch::optim::SGD optimizer(masters.parameters(), 1e-3);
@@ -21,7 +21,7 @@ TEST(MasterWeights, KeepUpdatesThatSixteenBitsWouldLose) {
   EXPECT_NEAR(model.to(torch::kFloat32).item<float>(), 1 - 0.064, 0.004);
 }
 
-TEST(MasterWeights, RoundAModelThatComputesInAWiderType) {
+TEST(MasterWeights, round_a_model_that_computes_in_a_wider_type) {
   auto model = torch::full({1}, 1.0 / 3).set_requires_grad(true);
   MasterWeights masters({model}, torch::kFloat16);
   EXPECT_EQ(model.item<float>(),
@@ -33,7 +33,7 @@ TEST(MasterWeights, RoundAModelThatComputesInAWiderType) {
 }
 
 // A gradient that overflows on one rank alone.
-TEST(GradScaler, LeavesAStepOutOnAllRanksWhenOneOverflowed) {
+TEST(GradScaler, leaves_a_step_out_on_all_ranks_when_one_overflowed) {
   run_ddp(3, "shm", [](const World& world, Communicator& communicator) {
     auto weight = torch::ones({2}).set_requires_grad(true);
     torch::optim::SGD optimizer({weight}, 0.5);
@@ -55,7 +55,7 @@ TEST(GradScaler, LeavesAStepOutOnAllRanksWhenOneOverflowed) {
   });
 }
 
-TEST(GradScaler, UnscalesBeforeClippingAndOnce) {
+TEST(GradScaler, unscales_before_clipping_and_once) {
   run_ddp(2, "shm", [](const World&, Communicator& communicator) {
     auto weight = torch::zeros({1}).set_requires_grad(true);
     torch::optim::SGD optimizer({weight}, 1);
@@ -70,7 +70,7 @@ TEST(GradScaler, UnscalesBeforeClippingAndOnce) {
 
 class MixedStage : public testing::TestWithParam<int> {};
 
-TEST_P(MixedStage, ComputesInBfloat16AndLearnsInFloat32) {
+TEST_P(MixedStage, computes_in_bfloat16_and_learns_in_float32) {
   run_ddp(2, "shm", [stage = GetParam()](const World& world, Communicator& communicator) {
     const auto model = small_gpt(false);
     ShardedDataParallel<Net> sharded(made(model, torch::kFloat32), communicator,

@@ -31,7 +31,7 @@ void expect_whole(const std::vector<std::int64_t>& elements, int ranks, std::int
   EXPECT_EQ(layout.share() % align, 0);
 }
 
-TEST(FlatLayout, PutsEveryElementOnOneRank) {
+TEST(FlatLayout, puts_every_element_on_one_rank) {
   for (int ranks = 1; ranks <= 9; ++ranks)
     for (std::int64_t align : {1, 4, 16})
       for (std::int64_t size = 0; size < 40; ++size) {
@@ -40,12 +40,12 @@ TEST(FlatLayout, PutsEveryElementOnOneRank) {
       }
 }
 
-TEST(FlatLayout, WastesLessThanARankTimesTheAlignment) {
+TEST(FlatLayout, wastes_less_than_a_rank_times_the_alignment) {
   const FlatLayout layout(std::vector<std::int64_t>{1000, 1000}, 3, 16);
   EXPECT_EQ(layout.share(), 672);  // 2 x 1008 = 2016, a third of which is 42 x 16
 }
 
-TEST(FlatLayout, RefusesWhatCannotBe) {
+TEST(FlatLayout, refuses_what_cannot_be) {
   EXPECT_THROW(FlatLayout(std::vector<std::int64_t>{-1}, 1, 1), ConfigError);
   EXPECT_THROW(FlatLayout(std::vector<std::int64_t>{1}, 0, 1), ConfigError);
 }
@@ -63,26 +63,26 @@ std::vector<std::string> names(const std::vector<ShardUnit>& units) {
   return result;
 }
 
-TEST(UnitPolicy, MakesTheModelsChildrenUnits) {
+TEST(UnitPolicy, makes_the_models_children_units) {
   const auto units = choose_units(gpt(), {.largest_share = 0.5});
   EXPECT_THAT(names(units), ElementsAre("tokens", "norm", "layer0", "layer1", "(the model's own)"));
   EXPECT_THAT(units[2].members, ElementsAre(3, 4, 5));
 }
 
-TEST(UnitPolicy, CutsWhatIsTooLargeButNoModuleWithoutChildren) {
+TEST(UnitPolicy, cuts_what_is_too_large_but_no_module_without_children) {
   const auto units = choose_units(gpt(), {.largest_share = 0.1});
   EXPECT_THAT(names(units), ElementsAre("tokens", "norm", "layer0.qkv", "layer0.out", "layer1.qkv",
                                         "layer1.out", "(the model's own)"));
 }
 
-TEST(UnitPolicy, LooksThroughAModuleThatHoldsEverything) {
+TEST(UnitPolicy, looks_through_a_module_that_holds_everything) {
   const auto units = choose_units(
       std::vector<ShardedParameter>{{"layers.0.weight", 8}, {"layers.0.bias", 1}, {"layers.2.weight", 8}},
       {});
   EXPECT_THAT(names(units), ElementsAre("layers.0", "layers.2"));
 }
 
-TEST(UnitPolicy, TakesTheChildrenOfANamedModule) {
+TEST(UnitPolicy, takes_the_children_of_a_named_module) {
   const std::vector<ShardedParameter> model = {
       {"head.weight", 1}, {"body.a.x.weight", 1}, {"body.a.y.weight", 1}, {"body.b.weight", 1}};
   EXPECT_THAT(names(choose_units(model, {.children_of = "body", .largest_share = 1})),
@@ -91,14 +91,14 @@ TEST(UnitPolicy, TakesTheChildrenOfANamedModule) {
               ThrowsMessage<ConfigError>(HasSubstr("children of 'bodi': the model has body, head")));
 }
 
-TEST(UnitPolicy, AsksTheUserWhereOneSays) {
+TEST(UnitPolicy, asks_the_user_where_one_says) {
   const auto units = choose_units(gpt(), {.unit_of = [](const std::string& name) {
                                     return name.starts_with("layer") ? std::string("layers") : std::string();
                                   }});
   EXPECT_THAT(names(units), ElementsAre("(the model's own)", "layers"));
 }
 
-TEST(UnitPolicy, KeepsTypesAndFrozenOnesApart) {
+TEST(UnitPolicy, keeps_types_and_frozen_ones_apart) {
   const auto units = choose_units(
       std::vector<ShardedParameter>{
           {"a.w", 1, 0, true}, {"a.f", 1, 0, false}, {"a.d", 1, 1, true}, {"a.v", 1, 0, true}},
@@ -108,7 +108,7 @@ TEST(UnitPolicy, KeepsTypesAndFrozenOnesApart) {
   EXPECT_FALSE(units[1].trainable);
 }
 
-TEST(UnitOrder, KnowsWhatComesNextForwardAndBack) {
+TEST(UnitOrder, knows_what_comes_next_forward_and_back) {
   UnitOrder order;
   const std::vector<int> step = {0, 1, 2, 2, 1, 0};
   for (const int unit : step) order.note(unit);
@@ -121,7 +121,7 @@ TEST(UnitOrder, KnowsWhatComesNextForwardAndBack) {
   EXPECT_THAT(predicted, ElementsAre(1, 2, 1, 1, 0, -1));
 }
 
-TEST(UnitOrder, LearnsAnotherOrder) {
+TEST(UnitOrder, learns_another_order) {
   UnitOrder order;
   for (const auto& pass : {std::vector<int>{0, 1}, std::vector<int>{0, 2}}) {
     for (const int unit : pass) order.note(unit);
@@ -131,7 +131,7 @@ TEST(UnitOrder, LearnsAnotherOrder) {
   EXPECT_EQ(order.next(), 2);
 }
 
-TEST(UnitSlots, GivesTheSlotOfWhatWasUsedLongestAgo) {
+TEST(UnitSlots, gives_the_slot_of_what_was_used_longest_ago) {
   UnitSlots slots(2);
   EXPECT_EQ(slots.take(0, {}).leaves, -1);
   EXPECT_EQ(slots.take(1, {}).leaves, -1);
@@ -142,7 +142,7 @@ TEST(UnitSlots, GivesTheSlotOfWhatWasUsedLongestAgo) {
   EXPECT_EQ(slots.count(), 2);
 }
 
-TEST(UnitSlots, GrowWhereEveryUnitIsNeededAtOnce) {
+TEST(UnitSlots, grow_where_every_unit_is_needed_at_once) {
   UnitSlots slots(2);
   slots.take(0, {}), slots.take(1, {});
   const auto place = slots.take(2, std::vector<int>{0, 1, 2});
@@ -151,7 +151,7 @@ TEST(UnitSlots, GrowWhereEveryUnitIsNeededAtOnce) {
 }
 
 // Two slots are enough for any model whose units follow one another, with one fetched ahead.
-TEST(UnitSlots, HoldTheUnitInUseAndTheNextThroughAWholeStep) {
+TEST(UnitSlots, hold_the_unit_in_use_and_the_next_through_a_whole_step) {
   for (int units = 1; units <= 12; ++units) {
     UnitOrder order;
     UnitSlots slots(2);

@@ -43,7 +43,8 @@ std::optional<std::int64_t> find_elements(const std::vector<std::int64_t>& shape
   return count;
 }
 
-std::optional<PieceName> find_piece_name(std::string_view name) {
+std::optional<PieceName> find_piece_name(std::string_view whole) {
+  std::string_view name = whole;
   const auto range = cut_brackets(name);
   const auto shape = range ? cut_brackets(name) : std::nullopt;
   if (!shape || name.empty()) return std::nullopt;
@@ -52,7 +53,8 @@ std::optional<PieceName> find_piece_name(std::string_view name) {
   if (!bounds || bounds->size() != 2 || !extents) return std::nullopt;
   const auto elements = find_elements(*extents);
   if (!elements || (*bounds)[0] > (*bounds)[1] || (*bounds)[1] > *elements) return std::nullopt;
-  return PieceName{std::string(name), *extents, (*bounds)[0], (*bounds)[1]};
+  PieceName found{std::string(name), *extents, (*bounds)[0], (*bounds)[1]};
+  return piece_name(found) == whole ? std::optional(std::move(found)) : std::nullopt;
 }
 
 void check_pieces(std::vector<PieceName> pieces) {

@@ -19,8 +19,8 @@ struct PieceName {
 
 std::string piece_name(const PieceName& piece);
 
-// Nothing where a name is that of a whole tensor, or says what can't be: an end beyond the shape, a shape of more
-// elements than there are numbers.
+// Nothing where a name is that of a whole tensor, is not spelt as above ("[02]"), or says what can't be: an end beyond the shape,
+// a shape of more elements than there are numbers.
 std::optional<PieceName> find_piece_name(std::string_view name);
 
 std::optional<std::int64_t> find_elements(

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "train/loop/optimizer_state.h"
-#include "train/loop/share_text.h"
+#include "train/loop/share_result.h"
 #include "train/sharded/piece_name.h"
 #include "train/tensor/cut_name.h"
 #include "train/tensor/parts.h"

@@ -66,7 +66,7 @@ void expect_sharded_goes_on(const std::filesystem::path& path, int ranks, int st
   });
 }
 
-TEST(ShardCheckpoint, OfThreeRanksGoesOnWithAnyNumberAndStage) {
+TEST(ShardCheckpoint, of_three_ranks_goes_on_with_any_number_and_stage) {
   const TempDir folder;
   const auto path = folder.path() / "run.ckpt";
   save_sharded_run(path, 3, 3);
@@ -75,7 +75,7 @@ TEST(ShardCheckpoint, OfThreeRanksGoesOnWithAnyNumberAndStage) {
   expect_sharded_goes_on(path, 1, 2);
 }
 
-TEST(ShardCheckpoint, GoesOnWithoutSharding) {
+TEST(ShardCheckpoint, goes_on_without_sharding) {
   const TempDir folder;
   const auto path = folder.path() / "run.ckpt";
   save_sharded_run(path, 2, 2);
@@ -89,7 +89,7 @@ TEST(ShardCheckpoint, GoesOnWithoutSharding) {
   });
 }
 
-TEST(ShardCheckpoint, OfReplicasGoesOnSharded) {
+TEST(ShardCheckpoint, of_replicas_goes_on_sharded) {
   const TempDir folder;
   const auto path = folder.path() / "run.ckpt";
   run_ddp(2, "shm", [&](const World& world, Communicator& communicator) {

@@ -69,7 +69,7 @@ Measured measure(int stage, Communicator& communicator) {
   return measured;
 }
 
-TEST(ShardMemory, OfStageOneIsTheOptimizersAtOneNth) {
+TEST(ShardMemory, of_stage_one_is_the_optimizers_at_one_nth) {
   run_ddp(4, "shm", [](const World&, Communicator& communicator) {
     const auto measured = measure(1, communicator);
     EXPECT_EQ(measured.optimizer, 2 * kTower / 4);
@@ -78,7 +78,7 @@ TEST(ShardMemory, OfStageOneIsTheOptimizersAtOneNth) {
   });
 }
 
-TEST(ShardMemory, OfStageTwoIsTheGradientsTooWithTwoUnitsUnderWay) {
+TEST(ShardMemory, of_stage_two_is_the_gradients_too_with_two_units_under_way) {
   run_ddp(4, "shm", [](const World&, Communicator& communicator) {
     const auto measured = measure(2, communicator);
     EXPECT_EQ(measured.optimizer, 2 * kTower / 4);
@@ -88,7 +88,7 @@ TEST(ShardMemory, OfStageTwoIsTheGradientsTooWithTwoUnitsUnderWay) {
   });
 }
 
-TEST(ShardMemory, OfStageThreeIsTheParametersTooWithTwoUnitsGathered) {
+TEST(ShardMemory, of_stage_three_is_the_parameters_too_with_two_units_gathered) {
   for (const int ranks : {2, 4})
     run_ddp(ranks, "shm", [](const World& world, Communicator& communicator) {
       const auto measured = measure(3, communicator);
@@ -104,7 +104,7 @@ TEST(ShardMemory, OfStageThreeIsTheParametersTooWithTwoUnitsGathered) {
     });
 }
 
-TEST(ShardMemory, HoldsUnitsThatThePolicySays) {
+TEST(ShardMemory, holds_units_that_the_policy_says) {
   run_ddp(2, "tcp", [](const World&, Communicator& communicator) {
     const ShardPolicy pairs{.unit_of = [](const std::string& name) {
       return name.substr(0, 6) < "layer3" ? std::string("lower") : std::string("upper");
@@ -116,7 +116,7 @@ TEST(ShardMemory, HoldsUnitsThatThePolicySays) {
   });
 }
 
-TEST(ShardMemory, IsRecordedAsCommunicationOfUnits) {
+TEST(ShardMemory, is_recorded_as_communication_of_units) {
   run_ddp(2, "shm", [](const World&, Communicator& communicator) {
     Recorder recorder;
     ShardedDataParallel sharded(std::make_shared<Tower>(), communicator, {.trace = &recorder});

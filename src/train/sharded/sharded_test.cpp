@@ -102,7 +102,7 @@ std::string test_name(const testing::TestParamInfo<std::tuple<Place, int>>& test
 
 class EveryStage : public testing::TestWithParam<std::tuple<Place, int>> {};
 
-TEST_P(EveryStage, GivesTheGradientsAndParametersOfOneProcess) {
+TEST_P(EveryStage, gives_the_gradients_and_parameters_of_one_process) {
   const Place place = std::get<0>(GetParam());
   const int stage = std::get<1>(GetParam());
   run_ddp(place.ranks, place.backend, [&](const World& world, Communicator& communicator) {
@@ -144,7 +144,7 @@ std::vector<double> losses_of(Wrapper& wrapper, const SmallModel& model, const W
   return losses;
 }
 
-TEST(Sharded, TrainsGptTinyToTheLossOfDistributedDataParallel) {
+TEST(Sharded, trains_gpt_tiny_to_the_loss_of_distributed_data_parallel) {
   run_ddp(2, "shm", [](const World& world, Communicator& communicator) {
     TransformerShape shape = find_trainable("gpt-tiny").shape;
     const SmallModel model{"gpt-tiny", [=] { return make_gpt(shape); }, 16, shape.vocabulary};
@@ -161,7 +161,7 @@ TEST(Sharded, TrainsGptTinyToTheLossOfDistributedDataParallel) {
 }
 
 // Modules need no wrapping: whoever uses a parameter, inside the model or outside, finds it whole.
-TEST(Sharded, GathersWhateverIsUsedAndByWhomever) {
+TEST(Sharded, gathers_whatever_is_used_and_by_whomever) {
   run_ddp(3, "shm", [](const World&, Communicator& communicator) {
     const auto whole = made(small_gpt(true), torch::kFloat64);
     ShardedDataParallel<Net> sharded(made(small_gpt(true), torch::kFloat64), communicator);
@@ -180,7 +180,7 @@ TEST(Sharded, GathersWhateverIsUsedAndByWhomever) {
   });
 }
 
-TEST(Sharded, NamesTheUnitThatIsUsedWhenItsOwnerIsGone) {
+TEST(Sharded, names_the_unit_that_is_used_when_its_owner_is_gone) {
   run_ddp(2, "shm", [](const World&, Communicator& communicator) {
     const auto model = made(small_mlp(), torch::kFloat32);
     { ShardedDataParallel<Net> sharded(model, communicator); }
@@ -192,7 +192,7 @@ TEST(Sharded, NamesTheUnitThatIsUsedWhenItsOwnerIsGone) {
   });
 }
 
-TEST(Sharded, RefusesWhatItCannotDo) {
+TEST(Sharded, refuses_what_it_cannot_do) {
   run_ddp(2, "shm", [](const World&, Communicator& communicator) {
     const auto sharded_with = [&](const ShardOptions& options) {
       return error_of(
@@ -217,7 +217,7 @@ struct WithSpare : torch::nn::Module {
   torch::nn::Linear spare = register_module("spare", torch::nn::Linear(4, 3));
 };
 
-TEST(Sharded, NamesParametersWithoutAGradientOrTakesThemForZero) {
+TEST(Sharded, names_parameters_without_a_gradient_or_takes_them_for_zero) {
   run_ddp(2, "shm", [](const World& world, Communicator& communicator) {
     ShardedDataParallel strict(std::make_shared<WithSpare>(), communicator);
     EXPECT_THAT(error_of([&] {
@@ -234,7 +234,7 @@ TEST(Sharded, NamesParametersWithoutAGradientOrTakesThemForZero) {
   });
 }
 
-TEST(Sharded, LeavesFrozenParametersAlone) {
+TEST(Sharded, leaves_frozen_parameters_alone) {
   run_ddp(2, "shm", [](const World&, Communicator& communicator) {
     auto model = std::make_shared<WithSpare>();
     model->spare->weight.set_requires_grad(false);

@@ -8,7 +8,7 @@
 namespace gradwire {
 namespace {
 
-TEST(TensorCut, EveryPlaceBelongsToOnePartAndPartsDifferByOneAtMost) {
+TEST(TensorCut, every_place_belongs_to_one_part_and_parts_differ_by_one_at_most) {
   for (std::int64_t total = 0; total <= 40; ++total)
     for (int parts = 1; parts <= 9; ++parts) {
       std::int64_t next = 0;
@@ -23,7 +23,7 @@ TEST(TensorCut, EveryPlaceBelongsToOnePartAndPartsDifferByOneAtMost) {
     }
 }
 
-TEST(TensorCut, BlocksAreCutEachByItself) {
+TEST(TensorCut, blocks_are_cut_each_by_itself) {
   // Queries, keys and values of 4 heads of width 2 are rows 0-7, 8-15 and 16-23; the second of two ranks has
   // heads 2 and 3 of each.
   EXPECT_EQ(shares_of(24, 3, 2, 1), (std::vector<Share>{{4, 4}, {12, 4}, {20, 4}}));
@@ -37,14 +37,14 @@ TEST(TensorCut, BlocksAreCutEachByItself) {
     }
 }
 
-TEST(CutName, SaysWhichPartAndIsReadBack) {
+TEST(CutName, says_which_part_and_is_read_back) {
   const CutName name{"qkv.weight", {{.dim = 0, .blocks = 3}, 2, 1}};
   EXPECT_EQ(cut_name(name), "qkv.weight{1-of-2 dim 0 blocks 3}");
   EXPECT_EQ(find_cut_name(cut_name(name)), name);
   EXPECT_EQ(cut_name({"norm.bias", {{}, 2, 1}}), "norm.bias");
 }
 
-TEST(CutName, IsNothingWhereItSaysWhatCantBe) {
+TEST(CutName, is_nothing_where_it_says_what_cant_be) {
   for (const char* name :
        {"", "w", "{0-of-2 dim 0 blocks 1}", "w{2-of-2 dim 0 blocks 1}", "w{0-of-2 dim -1 blocks 1}",
         "w{0-of-2 dim 0 blocks 0}", "w{0-of-0 dim 0 blocks 1}", "w{0-of-2 dim 0}",
@@ -53,7 +53,7 @@ TEST(CutName, IsNothingWhereItSaysWhatCantBe) {
     EXPECT_FALSE(find_cut_name(name)) << name;
 }
 
-TEST(CutName, PartsMustBeAllOfOneTensor) {
+TEST(CutName, parts_must_be_all_of_one_tensor) {
   const auto part = [](int index) { return TensorPart{{.dim = 0, .blocks = 1}, 2, index}; };
   EXPECT_NO_THROW(check_parts({part(0), part(1)}, {11, 10}));
   EXPECT_THROW(check_parts({part(0)}, {11}), ConfigError) << "the other is missing";
@@ -62,7 +62,7 @@ TEST(CutName, PartsMustBeAllOfOneTensor) {
   EXPECT_THROW(check_parts({part(0), {{.dim = 1}, 2, 1}}, {10, 10}), ConfigError);
 }
 
-TEST(TensorCut, WhatDoesNotDivideIsNamed) {
+TEST(TensorCut, what_does_not_divide_is_named) {
   EXPECT_NO_THROW(check_divides("4 heads", 4, 2));
   try {
     check_divides("4 heads", 4, 3);

@@ -13,8 +13,7 @@ namespace gradwire::nccl_profiler {
 namespace {
 
 constexpr std::size_t kFileBytes = (1 + std::size_t{kNcclRecordsKept}) * kNcclRecordBytes;
-constexpr int kMostLogs =
-    64;  // communicators of a process; 2 MB each, of which only what is written is taken
+constexpr int kMostLogs = 64;  // communicators of a process; 2 MB each
 constexpr std::uintptr_t kWithin = kNcclRecordBytes - 1;
 
 std::uint64_t host_now() {
@@ -64,9 +63,10 @@ int create_file(const char* folder, int number) {
   return ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 }
 
+// With room on the disk for all of it: writing to mapped memory that the disk has no room for would end the process.
 void* map_file(int file) {
   if (file < 0) return nullptr;
-  const bool sized = ::ftruncate(file, static_cast<off_t>(kFileBytes)) == 0;
+  const bool sized = ::posix_fallocate(file, 0, static_cast<off_t>(kFileBytes)) == 0;
   void* const memory =
       sized ? ::mmap(nullptr, kFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
   ::close(file);

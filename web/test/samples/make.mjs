@@ -198,6 +198,6 @@ export function fill(template, data) {
   const text = JSON.stringify(data).replace(/[<>&\u2028\u2029]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`);
   const escaped = (words) => words.replace(/[<>&"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
   const first = data?.blocks?.find((block) => block.kind === 'sentence');
-  const words = data ? `<header class="head"><p class="brand">Gradwire</p><h1>${escaped(data.title)}</h1></header><main class="main"><p class="sentence">${escaped(first?.text ?? '')}</p></main>` : '';
+  const words = data ? `<header class="head"><p class="brand">Gradwire</p><h1>${escaped(data.title ?? '')}</h1></header><main class="main"><p class="sentence">${escaped(first?.text ?? '')}</p></main>` : '';
   return template.replace('<!-- answer -->', () => words).replace('id="gradwire-data">null<', () => `id="gradwire-data">${text}<`);
 }

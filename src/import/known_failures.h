@@ -1,0 +1,44 @@
+// What NCCL and PyTorch print when a run dies, or warn of, and what it means. Constant data; what each was learnt from
+// stands in docs/explain.md. Readers of logs keep the lines that are known here; explain/failure_rules.cpp judges by them.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace gradwire {
+
+enum class Told : std::uint8_t {
+  cause,        // why it died
+  usual_cause,  // what such words mean mostly
+  symptom,      // of it, or of another rank's death: where ranks disagree the first that was said counts
+  unexplained,  // that it died, and not why
+  remark,       // it did not die of it
+  aside,        // nor does it matter much
+  hint,         // it need not be what holds this run up
+  noise         // healthy runs say it too
+};
+
+enum class Scope : std::uint8_t {
+  nccl,     // where NCCL says it, or somebody repeats its last error
+  nodes,    // the same, and of nothing but the network between nodes
+  sockets,  // the same, where nodes then talk over TCP: another network may be found after it
+  any       // wherever it stands
+};
+
+struct KnownFailure {
+  std::string_view sign;  // in small letters; a star stands for anything
+  Told told;
+  const char *rule, *what, *fix;
+  Scope scope = Scope::nccl;
+};
+
+// Of what NCCL said. Null: nothing that is known; the first that fits.
+const KnownFailure* find_known_failure(std::string_view text);
+
+// A peer that was asked again and again.
+const KnownFailure& silent_peer();
+
+// Whether a line, or any line of a text, is known though NCCL did not log it.
+bool tells_of_failure(std::string_view text);
+
+}  // namespace gradwire

@@ -1,0 +1,33 @@
+#pragma once
+
+// What tests of comparisons share: a question asked by names.
+
+#include <string>
+#include <vector>
+
+#include "predict/compare/compare.h"
+#include "predict/workload/catalog.h"
+
+namespace gradwire {
+
+inline Comparison ask(const std::string& model, int batch, std::vector<std::string> on,
+                      Precision precision = Precision::fp32) {
+  std::vector<Machine> machines;
+  for (const auto& name : on) {
+    machines.push_back(find_machine(name));
+    machines.back().name = name;
+  }
+  StepOptions options;
+  options.batch = batch;
+  options.precision = precision;
+  options.overlap = true;
+  return compare(build_model(model), machines, options);
+}
+
+inline std::vector<std::string> remedies_of(const Comparison& result) {
+  std::vector<std::string> all;
+  for (const auto& remedy : result.remedies) all.push_back(remedy.what);
+  return all;
+}
+
+}  // namespace gradwire

@@ -1,0 +1,99 @@
+// Which layouts a question has, and what is refused with which reason.
+#include "predict/parallel/candidates.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/error.h"
+#include "predict/parallel/problem.h"
+
+namespace gradwire {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+PlanQuestion question_of(const char* model) {
+  PlanQuestion question;
+  question.shape = transformer_sizes(model);
+  return question;
+}
+
+void expect_refused(const PlanQuestion& question, const char* on, const testing::Matcher<std::string>& why) {
+  const auto machine = find_machine(on);
+  EXPECT_THAT([&] { layouts_on(question, machine); }, ThrowsMessage<ConfigError>(why));
+}
+
+TEST(Candidates, shard_what_replicas_hold_and_nothing_else) {
+  auto question = question_of("llama-7b");
+  for (const auto& layout : candidate_layouts(question, 8))
+    EXPECT_TRUE(layout.shard == 0 || layout.mesh.dp > 1) << describe(layout);
+  for (question.shard = 1; *question.shard <= 3; ++*question.shard) {
+    const auto layouts = candidate_layouts(question, 8);
+    EXPECT_FALSE(layouts.empty());
+    for (const auto& layout : layouts) EXPECT_GT(layout.mesh.dp, 1) << describe(layout);
+  }
+}
+
+TEST(Candidates, refuse_to_shard_without_replicas) {
+  auto question = question_of("llama-7b");
+  question.shard = 3, question.tp = 8;
+  expect_refused(question, "dgx-a100", AllOf(HasSubstr("--shard 3: "), HasSubstr("dp of 2 or more")));
+  question.tp.reset();
+  expect_refused(question, "1x-a100-sxm-80-nvswitch", HasSubstr("one GPU is too few"));
+  question.dp = 1, question.shard = 0;
+  EXPECT_NO_THROW(layouts_on(question, find_machine("dgx-a100")));
+}
+
+TEST(Candidates, spread_experts_over_every_number_of_neighbours_that_divides) {
+  auto question = question_of("mixtral-8x7b");
+  question.dp = 4, question.tp = 2;
+  std::set<int> sizes;
+  for (const auto& layout : candidate_layouts(question, 8)) sizes.insert(layout.expert_parallel);
+  EXPECT_THAT(sizes, testing::ElementsAre(1, 2, 4, 8));
+  question.expert_parallel = 4;
+  for (const auto& layout : candidate_layouts(question, 8)) EXPECT_EQ(layout.expert_parallel, 4);
+}
+
+TEST(Candidates, refuse_experts_that_can_not_be_spread_so) {
+  auto question = question_of("mixtral-8x7b");
+  question.expert_parallel = 16;
+  expect_refused(question, "dgx-h100", HasSubstr("--ep 16: mixtral-8x7b has 8 experts, write a divisor"));
+  question.expert_parallel = 3;
+  expect_refused(question, "dgx-h100", HasSubstr("--ep 3: mixtral-8x7b has 8 experts, write a divisor"));
+  question.expert_parallel = 8;
+  expect_refused(question, "4x-a100-sxm-80-nvswitch",
+                 HasSubstr("--ep 8: 4x-a100-sxm-80-nvswitch has 4 GPUs"));
+  question.pp = 2;
+  expect_refused(question, "dgx-h100",
+                 HasSubstr("--ep 8: experts are spread over the dp x tp GPUs of a stage"));
+  question = question_of("llama-7b");
+  question.expert_parallel = 8;
+  expect_refused(question, "dgx-h100", HasSubstr("--ep 8: llama-7b has no experts to spread"));
+}
+
+TEST(Candidates, refuse_products_that_the_gpu_has_not) {
+  auto question = question_of("gpt2");
+  expect_refused(question, "2x-titan-rtx-pcie", HasSubstr("does not have it; it has fp32, fp16"));
+  question.precision = MatmulPrecision::tf32;
+  expect_refused(question, "2x-v100-nvlink-pairs", HasSubstr("--precision tf32: Tesla V100"));
+  question.precision = MatmulPrecision::fp16;
+  expect_refused(question, "2x-k80-pcie", HasSubstr("it has fp32"));
+  question.precision = MatmulPrecision::fp8;
+  expect_refused(question, "dgx-a100", HasSubstr("it has fp32, tf32, fp16, bf16"));
+  EXPECT_NO_THROW(layouts_on(question, find_machine("dgx-h100")));
+}
+
+TEST(UsualPrecision, is_bf16_where_the_gpu_has_it_and_what_is_fastest_elsewhere) {
+  EXPECT_EQ(usual_precision(find_gpu("a100-sxm-80")), MatmulPrecision::bf16);
+  EXPECT_EQ(usual_precision(find_gpu("titan-rtx")), MatmulPrecision::fp16);
+  EXPECT_EQ(usual_precision(find_gpu("v100-sxm")), MatmulPrecision::fp16);
+  EXPECT_EQ(usual_precision(find_gpu("p40")), MatmulPrecision::fp32);  // 16-bit ones at a 64th of the rate
+  EXPECT_EQ(usual_precision(find_gpu("k80")), MatmulPrecision::fp32);
+}
+
+}  // namespace
+}  // namespace gradwire

@@ -1,0 +1,130 @@
+// How `gradwire train` ends when something goes wrong or somebody ends it, and how it goes on.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/deadline.h"
+#include "base/files.h"
+#include "trace/breakdown.h"
+#include "train_session.h"
+
+namespace gradwire {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+// The processes that `parent` started.
+std::vector<int> children_of(int parent) {
+  std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", parent));
+  std::vector<int> children;
+  for (int child = 0; list >> child;) children.push_back(child);
+  return children;
+}
+
+TEST(TrainEnds, names_a_rank_that_dies_and_fails) {
+  auto run = gradwire_train({"mlp", "-n", "2", "--steps", "1000000", "--batch", "4"});
+  run.expect("step 1 of");
+  const auto ranks = children_of(run.pid());
+  ASSERT_EQ(ranks.size(), 2u);
+  ::kill(ranks[1], SIGKILL);
+  EXPECT_EQ(run.finish(), 1) << run.text();
+  EXPECT_THAT(run.text(),
+              AllOf(HasSubstr("rank 1 was killed by SIGKILL"), HasSubstr("gradwire train: rank 0: ")));
+}
+
+// Ctrl-C and SIGTERM: the step is finished, everything is written, and what was kept is what an undisturbed
+// run has at that step.
+void expect_a_good_end(int signal, bool to_one_rank) {
+  const TempDir directory;
+  const auto checkpoint = (directory.path() / "c.ckpt").string(),
+             trace = (directory.path() / "t.json").string();
+  auto run = gradwire_train({"convnet", "-n", "2", "--steps", "1000000", "--batch", "4", "--checkpoint",
+                             checkpoint, "--trace", trace});
+  run.expect("step 1 of");
+  if (to_one_rank)
+    ::kill(children_of(run.pid()).at(1), signal);
+  else
+    run.signal(signal);
+  EXPECT_EQ(run.finish(), 128 + signal) << run.text();
+  EXPECT_THAT(run.text(), AllOf(HasSubstr("ended by SIG"), HasSubstr("before step "),
+                                HasSubstr("B  backward"), HasSubstr("checkpoint: ")));
+  const int steps = static_cast<int>(step_parts(read_timeline(trace)).size()) / 2;
+  const auto next = std::to_string(steps + 1);
+  const auto resumed =
+      run_json({"convnet", "-n", "2", "--steps", next, "--batch", "4", "--resume", checkpoint});
+  EXPECT_EQ(resumed.at("first_step"), steps);
+  const auto whole = run_json({"convnet", "-n", "2", "--steps", next, "--batch", "4"});
+  EXPECT_EQ(resumed.at("loss_last"), whole.at("loss_last"));
+}
+
+TEST(TrainEnds, ends_well_when_it_is_interrupted) { expect_a_good_end(SIGINT, false); }
+TEST(TrainEnds, ends_well_when_it_is_told_to_end) { expect_a_good_end(SIGTERM, false); }
+TEST(TrainEnds, ends_well_when_one_rank_is_told_to_end) { expect_a_good_end(SIGTERM, true); }
+
+// Kills a rank once there is a checkpoint, and gives the JSON that the run printed in the end.
+json run_with_a_killed_rank(const std::vector<std::string>& arguments,
+                            const std::filesystem::path& checkpoint, std::string& text) {
+  auto run = gradwire_train(arguments);
+  const auto deadline = Deadline::after(60);
+  while (!std::filesystem::exists(checkpoint) && !deadline.passed())
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const auto ranks = children_of(run.pid());
+  EXPECT_EQ(ranks.size(), 2u);
+  if (ranks.size() == 2) ::kill(ranks[1], SIGKILL);
+  EXPECT_EQ(run.finish(), 0) << run.text();
+  text = run.text();
+  const auto brace = text.find("\n{");
+  return brace == std::string::npos ? json::object() : json::parse(text.substr(brace), nullptr, false);
+}
+
+TEST(TrainEnds, goes_on_from_the_newest_checkpoint_after_a_failure_to_the_same_losses) {
+  const TempDir directory;
+  const auto file = directory.path() / "c.ckpt";
+  const std::vector<std::string> arguments = {"convnet", "-n", "2", "--steps", "40", "--batch", "4"};
+  const auto whole = run_json(arguments).at("losses");
+  auto restarted = arguments;
+  restarted.insert(restarted.end(), {"--checkpoint", file.string(), "--checkpoint-every", "4",
+                                     "--max-restarts", "1", "--json"});
+  std::string text;
+  const auto result = run_with_a_killed_rank(restarted, file, text);
+  EXPECT_THAT(text, AllOf(HasSubstr("rank 1 was killed by SIGKILL"), HasSubstr("restart 1 of 1"),
+                          HasSubstr("gradwire train: resuming from step ")));
+  const int first = result.value("first_step", 0);
+  EXPECT_GE(first, 4);
+  EXPECT_EQ(first % 4, 0);
+  EXPECT_EQ(result.value("losses", json::array()),
+            json(std::vector<json>(whole.begin() + first, whole.end())))
+      << "dropout included";
+}
+
+// It counts the steps since it last changed.
+TEST(TrainEnds, goes_on_with_the_scale_of_an_fp16_loss) {
+  const TempDir directory;
+  const auto file = (directory.path() / "c.ckpt").string();
+  const auto train = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"convnet", "-n", "2", "--batch", "4", "--precision", "fp16"});
+    EXPECT_EQ(run_json(std::move(more)).value("skipped_steps", -1), 0);
+    return read_file(file);
+  };
+  EXPECT_THAT(train({"--steps", "2", "--checkpoint", file}), HasSubstr(R"("gradwire.loss_scale":"65536 2")"));
+  EXPECT_THAT(train({"--steps", "5", "--resume", file, "--checkpoint", file}),
+              HasSubstr(R"("gradwire.loss_scale":"65536 5")"));
+}
+
+TEST(TrainEnds, starts_over_after_a_failure_where_nothing_was_kept) {
+  auto run = gradwire_train({"mlp", "-n", "2", "--steps", "8", "--batch", "4", "--max-restarts", "1"});
+  run.expect("step 1 of");
+  ::kill(children_of(run.pid()).at(0), SIGKILL);
+  EXPECT_EQ(run.finish(), 0) << run.text();
+  EXPECT_THAT(run.text(),
+              HasSubstr("gradwire train: starting over from step 0: without --checkpoint nothing was kept"));
+}
+
+}  // namespace
+}  // namespace gradwire
