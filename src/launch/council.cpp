@@ -259,11 +259,12 @@ std::optional<Seating> Council::begin(int local_ranks) {
   set(fmt::format("ready/{}", options_.node), fmt::format("{}:{}.{}", local_ranks, name_, ++times_ready_));
   if (options_.node == 0) draw_up_roster(last_attempt_ + 1);
   for (;;) {
+    const bool alone = options_.node != 0 && is_gone(0);  // first: what it wrote before it left counts
     const auto seating = find_seating();
     running_ = seating.has_value();
     if (seating) return seating;
     let_hear();
-    if (options_.node != 0 && is_gone(0)) {
+    if (alone) {
       if (!has_ended_well())
         throw TransportError("the launcher of node 0 is gone, or has ended the job without this node");
       say_goodbye();

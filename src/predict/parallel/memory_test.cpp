@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 
 #include "predict/parallel/problem.h"
@@ -39,10 +40,10 @@ class RandomPlans {
 
 TEST(PlanMemories, of_all_gpus_hold_every_parameter_with_its_gradient_and_state) {
   RandomPlans plans;
+  const std::array shapes{transformer_sizes("mixtral-8x7b"), transformer_sizes("qwen3-235b-a22b"),
+                          transformer_sizes("gpt2-xl")};
   for (int i = 0; i < kPlans; ++i) {
-    const auto shape = transformer_sizes(i % 3 == 0   ? "mixtral-8x7b"
-                                         : i % 3 == 1 ? "qwen3-235b-a22b"
-                                                      : "gpt2-xl");
+    const auto& shape = shapes[i % shapes.size()];
     const auto layout = plans.next(shape);
     const auto memory = plan_memory(shape, layout);
     const double needed = number_bytes(layout.precision) + layout.gradient_bytes + layout.state_bytes;
