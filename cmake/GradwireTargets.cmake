@@ -84,7 +84,7 @@ function(gradwire_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests) # "support/...", which needs no linking
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>) # what is tested is optimized, and that is enough
+  target_compile_options(${name} PRIVATE -O0) # what is tested is optimized, and that is enough
   target_link_libraries(${name} PRIVATE ${arg_USES} gradwire_flags GTest::gtest GTest::gmock GTest::gtest_main)
   string(REPLACE ";" "\\;" labels "${arg_LABELS}") # a list in a list
   gtest_discover_tests(${name} TEST_PREFIX "${name}: " DISCOVERY_TIMEOUT 60
