@@ -25,6 +25,7 @@ constexpr Seconds kLateComers = 1;
 
 // A rank's death is said within a second, which takes two looks.
 constexpr Seconds kLookEvery = 0.05;
+constexpr Seconds kShortly = 1;  // for the store to answer
 
 // The latter for mpirun to take notice: "123 (name) Z ...".
 bool has_ended_or_waits(pid_t pid) {
@@ -81,7 +82,6 @@ bool MpiWatchdog::is_dead(Rank rank, Deadline answer) const {
 }
 
 std::optional<Rank> MpiWatchdog::find_dead() const {
-  constexpr Seconds kShortly = 1;
   const auto answer = Deadline::after(kShortly);
   try {
     for (Rank rank = 0; world_.store && rank < world_.size; ++rank)
@@ -96,11 +96,27 @@ void MpiWatchdog::end_process(const std::string& why) const {
   ::_exit(1);
 }
 
+// A rank that computes while another dies has no call to leave, and mpirun may end it before its next one.
+void MpiWatchdog::tell_of_dead() {
+  if (told_of_ || !world_.store) return;
+  try {
+    if (world_.store->find("lost/earliest", Deadline::after(kShortly)).empty()) return;
+    const auto dead = find_dead();
+    if (!dead || !world_.store->find(fmt::format("done/{}", *dead), Deadline::after(kShortly)).empty())
+      return;
+    told_of_ = dead;
+    say("gradwire",
+        fmt::format("rank {}: rank {} is lost: its process is gone", world_.global(world_.rank), *dead));
+  } catch (const TransportError&) {  // the next call has to do
+  }
+}
+
 // Of a call that was under way at the look before.
 void MpiWatchdog::check_call(std::uint64_t call, Deadline deadline) {
   const auto dead = find_dead();
   const auto missing = !dead && deadline.passed() ? missing_ranks(call) : std::string();
   if (moves_.load(std::memory_order_acquire) != call) return;  // they came after all
+  if (dead && told_of_ == dead) ::_exit(1);
   if (dead) end_process(fmt::format("rank {} is lost: its process is gone during {}", *dead, what_.load()));
   if (!missing.empty())
     end_process(fmt::format("{} waited {} for {}", what_.load(), format_seconds(world_.timeout), missing));
@@ -118,6 +134,7 @@ void MpiWatchdog::look() {
     } else {
       seen = now;
       deadline = Deadline::after(world_.timeout);
+      tell_of_dead();
     }
   }
 }

@@ -1,7 +1,8 @@
 // Sees to it that no call of MPI's lasts for ever, nor for a rank that is dead. MPI can't be told to give up a call: when one
 // outlasts the timeout, or stands still while another rank's process is gone, this process says for whom it waited
-// and ends with code 1, and mpirun ends the others. So it is the one place of the library that ends a process. A
-// call costs two stores to an atomic; a thread looks at them now and then, and touches MPI never.
+// and ends with code 1, and mpirun ends the others. So it is the one place of the library that ends a process. Between
+// calls a rank that is dead is only named. A call costs two stores to an atomic; a thread looks at them now and then,
+// and touches MPI never.
 //
 // What goes on after main(), where MPI says goodbye, is guarded by guard_exit() instead.
 #pragma once
@@ -50,6 +51,7 @@ class MpiWatchdog {
   void leave() { moves_.fetch_add(1, std::memory_order_release); }
   void look();
   void check_call(std::uint64_t call, Deadline deadline);
+  void tell_of_dead();
   [[noreturn]] void end_process(const std::string& why) const;
   std::string missing_ranks(std::uint64_t call) const;
   bool is_dead(Rank rank, Deadline answer) const;
@@ -60,8 +62,9 @@ class MpiWatchdog {
   std::atomic<const char*> what_{""};
   std::mutex mutex_;
   std::condition_variable ended_;
-  bool over_ = false;   // under mutex_
-  std::thread looker_;  // last: it uses all of the above
+  bool over_ = false;            // under mutex_
+  std::optional<Rank> told_of_;  // the looker's
+  std::thread looker_;           // last: it uses all of the above
 };
 
 // The process ends with `status` when what it does from now on takes longer.
