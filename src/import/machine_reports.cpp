@@ -61,6 +61,15 @@ PciReport::Device device_of(std::string_view line, int number) {
   return device;
 }
 
+bool redirects_peers(std::string_view acs) {
+  return says(acs, "ReqRedir+") || says(acs, "CmpltRedir+") || says(acs, "UpstreamFwd+");
+}
+
+void read_nameless_line(std::string_view line, int number, PciReport& report) {
+  if (!line.starts_with("ACSCtl:") || !redirects_peers(line)) return;
+  if (report.nameless_redirects++ == 0) report.nameless_line = number;
+}
+
 void read_device_line(std::string_view line, int number, PciReport::Device& device) {
   if (line.starts_with("LnkCap:")) {
     device.speed_most = number_behind(line, "Speed ");
@@ -74,9 +83,7 @@ void read_device_line(std::string_view line, int number, PciReport::Device& devi
     device.last_bus = hex_behind(line, "subordinate=");
   } else if (line.starts_with("ACSCtl:")) {
     device.acs_line = number;
-    device.redirects = line.find("ReqRedir+") != std::string_view::npos ||
-                       line.find("CmpltRedir+") != std::string_view::npos ||
-                       line.find("UpstreamFwd+") != std::string_view::npos;
+    device.redirects = redirects_peers(line);
   }
 }
 
@@ -110,6 +117,7 @@ bool is_state_of_link(std::string_view line) {
 
 // "GPU0 X OK CNS": a row of cells that say who may reach whom.
 Words peer_cells(std::string_view line) {
+  if (!names_a_gpu(line)) return {};
   Words words = matrix_words(line);
   if (words.size() < 3 || !is_gpu_name(words[0])) return {};
   const auto known = [](auto word) { return word == "X" || is_p2p_status(word); };
@@ -119,6 +127,7 @@ Words peer_cells(std::string_view line) {
 }  // namespace
 
 bool looks_like_peer_status(std::string_view text) {
+  if (!names_a_gpu(text)) return false;
   const std::string clean = without_escapes(text);
   const auto lines = split(clean, '\n');
   return std::any_of(lines.begin(), lines.end(), [](auto line) { return !peer_cells(line).empty(); });
@@ -164,6 +173,8 @@ PciReport parse_lspci(std::string_view text, const std::string& name) {
       report.devices.push_back(device_of(raw, number));
     else if (!report.devices.empty())
       read_device_line(trim(raw), number, report.devices.back());
+    else
+      read_nameless_line(trim(raw), number, report);
   }
   return report;
 }

@@ -39,6 +39,8 @@ struct PciReport {
     int line = 0, acs_line = 0;
   };
   std::vector<Device> devices;
+  int nameless_redirects = 0,
+      nameless_line = 0;  // of `lspci -vvv | grep ACSCtl`, which leaves out whose they are
 };
 bool looks_like_lspci(std::string_view text);
 PciReport parse_lspci(std::string_view text, const std::string& name);
