@@ -34,6 +34,25 @@ TEST(DoctorOnMachines, finds_redirected_peers_where_there_are_two_gpus_and_bridg
   EXPECT_EQ(rule(2, "secondary=01, subordinate=01"), "");  // a disk's
 }
 
+TEST(DoctorOnMachines, hints_at_redirected_peers_where_a_list_does_not_say_whose) {
+  const auto hints = [](const std::string& text) {
+    CaseFile given;
+    given.files.pci.push_back(parse_lspci(text, "acs.txt"));
+    EXPECT_TRUE(diagnose(given).findings.empty());
+    return diagnose(given).hints.size();
+  };
+  EXPECT_EQ(hints("\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl-\n"), 1u);
+  EXPECT_EQ(hints("\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl-\n"), 0u);
+}
+
+TEST(DoctorOnMachines, hints_at_a_sweep_that_came_to_nothing) {
+  CaseFile given;
+  given.files.tables.push_back({});
+  EXPECT_TRUE(diagnose(given).hints.empty());  // no sweep that anybody asked for
+  given.files.tables[0].asked = 1 << 20;
+  EXPECT_EQ(diagnose(given).hints.size(), 1u);
+}
+
 TEST(DoctorOnMachines, finds_who_may_not_reach_whom) {
   const auto rule = [](const std::string& cell) {
     CaseFile given;
@@ -47,7 +66,7 @@ TEST(DoctorOnMachines, finds_who_may_not_reach_whom) {
 
 TEST(DoctorOnMachines, only_hints_at_what_gpus_do_not_have_by_make_unless_a_matrix_shows_it) {
   CaseFile given;
-  given.files.peers.push_back(parse_peer_status("\tGPU0\tGPU1\n GPU0\tX\tNS\n GPU1\tNS\tX\n", "p2p.txt"));
+  given.files.peers.push_back(parse_peer_status("\tGPU0\tGPU1\n GPU0\tX\tNS\n GPU1\tGNS\tX\n", "p2p.txt"));
   EXPECT_EQ(first_rule(diagnose(given)), "");
   EXPECT_EQ(diagnose(given).hints.size(), 1u);
   given.files.matrices.push_back({"topo.txt", parse_matrix(kPair, "topo.txt")});
