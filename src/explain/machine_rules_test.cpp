@@ -19,6 +19,19 @@ TEST(DoctorOnMachines, finds_a_fabric_that_is_not_set_up) {
   EXPECT_EQ(rule("N/A"), "");
 }
 
+TEST(DoctorOnMachines, reads_the_fabric_alone) {
+  const std::string waits = "    Fabric\n        State      : In Progress\n        Status     : N/A\n--\n";
+  const std::string ready = "    Fabric\n        State      : Completed\n        Status     : Success\n--\n";
+  ASSERT_TRUE(looks_like_smi_query(ready + waits));
+  CaseFile given;
+  given.files.pci.push_back(parse_smi_query(ready + waits, "fabric.txt"));
+  EXPECT_EQ(given.files.pci[0].devices.size(), 2u);
+  const auto diagnosis = diagnose(given);
+  ASSERT_EQ(first_rule(diagnosis), "R20");
+  EXPECT_TRUE(says(diagnosis.findings[0].what, "1 of 2 GPUs"));
+  EXPECT_FALSE(looks_like_smi_query("The Fabric\nis slow.\n"));
+}
+
 TEST(DoctorOnMachines, finds_redirected_peers_where_there_are_two_gpus_and_bridges_above_them) {
   const auto rule = [](int gpus, const char* buses) {
     std::string text = std::string("00:01.1 PCI bridge: AMD Root Port\n\tBus: primary=00, ") + buses +

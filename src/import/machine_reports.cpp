@@ -179,8 +179,31 @@ PciReport parse_lspci(std::string_view text, const std::string& name) {
   return report;
 }
 
+namespace {
+
+// "Fabric", and the state below it: what `nvidia-smi -q | grep -A4 Fabric` leaves, which no GPU stands above.
+bool begins_fabric(std::string_view text) {
+  constexpr std::string_view kHeading = "Fabric\n";
+  for (auto at = text.find(kHeading); at != std::string_view::npos; at = text.find(kHeading, at + 1)) {
+    const auto below = text.substr(at + kHeading.size());
+    const auto line = trim(below.substr(0, below.find('\n')));
+    if (line.starts_with("State") && says(line, ":")) return true;
+  }
+  return false;
+}
+
+PciReport::Device gpu_at(std::string_view slot, int line) {
+  PciReport::Device device;
+  device.slot = std::string(slot);
+  device.gpu = true;
+  device.line = line;
+  return device;
+}
+
+}  // namespace
+
 bool looks_like_smi_query(std::string_view text) {
-  return says(text, "==============NVSMI LOG==============");
+  return says(text, "==============NVSMI LOG==============") || begins_fabric(text);
 }
 
 PciReport parse_smi_query(std::string_view text, const std::string& name) {
@@ -191,13 +214,11 @@ PciReport parse_smi_query(std::string_view text, const std::string& name) {
   for (const auto raw : split(text, '\n')) {
     ++number;
     const auto line = trim(raw);
-    if (is_slot_of_gpu(line)) {
-      PciReport::Device device;
-      device.slot = std::string(line.substr(4));
-      device.gpu = true;
-      device.line = number;
-      report.devices.push_back(std::move(device));
-    }
+    auto& devices = report.devices;
+    if (is_slot_of_gpu(line)) devices.push_back(gpu_at(line.substr(4), number));
+    if (line == "Fabric" &&
+        (devices.empty() || (devices.back().slot.empty() && !devices.back().fabric.empty())))
+      devices.push_back(gpu_at("", number));
     if (!line.empty() && line.find(':') == std::string_view::npos) section = line;
     if (!report.devices.empty()) read_query_line(section, line, number, report.devices.back());
   }

@@ -45,7 +45,7 @@ struct PciReport {
 bool looks_like_lspci(std::string_view text);
 PciReport parse_lspci(std::string_view text, const std::string& name);
 
-// The same of `nvidia-smi -q`: lanes of each GPU, and whether NVSwitch knows it.
+// The same of `nvidia-smi -q`: lanes of each GPU, and whether NVSwitch knows it; of its Fabric alone too.
 bool looks_like_smi_query(std::string_view text);
 PciReport parse_smi_query(std::string_view text, const std::string& name);
 

@@ -61,8 +61,9 @@ struct RankPair {
 
 // "0[6000] -> 1[b000]", before 2.5 "0 -> 1": the ranks on both sides.
 std::optional<RankPair> find_pair(std::string_view text) {
-  const auto arrow = text.find(" -> ");
-  if (arrow == std::string_view::npos) return std::nullopt;
+  const auto head = text.find("-> ");
+  if (head == std::string_view::npos || head == 0 || text[head - 1] != ' ') return std::nullopt;
+  const auto arrow = head - 1;
   auto left = text.substr(0, arrow);
   RankPair pair;
   if (left.ends_with(']') && left.rfind('[') != std::string_view::npos) {
@@ -201,11 +202,11 @@ Connections::Means& Connections::means_of(std::string_view via, int line) {
 }
 
 void Connections::read(std::string_view message, int line) {
-  const auto at = message.find(" via ");
+  const auto at = message.find("via ");  // a blank before it would stop at each word
   if (at == std::string_view::npos) return;
   const auto pair = find_pair(message.substr(0, at));
   if (!pair && message.find("->") == std::string_view::npos) return;
-  const auto rest = message.substr(at + 5);
+  const auto rest = message.substr(at + 4);
   const auto via = trim(rest.substr(0, rest.find(" comm 0x")));  // RCCL says which communicator
   const Means& means = means_of(via, line);
   if (means.at < log_.transports.size()) ++log_.transports[means.at].times;
@@ -218,7 +219,7 @@ void read_machine_line(std::string_view message, int line, NcclLog& log) {
   if (message.starts_with("Pattern")) read_graph(message, log);
   if (message.starts_with("+ NVL[")) log.gpu_paths.emplace("NVL");
   read_paths(message, log);
-  log.rccl = log.rccl || is_of_rccl(message);
+  log.rccl = log.rccl || (log.version.empty() && is_of_rccl(message));  // else its version says so
 }
 
 void read_network_line(std::string_view message, int line, NcclLog& log) {
@@ -229,6 +230,9 @@ void read_network_line(std::string_view message, int line, NcclLog& log) {
     say_once(log.staged_network, message, line);
   if (message.starts_with("Topology detection : could not read")) say_once(log.hidden_pci, message, line);
   if (message.starts_with("NET/IB : No device found")) say_once(log.no_network_card, message, line);
+}
+
+void read_retry(std::string_view message, int line, NcclLog& log) {
   if (message.find("retrying") != std::string_view::npos && message.find("onnect") != std::string_view::npos)
     say_once(log.refused, message, line);
 }

@@ -42,5 +42,6 @@ class Connections {
 
 void read_machine_line(std::string_view message, int line, NcclLog& log);
 void read_network_line(std::string_view message, int line, NcclLog& log);
+void read_retry(std::string_view message, int line, NcclLog& log);  // of a peer that did not answer
 
 }  // namespace gradwire

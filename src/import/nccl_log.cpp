@@ -9,6 +9,7 @@
 #include "import/known_failures.h"
 #include "import/log_lines.h"
 #include "import/nccl_lines.h"
+#include "import/quick_look.h"
 
 namespace gradwire {
 namespace {
@@ -112,16 +113,31 @@ bool should_be_a_warning(std::string_view message) {
   return message.find(" exceeds device/fn maxSharedMem") != std::string_view::npos || is_last_try(message);
 }
 
+// Words of these that stand anywhere in a message.
+constexpr auto kOddWords = [] {
+  QuickLook<2> look;
+  look.add("retrying");
+  look.add("exceeds device/fn");
+  return look;
+}();
+
+// All that read_info() looks for begins with one of these; of the rest a long log has most.
+bool may_tell(std::string_view message) {
+  constexpr std::string_view kFirstLetters = "0123456789NPUBGTCRchinr[+";
+  return !message.empty() && kFirstLetters.find(message[0]) != std::string_view::npos;
+}
+
 void read_info(std::string_view message, std::string_view host, int line, NcclLog& log) {
   if (message.starts_with("NCCL_")) return read_variable(message, line, log);
   if (message.starts_with("P2P Chunksize set to ")) log.p2p_chunk = number_after(message, " set to ");
-  if (!message.empty() && std::isdigit(static_cast<unsigned char>(message[0])) != 0 &&
+  if (std::isdigit(static_cast<unsigned char>(message[0])) != 0 &&
       message.find(" coll channels") != std::string_view::npos)
     log.channels = std::max(log.channels.value_or(0), find_integer<int>(first_word(message)).value_or(0));
   if (message.starts_with("Using network ")) say(log.network, trim(message.substr(14)), line);
   if (message.starts_with("NVLS multicast support is"))
     log.nvls = message.find("not available") == std::string_view::npos;
-  if (message.find("comm 0x") != std::string_view::npos) {
+  if ((message[0] == 'c' || message[0] == 'n' || message[0] == '[') &&
+      message.find("comm 0x") != std::string_view::npos) {
     read_place(message, host, log);
     read_shape(message, log);
   }
@@ -229,7 +245,9 @@ class LogReader {
       return warnings_.say(trim(fmt::format("{} {}", source_before(prefix), message)), number);
     if (is_connection(message)) return connections_.read(message, number);
     if (is_of_a_call(message)) return;
-    read_info(message, host, number, log_);
+    if (may_tell(message)) read_info(message, host, number, log_);
+    if (!kOddWords.may_be_in(message)) return;
+    read_retry(message, number, log_);
     if (should_be_a_warning(message)) warnings_.say(message, number);
   }
 
