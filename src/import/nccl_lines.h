@@ -40,6 +40,7 @@ class Connections {
   std::map<std::string, Means, std::less<>> means_;  // by what stands behind "via"
 };
 
+void read_comm(std::string_view message, std::string_view host, NcclLog& log);
 void read_machine_line(std::string_view message, int line, NcclLog& log);
 void read_network_line(std::string_view message, int line, NcclLog& log);
 void read_retry(std::string_view message, int line, NcclLog& log);  // of a peer that did not answer

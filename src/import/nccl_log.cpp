@@ -46,34 +46,6 @@ void read_variable(std::string_view message, int line, NcclLog& log) {
   if (log.variables.size() < kMostKeptOfLog) say(log.variables[std::string(name)], word, line);
 }
 
-void read_place(std::string_view message, std::string_view host, NcclLog& log) {
-  const auto rank = number_after(message, " rank "), ranks = number_after(message, " nranks ");
-  if (rank && ranks && *ranks > log.ranks.value_or(0)) {
-    log.ranks = *ranks;
-    log.places.clear();  // ranks of a part of it are numbered anew
-  }
-  auto bus = find_after(message, " busId ");
-  if (!bus) bus = find_after(message, " nvmlDev ");  // before 2.5: the driver's number for it
-  if (!rank || !bus || (ranks && *ranks < log.ranks.value_or(0))) return;
-  const bool known = std::any_of(log.places.begin(), log.places.end(),
-                                 [&](const auto& place) { return place.rank == *rank; });
-  if (known || log.places.size() >= kMostPairsOfLog) return;
-  log.places.push_back(
-      {*rank, std::string(host), number_after(message, " cudaDev "), std::string(first_word(*bus))});
-}
-
-// "comm 0x.. rank 0 nRanks 2 nNodes 1 localRanks 2 localRank 0 MNNVL 0"
-void read_shape(std::string_view message, NcclLog& log) {
-  const auto nodes = number_after(message, " nNodes ");
-  if (!nodes) return;
-  if (!log.nodes || *nodes > *log.nodes) log.nodes = *nodes;
-  const auto local = number_after(message, " localRanks ");
-  if (local && (!log.gpus_per_node || *local > *log.gpus_per_node)) log.gpus_per_node = *local;
-  if (number_after(message, " MNNVL ") == 1) log.gpu_paths.emplace("NVL");
-  const auto ranks = number_after(message, " nRanks ");
-  if (ranks && (!log.ranks || *ranks > *log.ranks)) log.ranks = *ranks;
-}
-
 // "NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/IB [RO]; OOB eth0"; a plugin may call itself "NET/IBext_v8". Ports that are
 // used as one: "Using [0]={[0] mlx5_2:1/RoCE, [1] mlx5_3:1/RoCE} [RO]; OOB eth0".
 void read_cards(std::string_view message, NcclLog& log) {
@@ -124,23 +96,21 @@ constexpr auto kOddWords = [] {
 // All that read_info() looks for begins with one of these; of the rest a long log has most.
 bool may_tell(std::string_view message) {
   constexpr std::string_view kFirstLetters = "0123456789NPUBGTCRchinr[+";
-  return !message.empty() && kFirstLetters.find(message[0]) != std::string_view::npos;
+  return !message.empty() && kFirstLetters.find(message[0]) != std::string_view::npos &&
+         !message.starts_with("Conn") && !message.starts_with("Trees");
 }
 
 void read_info(std::string_view message, std::string_view host, int line, NcclLog& log) {
+  const char first = message[0];
+  if (first == 'c' || first == 'n' || first == '[') return read_comm(message, host, log);
   if (message.starts_with("NCCL_")) return read_variable(message, line, log);
   if (message.starts_with("P2P Chunksize set to ")) log.p2p_chunk = number_after(message, " set to ");
-  if (std::isdigit(static_cast<unsigned char>(message[0])) != 0 &&
+  if (std::isdigit(static_cast<unsigned char>(first)) != 0 &&
       message.find(" coll channels") != std::string_view::npos)
     log.channels = std::max(log.channels.value_or(0), find_integer<int>(first_word(message)).value_or(0));
   if (message.starts_with("Using network ")) say(log.network, trim(message.substr(14)), line);
   if (message.starts_with("NVLS multicast support is"))
     log.nvls = message.find("not available") == std::string_view::npos;
-  if ((message[0] == 'c' || message[0] == 'n' || message[0] == '[') &&
-      message.find("comm 0x") != std::string_view::npos) {
-    read_place(message, host, log);
-    read_shape(message, log);
-  }
   read_cards(message, log);
   read_machine_line(message, line, log);
   read_network_line(message, line, log);
