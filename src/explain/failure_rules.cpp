@@ -202,6 +202,8 @@ Deaths deaths_in(const std::vector<NcclLog>& logs) {
   auto& findings = all.findings;
   std::stable_sort(findings.begin(), findings.end(),
                    [](const DeathFinding& a, const DeathFinding& b) { return a.told < b.told; });
+  if (!findings.empty())
+    std::erase_if(all.hints, [](const Finding& hint) { return hint.rule == kUnexplained; });
   const bool explained = !findings.empty() && findings.front().told < Told::unexplained;
   if (explained)
     std::erase_if(findings, [](const DeathFinding& one) { return one.told == Told::unexplained; });

@@ -287,5 +287,67 @@ TEST(DoctorOnDeaths, makes_little_of_gradients_that_lie_otherwise_and_of_a_barri
   EXPECT_EQ(newer.hints.size(), 1u);
 }
 
+TEST(DoctorOnDeaths, says_that_a_run_died_before_what_would_have_slowed_it) {
+  const auto died =
+      diagnosis_of_log(kShm + "n:1:2 [0] include/alloc.h:102 NCCL WARN Cuda failure 1 'invalid argument'\n");
+  EXPECT_EQ(first_rule(died), "R00");
+  EXPECT_EQ(died.findings.size(), 2u);
+  EXPECT_EQ(first_rule(diagnosis_of_log(
+                "n:1:2 [0] NCCL INFO NCCL_P2P_DISABLE set by environment to 1\n" + kShm +
+                "n:1:2 [0] enqueue.cc:267 NCCL WARN Cuda failure 'operation not permitted'\n")),
+            "R06");  // somebody's doing, and certain
+  EXPECT_EQ(first_rule(diagnosis_of_log(
+                kShm + "n:1:2 [0] enqueue.cc:74 NCCL WARN Cuda failure 'invalid device function'\n")),
+            "R07");
+}
+
+TEST(DoctorOnDeaths, knows_that_a_peer_was_given_up_and_that_one_went_away) {
+  const std::string tries =
+      "n:1:2 [0] NCCL INFO socketPollConnect: connect returned Connection refused, retrying (";
+  EXPECT_EQ(first_rule(diagnosis_of_log(tries + "33/34) after sleep for 3300 msec\n")), "");
+  EXPECT_EQ(first_rule(diagnosis_of_log(tries + "34/34) after sleep for 3400 msec\n")), "R36");
+  const std::string gone =
+      "n:1:2 [0] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer b<4>\n";
+  const auto left = diagnosis_of_log(gone);
+  EXPECT_TRUE(left.findings.empty());
+  EXPECT_EQ(left.hints.size(), 1u);
+  const auto failed = diagnosis_of_log(
+      gone + "n:1:2 [0] proxy.cc:1519 NCCL WARN [Proxy Service 0] Failed to execute operation Connect\n");
+  EXPECT_EQ(first_rule(failed), "R00");
+  EXPECT_TRUE(failed.hints.empty());
+}
+
+TEST(DoctorOnDeaths, reads_what_other_libraries_and_runtimes_say) {
+  const auto rule_of = [](const std::string& line) { return first_rule(diagnosis_of_log(line)); };
+  EXPECT_EQ(
+      rule_of("Failed: Cuda error custom_all_reduce.cuh:307 'peer access is not supported between these two "
+              "devices'\n"),
+      "R12");
+  EXPECT_EQ(rule_of("g:1:2 [1] hipify/src/transport/p2p.cc:220 NCCL WARN hipIpcGetMemHandle failed : invalid "
+                    "argument\n"),
+            "R00");
+  EXPECT_EQ(
+      rule_of(
+          "RuntimeError: DDP expects same model across all ranks, but Rank 0 has 30 params, while rank 1 has "
+          "inconsistent 28 params.\n"),
+      "R35");
+  EXPECT_TRUE(says(
+      diagnosis_of_log("RuntimeError: DDP expects same model across all ranks, but Rank 0 has 30 params, "
+                       "while rank 1 has inconsistent 0 params.\n")
+          .findings.at(0)
+          .what,
+      "brought nothing"));
+  EXPECT_EQ(rule_of("[rank0]:[E804 ProcessGroupNCCL.cpp:1914] [PG ID 0 PG GUID 0(default_pg) Rank 0] "
+                    "Received a dump signal due to a "
+                    "collective timeout from  rank 13 and we will try our best to dump the debug info.\n"),
+            "R35");
+  EXPECT_EQ(rule_of("[rank3]:[E ProcessGroupNCCL.cpp:1537] [PG 0 Rank 3] Timeout at NCCL work: 1, last "
+                    "enqueued NCCL work: 1\n"),
+            "R35");
+  EXPECT_EQ(rule_of("n:1:2 [3] ibvwrap.c:130 NCCL WARN Call to ibv_create_qp failed\n"), "R37");
+  EXPECT_EQ(rule_of("    work = default_pg.barrier(opts=opts)\nRuntimeError: CUDA error: out of memory\n"),
+            "R22");
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -118,6 +118,14 @@ bool comes_of(const CaseFile& given, const Finding& cause, const Finding& findin
   return is_the_same_variable(cause, finding);
 }
 
+// A run that died of what nobody says has another trouble than its rate, unless somebody set that.
+void put_behind_death(std::vector<Finding>& findings) {
+  const bool died =
+      std::any_of(findings.begin(), findings.end(), [](const auto& one) { return is_rule(one, "R00"); });
+  for (Finding& finding : findings)
+    if (died && is_rule(finding, "R05")) finding.severity = std::max(finding.severity, Severity::medium);
+}
+
 // On its own, by all that was given.
 void say_more(const CaseFile& given, Finding& finding) {
   if (is_rule(finding, "R05")) explain_shared_memory(given, finding);
@@ -150,6 +158,7 @@ void explain_host_memory(const CaseFile& given, std::vector<Finding>& findings) 
   if (cause != nullptr && cause->turns_peers_off && !shown.empty())
     cause->what += fmt::format("; the NVLink that {} shows lies idle", shown);
   std::erase_if(findings, [](const Finding& finding) { return finding.rule.empty(); });
+  put_behind_death(findings);
 }
 
 }  // namespace gradwire

@@ -133,7 +133,7 @@ Finding shared_memory_finding(const NcclLog& log, const LoggedTransport& shm) {
   finding.severity = some ? Severity::medium : Severity::high;
   finding.what = fmt::format(
       fmt::runtime(
-          some ? "some pairs of GPUs of one node talk through host memory (SHM): these have neither {} nor "
+          some ? "some pairs of GPUs of one node talk through host memory (SHM): these use neither {} nor "
                  "PCIe peer access, and a ring runs at their rate"
                : "GPUs of one node talk through host memory (SHM), not directly: {} is not used, nor PCIe "
                  "peer access"),

@@ -258,5 +258,24 @@ TEST(DoctorOnLogs, finds_that_one_card_carries_what_several_could) {
   EXPECT_EQ(first_rule(diagnosis_of_log(log("2"))), "");
 }
 
+TEST(DoctorOnLogs, hints_at_cards_that_are_far_from_their_gpus) {
+  const std::string near = "n:1:2 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/IB/0/GDRDMA\n";
+  const std::string far = "n:1:2 [0] NCCL INFO Channel 01/0 : 7[3] -> 0[0] [receive] via NET/IB/1\n";
+  const auto hints = [](const std::string& lines) {
+    return diagnosis_of_log(kTwoNodes + lines).hints.size();
+  };
+  EXPECT_EQ(hints(near + far), 1u);
+  EXPECT_EQ(hints(near), 0u);
+  EXPECT_TRUE(diagnosis_of_log(kTwoNodes + near + far).findings.empty());
+}
+
+TEST(DoctorOnLogs, minds_the_loopback_between_nodes) {
+  const std::string named = "n:1:2 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to lo\n";
+  EXPECT_EQ(first_rule(diagnosis_of_log(kTwoNodes + named)), "R36");
+  EXPECT_EQ(diagnosis_of_log(named).hints.size(), 1u);
+  const auto inside = diagnosis_of_log(kOneNode + named);
+  EXPECT_TRUE(inside.findings.empty() && inside.hints.empty());
+}
+
 }  // namespace
 }  // namespace gradwire

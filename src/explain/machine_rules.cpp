@@ -57,10 +57,11 @@ bool is_of_nvlinked(const std::vector<MatrixReport>& matrices, const PeerReport:
   });
 }
 
-// What was asked for such GPUs do not have at all: NVLink (-p2p n) without a bridge, atomics over PCIe.
+// What was asked for such GPUs do not have at all: NVLink (-p2p n) without a bridge, atomics over PCIe, peers over PCIe of most
+// GeForce cards.
 bool is_by_product(const std::vector<MatrixReport>& matrices, const PeerReport& report) {
   return std::all_of(report.refusals.begin(), report.refusals.end(), [&](const PeerReport::Refusal& refusal) {
-    return refusal.status == "NS" && !is_of_nvlinked(matrices, refusal);
+    return (refusal.status == "NS" || refusal.status == "GNS") && !is_of_nvlinked(matrices, refusal);
   });
 }
 
@@ -129,6 +130,27 @@ void check_acs(const PciReport& report, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
+// The same of a list that does not say whose lines these are: GPUs need not be below them.
+void hint_at_acs(const PciReport& report, std::vector<Finding>& hints) {
+  if (report.nameless_redirects == 0) return;
+  Finding hint;
+  hint.rule = "R13";
+  hint.severity = Severity::low;
+  hint.sure = Certainty::likely;
+  hint.what = fmt::format(
+      "{} of this machine redirect{} peer traffic through the root (ACS); if GPUs or their network cards are "
+      "below, peer "
+      "access and GPUDirect hang or are slow",
+      report.nameless_redirects == 1 ? "a PCIe bridge"
+                                     : fmt::format("{} PCIe bridges", report.nameless_redirects),
+      report.nameless_redirects == 1 ? "s" : "");
+  hint.evidence = fmt::format("{}:{}", short_name(report.file), report.nameless_line);
+  hint.fix =
+      "lspci -vvv as root, all of it, tells which; then setpci -s SLOT ECAP_ACS+6.w=0000, or ACS off in the "
+      "BIOS";
+  hints.push_back(std::move(hint));
+}
+
 constexpr Bytes kTellsARate = 1 << 20;  // of fewer the time is latency
 
 const NcclTestRow& largest_row(const NcclTestTable& table) {
@@ -136,9 +158,24 @@ const NcclTestRow& largest_row(const NcclTestTable& table) {
                            [](auto& a, auto& b) { return a.bytes < b.bytes; });
 }
 
+// A heading and no row.
+void hint_at_silent_sweep(const NcclTestTable& table, std::vector<Finding>& hints) {
+  if (table.asked == 0) return;
+  Finding hint;
+  hint.rule = "R11";
+  hint.severity = Severity::low;
+  hint.what = "the sweep of nccl-tests came to no size: it hung or died before the first, or was not saved";
+  hint.evidence = short_name(table.file);
+  hint.fix =
+      "again with NCCL_DEBUG=INFO, and give the log to gradwire doctor; NCCL_P2P_DISABLE=1 tells whether "
+      "peer "
+      "access hangs";
+  hints.push_back(std::move(hint));
+}
+
 // A sweep that does not come to sizes that tell a rate, or not to those it was asked for.
 void hint_at_partial_sweep(const NcclTestTable& table, std::vector<Finding>& hints) {
-  if (table.rows.empty()) return;
+  if (table.rows.empty()) return hint_at_silent_sweep(table, hints);
   const NcclTestRow& last = largest_row(table);
   if (last.bytes >= std::max(kTellsARate, table.asked)) return;
   Finding hint;
@@ -198,6 +235,7 @@ void add_machine_findings(const CaseFile& given, Diagnosis& diagnosis) {
     check_slots(report, diagnosis.findings);
     check_fabric(report, diagnosis.findings);
     check_acs(report, diagnosis.findings);
+    hint_at_acs(report, diagnosis.hints);
     hint_at_mixed_gpus(report, diagnosis.hints);
   }
   for (const NcclTestTable& table : given.files.tables) check_rates(given, table, diagnosis.findings);

@@ -19,6 +19,19 @@ TEST(DoctorOnMachines, finds_a_fabric_that_is_not_set_up) {
   EXPECT_EQ(rule("N/A"), "");
 }
 
+TEST(DoctorOnMachines, reads_the_fabric_alone) {
+  const std::string waits = "    Fabric\n        State      : In Progress\n        Status     : N/A\n--\n";
+  const std::string ready = "    Fabric\n        State      : Completed\n        Status     : Success\n--\n";
+  ASSERT_TRUE(looks_like_smi_query(ready + waits));
+  CaseFile given;
+  given.files.pci.push_back(parse_smi_query(ready + waits, "fabric.txt"));
+  EXPECT_EQ(given.files.pci[0].devices.size(), 2u);
+  const auto diagnosis = diagnose(given);
+  ASSERT_EQ(first_rule(diagnosis), "R20");
+  EXPECT_TRUE(says(diagnosis.findings[0].what, "1 of 2 GPUs"));
+  EXPECT_FALSE(looks_like_smi_query("The Fabric\nis slow.\n"));
+}
+
 TEST(DoctorOnMachines, finds_redirected_peers_where_there_are_two_gpus_and_bridges_above_them) {
   const auto rule = [](int gpus, const char* buses) {
     std::string text = std::string("00:01.1 PCI bridge: AMD Root Port\n\tBus: primary=00, ") + buses +
@@ -34,6 +47,25 @@ TEST(DoctorOnMachines, finds_redirected_peers_where_there_are_two_gpus_and_bridg
   EXPECT_EQ(rule(2, "secondary=01, subordinate=01"), "");  // a disk's
 }
 
+TEST(DoctorOnMachines, hints_at_redirected_peers_where_a_list_does_not_say_whose) {
+  const auto hints = [](const std::string& text) {
+    CaseFile given;
+    given.files.pci.push_back(parse_lspci(text, "acs.txt"));
+    EXPECT_TRUE(diagnose(given).findings.empty());
+    return diagnose(given).hints.size();
+  };
+  EXPECT_EQ(hints("\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl-\n"), 1u);
+  EXPECT_EQ(hints("\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl-\n"), 0u);
+}
+
+TEST(DoctorOnMachines, hints_at_a_sweep_that_came_to_nothing) {
+  CaseFile given;
+  given.files.tables.push_back({});
+  EXPECT_TRUE(diagnose(given).hints.empty());  // no sweep that anybody asked for
+  given.files.tables[0].asked = 1 << 20;
+  EXPECT_EQ(diagnose(given).hints.size(), 1u);
+}
+
 TEST(DoctorOnMachines, finds_who_may_not_reach_whom) {
   const auto rule = [](const std::string& cell) {
     CaseFile given;
@@ -47,7 +79,7 @@ TEST(DoctorOnMachines, finds_who_may_not_reach_whom) {
 
 TEST(DoctorOnMachines, only_hints_at_what_gpus_do_not_have_by_make_unless_a_matrix_shows_it) {
   CaseFile given;
-  given.files.peers.push_back(parse_peer_status("\tGPU0\tGPU1\n GPU0\tX\tNS\n GPU1\tNS\tX\n", "p2p.txt"));
+  given.files.peers.push_back(parse_peer_status("\tGPU0\tGPU1\n GPU0\tX\tNS\n GPU1\tGNS\tX\n", "p2p.txt"));
   EXPECT_EQ(first_rule(diagnose(given)), "");
   EXPECT_EQ(diagnose(given).hints.size(), 1u);
   given.files.matrices.push_back({"topo.txt", parse_matrix(kPair, "topo.txt")});

@@ -95,6 +95,31 @@ void check_gpudirect(const NcclLog& log, const NcclLog& run, std::vector<Finding
   findings.push_back(std::move(finding));
 }
 
+// Some connections are read from the GPUs' memory and some are not: a card that is far from its GPU.
+void hint_at_far_cards(const NcclLog& log, const NcclLog& run, std::vector<Finding>& hints) {
+  const bool direct = std::any_of(run.transports.begin(), run.transports.end(),
+                                  [](const auto& transport) { return transport.gpudirect; });
+  const auto staged =
+      std::find_if(log.transports.begin(), log.transports.end(), [](const LoggedTransport& transport) {
+        return transport.transport == Transport::network && !transport.gpudirect &&
+               transport.via.starts_with("NET/IB");
+      });
+  if (!direct || staged == log.transports.end()) return;
+  Finding hint;
+  hint.rule = "R38";
+  hint.severity = Severity::low;
+  hint.sure = Certainty::likely;
+  hint.what =
+      "some connections between nodes go through host memory, others straight from the GPUs' (GDRDMA): their "
+      "cards "
+      "are far from their GPUs";
+  hint.evidence = place(log, *staged);
+  hint.fix =
+      "nvidia-smi topo -m  # which cards are near; NCCL_NET_GDR_LEVEL=SYS lets far ones read it too; "
+      "NCCL_CROSS_NIC=0";
+  hints.push_back(std::move(hint));
+}
+
 // Ranks of one host, all of which wrote into what is here.
 bool has_a_whole_node(const NcclLog& run) {
   std::map<std::string, int> ranks;
@@ -173,6 +198,20 @@ void check_lost_cards(const NcclLog& log, const NcclLog& run, std::vector<Findin
                     ? "docker run --device /dev/infiniband --cap-add IPC_LOCK --ulimit memlock=-1"
                     : "ibv_devices  # the names, on the host and in the container; or unset NCCL_IB_HCA";
   findings.push_back(std::move(finding));
+}
+
+// The loopback leads to this machine alone.
+void check_loopback(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis) {
+  const SaidInLog* const named = find_variable(log.variables, "NCCL_SOCKET_IFNAME");
+  if (named == nullptr || (named->text != "lo" && named->text != "=lo") || run.is_of_one_node()) return;
+  Finding finding;
+  finding.rule = "R36";
+  finding.severity = Severity::high;
+  finding.sure = Certainty::likely;
+  finding.what = fmt::format("NCCL_SOCKET_IFNAME={}: the loopback reaches no other node", named->text);
+  finding.evidence = place(log.file, *named, "NCCL_SOCKET_IFNAME set to " + named->text);
+  finding.fix = "unset NCCL_SOCKET_IFNAME, or name the interface that all nodes share";
+  (run.spans_nodes() ? diagnosis.findings : diagnosis.hints).push_back(std::move(finding));
 }
 
 void check_sockets(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis) {
@@ -266,7 +305,9 @@ void check_network_variables(const SetVariables& given, std::vector<Finding>& fi
 void check_network(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis) {
   check_network_inside_node(log, run, diagnosis.findings);
   check_gpudirect(log, run, diagnosis.findings);
+  hint_at_far_cards(log, run, diagnosis.hints);
   check_lost_cards(log, run, diagnosis.findings);
+  check_loopback(log, run, diagnosis);
   check_single_card(log, run, diagnosis.findings);
   if (find_forced(log.variables).said == nullptr) check_sockets(log, run, diagnosis);
   hint_at_containers(log, run, diagnosis.hints);

@@ -29,8 +29,15 @@ bool has_channels_of_nvlink(const NcclLog& log) {
          log.find(Transport::p2p) != nullptr && log.find(Transport::shared_memory) == nullptr;
 }
 
+// Between nodes, and where a variable sets it, the size says nothing of the links inside of one.
+std::optional<int> telling_chunk(const NcclLog& log) {
+  for (const char* name : {"NCCL_P2P_NET_CHUNKSIZE", "NCCL_P2P_NVL_CHUNKSIZE", "NCCL_P2P_PCI_CHUNKSIZE"})
+    if (find_variable(log.variables, name) != nullptr) return std::nullopt;
+  return log.spans_nodes() ? std::nullopt : log.p2p_chunk;
+}
+
 bool says_nvlink(const NcclLog& log) {
-  return has_path(log.path_types) || has_path(log.gpu_paths) || log.p2p_chunk == kNvlinkChunk ||
+  return has_path(log.path_types) || has_path(log.gpu_paths) || telling_chunk(log) == kNvlinkChunk ||
          log.nvls == true || has_channels_of_nvlink(log) || log.find(Transport::nvlink_network) != nullptr;
 }
 
@@ -43,7 +50,7 @@ bool says_pcie(const NcclLog& log) {
   const bool graph =
       !log.path_types.empty() && std::all_of(log.path_types.begin(), log.path_types.end(), over_pcie);
   // Two GPUs are every pair that there is.
-  const bool chunk = log.p2p_chunk == kPcieChunk && log.ranks == 2 && !log.spans_nodes();
+  const bool chunk = telling_chunk(log) == kPcieChunk && log.ranks == 2;
   return graph || chunk || (!log.gpu_paths.empty() && !has_path(log.gpu_paths));
 }
 

@@ -93,6 +93,16 @@ TEST(NvlinkAnswer, is_no_for_a_gpu_that_talks_to_nobody_near) {
             Answered::no);
 }
 
+TEST(NvlinkAnswer, takes_no_chunk_size_for_proof_that_a_variable_or_the_network_chose) {
+  const std::string chunk = "n:1:2 [0] NCCL INFO P2P Chunksize set to 524288\n";
+  EXPECT_EQ(diagnosis_of_log(kOneNode + kP2p + chunk).nvlink.used, Answered::yes);
+  EXPECT_EQ(diagnosis_of_log(kTwoNodes + kP2p + chunk).nvlink.used, Answered::unknown);
+  EXPECT_EQ(diagnosis_of_log(kOneNode + kP2p + chunk +
+                             "n:1:2 [0] NCCL INFO NCCL_P2P_PCI_CHUNKSIZE set by environment to 524288.\n")
+                .nvlink.used,
+            Answered::unknown);
+}
+
 TEST(NvlinkAnswer, knows_rccl_by_more_than_its_version) {
   EXPECT_EQ(diagnosis_of_log("g:1:2 [0] NCCL INFO NCCL_P2P_LEVEL set by environment to XGMI\n"
                              "g:1:2 [0] NCCL INFO initialized internal alternative rsmi functionality\n" +

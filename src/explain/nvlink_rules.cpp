@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
 
 #include "base/text.h"
@@ -133,10 +134,28 @@ void check_oddities(const MatrixReport& report, std::vector<Finding>& findings) 
   }
 }
 
+// Whether a ring over all GPUs goes by NVLink alone, as in the cubes of eight V100, where no GPU has it to all others: which
+// GPUs a way from the first has passed, and where it ended.
+bool has_ring_of_nvlinks(const TopoMatrix& matrix) {
+  constexpr int kMostGpus = 16;
+  if (matrix.gpus < 3 || matrix.gpus > kMostGpus) return false;
+  const auto linked = [&](int a, int b) { return nvlinks_in(matrix.cells[a][b]) > 0; };
+  const std::size_t all = (std::size_t{1} << matrix.gpus) - 1;
+  std::vector<std::uint32_t> ends(all + 1, 0);  // by the set that was passed
+  ends[1] = 1;
+  for (std::size_t passed = 1; passed <= all; ++passed)
+    for (int from = 0; from < matrix.gpus; ++from)
+      for (int to = 0; (ends[passed] >> from & 1) != 0 && to < matrix.gpus; ++to)
+        if ((passed >> to & 1) == 0 && linked(from, to)) ends[passed | std::size_t{1} << to] |= 1u << to;
+  for (int last = 1; last < matrix.gpus; ++last)
+    if ((ends[all] >> last & 1) != 0 && linked(last, 0)) return true;
+  return false;
+}
+
 // Only some pairs have NVLink: a ring over all of them runs at its slowest hop.
 void hint_at_placement(const MatrixReport& report, std::vector<Finding>& hints) {
   const TopoMatrix& matrix = report.matrix;
-  if (matrix.gpus < 3 || !has_nvlink(matrix) || all_nvlinked(matrix) ||
+  if (matrix.gpus < 3 || !has_nvlink(matrix) || all_nvlinked(matrix) || has_ring_of_nvlinks(matrix) ||
       lost_all_nvlinks(count_nvlinks(matrix)))
     return;
   Finding hint;

@@ -32,6 +32,22 @@ TEST(DoctorOnNvlinks, leaves_hybrid_meshes_and_bridged_pairs_alone) {
   EXPECT_FALSE(diagnosis.hints.empty());
 }
 
+// Each GPU of a square has NVLink to its neighbours alone.
+TEST(DoctorOnNvlinks, hints_at_pairs_only_where_no_ring_goes_by_nvlink_alone) {
+  const auto hints = [](const std::string& rows) {
+    CaseFile given;
+    given.files.matrices.push_back(
+        {"topo.txt", parse_matrix("\tGPU0\tGPU1\tGPU2\tGPU3\n" + rows, "topo.txt")});
+    return diagnose(given).hints.size();
+  };
+  EXPECT_EQ(hints("GPU0\t X \tNV2\tSYS\tNV1\nGPU1\tNV2\t X \tNV1\tSYS\n"
+                  "GPU2\tSYS\tNV1\t X \tNV2\nGPU3\tNV1\tSYS\tNV2\t X \n"),
+            0u);
+  EXPECT_EQ(hints("GPU0\t X \tNV2\tSYS\tSYS\nGPU1\tNV2\t X \tNV2\tSYS\n"
+                  "GPU2\tSYS\tNV2\t X \tNV2\nGPU3\tSYS\tSYS\tNV2\t X \n"),
+            1u);  // a chain
+}
+
 NvlinkReport links_of(const char* name, int active, int inactive, int gpus = 1) {
   NvlinkReport report{.file = "nvlink.txt", .gpus = {}};
   for (int i = 0; i < gpus; ++i)

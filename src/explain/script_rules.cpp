@@ -59,10 +59,12 @@ bool accumulates(const ScriptFile& script, std::size_t at) {
   return !backward && ((every && (named || optimizer)) || (named && optimizer));
 }
 
-// Every step of the optimizer is several backwards, and nothing keeps the gradients at home meanwhile.
+// Every step of the optimizer is several backwards, and nothing keeps the gradients at home meanwhile. Accelerate distributes a
+// model that it prepares, where there are several GPUs.
 void check_accumulation(const ScriptFile& script, std::vector<Finding>& findings) {
-  if (!distributes(script) || script.has("no_sync") || script.has("require_backward_grad_sync") ||
-      script.has("accelerator.accumulate"))
+  const bool accelerates = script.has("accelerator.backward(");
+  if ((!distributes(script) && !accelerates) || script.has("no_sync") ||
+      script.has("require_backward_grad_sync") || script.has("accelerator.accumulate"))
     return;
   for (std::size_t i = 0; i < script.lines.size(); ++i) {
     if (!accumulates(script, i)) continue;
@@ -71,7 +73,10 @@ void check_accumulation(const ScriptFile& script, std::vector<Finding>& findings
         {"R26", Severity::high,
          "gradients are accumulated over several backwards, and each of them all-reduces: only the last "
          "needs to",
-         "with model.no_sync() if not last else nullcontext():  # around forward and backward both"},
+         accelerates
+             ? "Accelerator(gradient_accumulation_steps=N); with accelerator.accumulate(model):  # "
+               "around forward, backward and the optimizer's step"
+             : "with model.no_sync() if not last else nullcontext():  # around forward and backward both"},
         findings);
   }
 }

@@ -25,6 +25,20 @@ TEST(DoctorOnScripts, finds_a_search_for_unused_parameters_however_it_is_written
             "");
 }
 
+TEST(DoctorOnScripts, finds_accumulation_that_accelerate_is_not_told_of) {
+  const std::string loop =
+      "for step, batch in enumerate(loader):\n    loss = model(**batch).loss / every\n    "
+      "accelerator.backward(loss)\n"
+      "    if step % every == 0:\n        optimizer.step()\n";
+  const auto told = diagnosis_of_script("from accelerate import Accelerator\n" + loop);
+  ASSERT_EQ(first_rule(told), "R26");
+  EXPECT_TRUE(says(told.findings[0].fix, "accumulate(model)"));
+  EXPECT_EQ(
+      rule_of_script(
+          "with accelerator.accumulate(model):\n    accelerator.backward(loss)\n    optimizer.step()\n"),
+      "");
+}
+
 TEST(DoctorOnScripts, finds_accumulation_by_what_the_loop_does) {
   const auto every = [](const std::string& body) {
     return rule_of_script(

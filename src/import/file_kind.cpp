@@ -73,6 +73,22 @@ bool is_launch_script(std::string_view head) {
                                              "accelerate", "deepspeed", "NCCL_"});
 }
 
+// A command that starts a run, as people paste it, behind variables that it sets: "OMP_NUM_THREADS=8 torchrun train.py".
+bool is_launch_command(std::string_view head) {
+  const auto lines = split(head, '\n');
+  return std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
+    line = trim(line);
+    if (line.starts_with("$ ")) line = trim(line.substr(2));
+    for (auto blank = line.find(' '); blank != std::string_view::npos; blank = line.find(' ')) {
+      if (line.substr(0, blank).find('=') == std::string_view::npos) break;
+      line = trim(line.substr(blank));
+    }
+    return has_any(line.substr(0, 60), {"python -m torch.distributed", "python3 -m torch.distributed"}) ||
+           line.starts_with("torchrun ") || line.starts_with("accelerate launch") ||
+           line.starts_with("deepspeed ") || line.starts_with("srun ") || line.starts_with("mpirun ");
+  });
+}
+
 // Not of text: a share of bytes that no text has.
 bool is_binary(std::string_view head) {
   const auto odd = std::count_if(head.begin(), head.end(), [](unsigned char c) {
@@ -91,9 +107,11 @@ bool tells_of_a_death(std::string_view head) {
 }
 
 FileKind kind_of_text(std::string_view head) {
+  constexpr std::size_t kShort = 4096;  // a command may stand at the top of what it printed, too
   // A log is also what a test printed while it logged, or as it failed; the log says more.
   if (is_log(head)) return FileKind::nccl_log;
-  if (has_text(head, "# nThread") || (has_text(head, "out-of-place") && has_text(head, "busbw")))
+  if (has_any(head, {"# nThread", "# Avg bus bandwidth"}) ||
+      (has_text(head, "out-of-place") && has_text(head, "busbw")))
     return tells_of_failure(head) ? FileKind::nccl_log : FileKind::nccl_tests;
   if (looks_like_smi_query(head)) return FileKind::smi_query;
   if (looks_like_nvlink_status(head)) return FileKind::nvlink_status;
@@ -103,6 +121,7 @@ FileKind kind_of_text(std::string_view head) {
   if (looks_like_smi_table(head)) return FileKind::smi_table;
   if (is_script(head) || is_launch_script(head)) return FileKind::script;
   if (tells_of_a_death(head)) return FileKind::nccl_log;
+  if (head.size() <= kShort && is_launch_command(head)) return FileKind::script;
   return is_environment(head) ? FileKind::environment : FileKind::unknown;
 }
 

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <string>
 
+#include "import/quick_look.h"
+
 namespace gradwire {
 namespace {
 
@@ -41,6 +43,10 @@ constexpr const char* kNewerBuild =
     "install a build of PyTorch for a newer CUDA: pip install torch --index-url ...";
 constexpr const char* kApartCalls = "ranks call different collectives, or not as many, or of other sizes";
 constexpr const char* kFirstApart = "TORCH_DISTRIBUTED_DEBUG=DETAIL names the first call that differs";
+constexpr const char* kAbsent = "a rank did not come to a collective that the others were in";
+constexpr const char* kGiveDumps =
+    "give gradwire analyze the flight recorder's dumps: TORCH_NCCL_TRACE_BUFFER_SIZE=2000 "
+    "TORCH_NCCL_DUMP_ON_TIMEOUT=1";
 constexpr const char* kNoEfa =
     "the plugin for EFA finds no card it can use, and NCCL falls back to TCP or gives up";
 constexpr const char* kGiveEfa =
@@ -50,12 +56,27 @@ constexpr const char* kNoPlugin = "NCCL_NET or NCCL_NET_PLUGIN names a network t
 constexpr const char* kGivePlugin =
     "unset NCCL_NET and NCCL_NET_PLUGIN, or LD_LIBRARY_PATH with the folder of libnccl-net.so";
 constexpr const char* kDiedElsewhere = "another rank died first, and what is here does not say of what";
+constexpr const char* kGone = "a peer closed its connection: it died first, or the run was over";
 constexpr const char* kNoReason = "NCCL failed, and what is here does not say why";
 constexpr const char* kAskAll = "NCCL_DEBUG=INFO on every node, and give all the logs to gradwire doctor";
 constexpr const char* kCudaFailed =
     "a call of CUDA failed inside NCCL; NCCL is seldom the cause, the call before it is";
+constexpr const char* kCardBlind =
+    "a network card was kept from the GPU's memory: bridges redirect what it sends (ACS), which breaks "
+    "GPUDirect RDMA";
+constexpr const char* kMendCard =
+    "NCCL_NET_GDR_LEVEL=LOC tells: if it runs then, turn ACS off in the BIOS or by setpci, on every node "
+    "(lspci -vv: ACSCtl); modprobe nvidia-peermem";
+constexpr const char* kOtherModels = "ranks built different models";
+constexpr const char* kSameModel =
+    "one configuration and one checkpoint for every rank; no layer that only some ranks make";
+constexpr const char* kFullByOthers =
+    "a GPU's memory was full before this process could use it: every rank, or another run, is on it";
 
 constexpr const char* kFirstFailing = "CUDA_LAUNCH_BLOCKING=1 to find the first that fails";
+constexpr const char* kHipFailed =
+    "a call of HIP failed inside RCCL; RCCL is seldom the cause, the call before it is";
+constexpr const char* kFirstFailingOfHip = "AMD_SERIALIZE_KERNEL=3 to find the first that fails";
 constexpr const char* kSayCall =
     "NCCL_DEBUG=INFO says which call; CUDA_LAUNCH_BLOCKING=1 finds the first that fails";
 
@@ -115,6 +136,13 @@ constexpr KnownFailure kFailures[] = {
      kOwnGpu, Scope::any},
     {"cuda out of memory*gpu 0 *. process *memory in use", Told::usual_cause, "R22", kCrowded, kOwnGpu,
      Scope::any},
+    {"cuda error: out of memory", Told::usual_cause, "R22", kFullByOthers,
+     "nvidia-smi  # whose memory it is; torch.cuda.set_device(local_rank) first", Scope::any},
+    {"cuda out of memory. tried to allocate", Told::hint, "R00",
+     "a GPU's memory is full: the run wants more than it has",
+     "a smaller batch, activation checkpointing, FSDP or ZeRO; nvidia-smi  # whether another process is on "
+     "it",
+     Scope::any},
     {"out of memory", Told::cause, "R22",
      "a GPU's memory was full when NCCL wanted some: every rank may have allocated on GPU 0", kOwnGpu},
     {"nvls.cc*initialization error", Told::unexplained, "R00", kCudaFailed,
@@ -129,7 +157,9 @@ constexpr KnownFailure kFailures[] = {
      "nvidia-smi nvlink -s; nvidia-smi topo -p2p n  # reseat the bridge, reset the GPUs, update the driver"},
     {"peer access is not supported", Told::cause, "R12",
      "the driver says that GPUs may reach each other and then refuses it",
-     "NCCL_P2P_DISABLE=1 until the driver or NCCL is updated; nvidia-smi topo -p2p r"},
+     "NCCL_P2P_DISABLE=1 until the driver or NCCL is updated, of vLLM and SGLang "
+     "--disable-custom-all-reduce; nvidia-smi topo -p2p r",
+     Scope::any},
     {"failed to open cuda ipc handle", Told::usual_cause, "R17", kApart, kTogether},
     {"p2p.cc*cuda failure*invalid argument", Told::usual_cause, "R17", kApart, kTogether},
     {"p2p.cc*cuda failure*invalid device ordinal", Told::usual_cause, "R17", kApart, kTogether},
@@ -154,6 +184,7 @@ constexpr KnownFailure kFailures[] = {
      Scope::any},
     {"no kernel image is available", Told::cause, "R07", kOldBuild, kNewerBuild, Scope::any},
     {"named symbol not found", Told::cause, "R07", kOldBuild, kNewerBuild},
+    {"invalid device function", Told::cause, "R07", kOldBuild, kNewerBuild},
     {"expected to have finished reduction", Told::cause, "R25",
      "some parameters got no gradient in a step, and DistributedDataParallel waits for all",
      "TORCH_DISTRIBUTED_DEBUG=DETAIL names them; use them in the loss, freeze them, or "
@@ -174,6 +205,14 @@ constexpr KnownFailure kFailures[] = {
     {"devices are busy or unavailable", Told::usual_cause, "R23",
      "a GPU is another process's: it is in exclusive mode, or two ranks take the same",
      "nvidia-smi -q -d COMPUTE; nvidia-smi -c DEFAULT; torch.cuda.set_device(local_rank) first", Scope::any},
+    {"ddp expects same model*inconsistent 0 params", Told::symptom, "R35",
+     "DistributedDataParallel's first exchange brought nothing of another rank: it hung, or that rank died",
+     "look at the first rank that failed, and what it did before; NCCL_P2P_DISABLE=1 tells whether peer "
+     "access carries nothing",
+     Scope::any},
+    {"ddp expects same model across all ranks", Told::cause, "R35", kOtherModels, kSameModel, Scope::any},
+    {"not to match sizes of the same param in process", Told::cause, "R35", kOtherModels, kSameModel,
+     Scope::any},
     {"detected mismatch between collectives", Told::cause, "R35", kApartCalls, kFirstApart, Scope::any},
     {"message truncated", Told::usual_cause, "R35", kApartCalls, kFirstApart},
     {"collective mismatch", Told::cause, "R35", kApartCalls, kFirstApart},
@@ -185,10 +224,14 @@ constexpr KnownFailure kFailures[] = {
     {"ibv_create_cq*cannot allocate memory", Told::cause, "R37", kPinned, kUnlimited},
     {"ibv_create_qp*cannot allocate memory", Told::cause, "R37", kPinned, kUnlimited},
     {"ibv_reg_mr*failed", Told::usual_cause, "R37", kPinned, kUnlimited},
+    {"ibv_create_cq*failed", Told::usual_cause, "R37", kPinned, kUnlimited},
+    {"ibv_create_qp*failed", Told::usual_cause, "R37", kPinned, kUnlimited},
     {"no socket interface found", Told::cause, "R36", kNoInterface, kNameInterface},
     {"is neither af_inet", Told::cause, "R36", kNoInterface, kNameInterface},
     {"no usable listening interface", Told::cause, "R36", kNoInterface, kNameInterface},
     {"ibv_modify_qp*failed", Told::symptom, "R37", kBrokenLink, kMendLink},
+    {"got completion*with error 4,", Told::usual_cause, "R38", kCardBlind, kMendCard},
+    {"got completion*with status=4 ", Told::usual_cause, "R38", kCardBlind, kMendCard},
     {"got completion with", Told::symptom, "R37", kBrokenLink, kMendLink},
     {"got completion from peer", Told::symptom, "R37", kBrokenLink, kMendLink},
     {"async event*port error", Told::symptom, "R37", kPortDown, kMendPort, Scope::nodes},
@@ -202,6 +245,7 @@ constexpr KnownFailure kFailures[] = {
     {"no route to host", Told::symptom, "R36", kNoWay, kNameInterface},
     {"connect*connection timed out", Told::symptom, "R36", kNoWay, kNameInterface},
     {"connect to*failed", Told::symptom, "R36", kNoWay, kNameInterface},
+    {"connect returned*retrying", Told::symptom, "R36", kNoWay, kNameInterface},
     {"too many open files", Told::cause, "R36",
      "a process may not open as many files as NCCL has connections", "ulimit -n 65536"},
     {"server socket has failed to listen", Told::cause, "R36",
@@ -210,11 +254,9 @@ constexpr KnownFailure kFailures[] = {
     {"client socket has timed out", Told::symptom, "R36",
      "ranks do not meet: the first one's port is not reached, or it has not started",
      "MASTER_ADDR and MASTER_PORT as every node reaches them; open the firewall between nodes", Scope::any},
-    {"watchdog caught collective operation timeout", Told::symptom, "R35",
-     "a rank did not come to a collective that the others were in",
-     "give gradwire analyze the flight recorder's dumps: TORCH_NCCL_TRACE_BUFFER_SIZE=2000 "
-     "TORCH_NCCL_DUMP_ON_TIMEOUT=1",
-     Scope::any},
+    {"watchdog caught collective operation timeout", Told::symptom, "R35", kAbsent, kGiveDumps, Scope::any},
+    {"timeout at nccl work", Told::symptom, "R35", kAbsent, kGiveDumps, Scope::any},
+    {"dump signal due to a collective timeout from", Told::symptom, "R35", kAbsent, kGiveDumps, Scope::any},
     {"watchdog got stuck", Told::symptom, "R35",
      "a rank's own watchdog stood still: a call of CUDA, or Python's lock, did not come back",
      "py-spy dump --native on that rank; TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC only delays it", Scope::any},
@@ -241,6 +283,8 @@ constexpr KnownFailure kFailures[] = {
     {"as device used by this process is currently unknown", Told::hint, "R23", kGuessed, kSayDevice,
      Scope::any},
     {"cuda failure", Told::unexplained, "R00", kCudaFailed, kFirstFailing},
+    {"hip failure", Told::unexplained, "R00", kHipFailed, kFirstFailingOfHip},
+    {"hipipc*failed", Told::unexplained, "R00", kHipFailed, kFirstFailingOfHip},
     {"unhandled cuda error", Told::unexplained, "R00", kCudaFailed, kSayCall, Scope::any},
     {"ncclunhandledcudaerror", Told::unexplained, "R00", kCudaFailed, kSayCall, Scope::any},
     {"watchdog thread terminated with exception", Told::unexplained, "R00", kCudaFailed, kFirstFailing,
@@ -259,7 +303,32 @@ constexpr KnownFailure kFailures[] = {
     {"nccl error*remote process exited", Told::unexplained, "R00", kDiedElsewhere, kAskAll, Scope::any},
     {"nccl error*invalid usage", Told::unexplained, "R00", kNoReason, kAskAll, Scope::any},
     {"nccl error*internal error", Told::unexplained, "R00", kNoReason, kAskAll, Scope::any},
+    {"failed to execute operation", Told::unexplained, "R00", kDiedElsewhere, kAskAll},
+    {"socket recv failed while polling", Told::unexplained, "R00", kDiedElsewhere, kAskAll},
+    {"connection closed by remote peer", Told::hint, "R00", kGone, kAskAll},
+    {"call to recv from*failed", Told::hint, "R00", kGone, kAskAll},
 };
+
+constexpr std::string_view longest_part(std::string_view sign) {
+  std::string_view longest;
+  while (true) {
+    const auto star = sign.find('*');
+    if (sign.substr(0, star).size() > longest.size()) longest = sign.substr(0, star);
+    if (star == std::string_view::npos) return longest;
+    sign.remove_prefix(star + 1);
+  }
+}
+
+// What anybody may say, and kLastError.
+constexpr auto make_look() {
+  QuickLook<std::size(kFailures) + 1> look;
+  look.add(kLastError);
+  for (const KnownFailure& failure : kFailures)
+    if (failure.scope == Scope::any) look.add(longest_part(failure.sign));
+  return look;
+}
+
+constexpr auto kLook = make_look();
 
 bool fits(std::string_view sign, std::string_view text) {
   for (;;) {
@@ -296,7 +365,10 @@ const KnownFailure* find_known_failure(std::string_view text) {
   return known == std::end(kFailures) ? nullptr : known;
 }
 
+bool may_tell_of_failure(std::string_view text) { return kLook.may_be_in(text); }
+
 bool tells_of_failure(std::string_view text) {
+  if (!may_tell_of_failure(text)) return false;
   const std::string small = in_small_letters(text);
   for (std::string_view rest = small;;) {
     const auto end = rest.find('\n');

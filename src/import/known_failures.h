@@ -41,4 +41,10 @@ const KnownFailure& silent_peer();
 // Whether a line, or any line of a text, is known though NCCL did not log it.
 bool tells_of_failure(std::string_view text);
 
+// What PyTorch puts before an error of NCCL that it repeats.
+inline constexpr std::string_view kLastError = "Last error:";
+
+// False where neither a failure nor kLastError stands in a text; quick, and at times true where it should not be.
+bool may_tell_of_failure(std::string_view text);
+
 }  // namespace gradwire

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace gradwire {
 namespace {
 
@@ -16,6 +18,32 @@ TEST(KnownFailures, are_told_by_others_only_where_their_words_mean_nothing_else)
   EXPECT_TRUE(tells_of_failure("epoch 1\n[rank0]: ncclSystemError: System call failed\n"));
   EXPECT_TRUE(tells_of_failure("OSError: [Errno 28] No space left on device: '/dev/shm/x'"));
   EXPECT_FALSE(tells_of_failure("OSError: [Errno 28] No space left on device: '/data/x'"));  // a disk is full
+}
+
+TEST(KnownFailures, are_not_passed_over_at_a_glance_wherever_they_stand_in_a_line) {
+  for (const std::string_view said :
+       {"Duplicate GPU detected", "NCCLINTERNALERROR", "Signal 7 (SIGBUS)",
+        "CUDA error: invalid device ordinal", "Grad strides do not match bucket view strides",
+        "x /torch_1 failed: No space left on device",
+        "DDP expects same model across all ranks, but Rank 1 has 7 params"})
+    for (const std::string& before : {std::string(), std::string("[rank0]: "), std::string(1000, 'x')}) {
+      EXPECT_TRUE(may_tell_of_failure(before + std::string(said))) << said;
+      EXPECT_TRUE(tells_of_failure(before + std::string(said) + " and more")) << said;
+    }
+  EXPECT_TRUE(may_tell_of_failure("[rank3]: Last error:"));
+  EXPECT_FALSE(may_tell_of_failure("epoch 1 step 200 loss 0.37 lr 1e-4 3.2 it/s"));
+  EXPECT_FALSE(may_tell_of_failure("short"));
+  EXPECT_FALSE(may_tell_of_failure(""));
+}
+
+TEST(KnownFailures, tell_what_a_card_may_not_read_from_a_link_that_broke) {
+  EXPECT_STREQ(
+      find_known_failure("NET/IB : Got completion from peer fe80::1<5> with error 4, opcode 1")->rule, "R38");
+  EXPECT_STREQ(find_known_failure("NET/IB: Got completion from peer a<5> with status=4 opcode=0")->rule,
+               "R38");
+  EXPECT_STREQ(find_known_failure("NET/IB : Got completion with error 4, opcode 1, len 9")->rule, "R38");
+  EXPECT_STREQ(find_known_failure("NET/IB : Got completion from peer a<5> with status=12 opcode=4")->rule,
+               "R37");
 }
 
 TEST(KnownFailures, stand_in_one_line) {

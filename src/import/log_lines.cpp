@@ -1,8 +1,16 @@
 #include "import/log_lines.h"
 
 #include <cctype>
+#include <cstring>
 
 namespace gradwire {
+namespace {
+
+bool has_byte(std::string_view text, char c) {
+  return !text.empty() && std::memchr(text.data(), c, text.size()) != nullptr;
+}
+
+}  // namespace
 
 bool LogLines::fill() {
   at_ = 0;
@@ -26,7 +34,20 @@ void LogLines::keep(char c) {
   }
 }
 
+// Most lines lie in the block as they are; they are not copied.
+std::optional<std::string_view> LogLines::find_plain() {
+  const std::string_view rest = std::string_view(block_).substr(at_, end_ - at_);
+  const auto size = rest.find('\n');
+  const auto line = rest.substr(0, size);
+  if (size == std::string_view::npos || size > kLongestLine || has_byte(line, '\x1b') || has_byte(line, '\r'))
+    return std::nullopt;
+  at_ += size + 1;
+  ++number_;
+  return line;
+}
+
 std::optional<std::string_view> LogLines::next() {
+  if (const auto plain = find_plain()) return plain;
   line_.clear();
   escape_ = 0;
   bool any = false;

@@ -19,6 +19,7 @@ class LogLines {
   bool cut() const { return cut_; }       // some line was longer
 
  private:
+  std::optional<std::string_view> find_plain();  // nothing: it has to be put together
   bool fill();
   void keep(char c);
 

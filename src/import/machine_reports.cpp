@@ -61,6 +61,15 @@ PciReport::Device device_of(std::string_view line, int number) {
   return device;
 }
 
+bool redirects_peers(std::string_view acs) {
+  return says(acs, "ReqRedir+") || says(acs, "CmpltRedir+") || says(acs, "UpstreamFwd+");
+}
+
+void read_nameless_line(std::string_view line, int number, PciReport& report) {
+  if (!line.starts_with("ACSCtl:") || !redirects_peers(line)) return;
+  if (report.nameless_redirects++ == 0) report.nameless_line = number;
+}
+
 void read_device_line(std::string_view line, int number, PciReport::Device& device) {
   if (line.starts_with("LnkCap:")) {
     device.speed_most = number_behind(line, "Speed ");
@@ -74,9 +83,7 @@ void read_device_line(std::string_view line, int number, PciReport::Device& devi
     device.last_bus = hex_behind(line, "subordinate=");
   } else if (line.starts_with("ACSCtl:")) {
     device.acs_line = number;
-    device.redirects = line.find("ReqRedir+") != std::string_view::npos ||
-                       line.find("CmpltRedir+") != std::string_view::npos ||
-                       line.find("UpstreamFwd+") != std::string_view::npos;
+    device.redirects = redirects_peers(line);
   }
 }
 
@@ -110,6 +117,7 @@ bool is_state_of_link(std::string_view line) {
 
 // "GPU0 X OK CNS": a row of cells that say who may reach whom.
 Words peer_cells(std::string_view line) {
+  if (!names_a_gpu(line)) return {};
   Words words = matrix_words(line);
   if (words.size() < 3 || !is_gpu_name(words[0])) return {};
   const auto known = [](auto word) { return word == "X" || is_p2p_status(word); };
@@ -119,6 +127,7 @@ Words peer_cells(std::string_view line) {
 }  // namespace
 
 bool looks_like_peer_status(std::string_view text) {
+  if (!names_a_gpu(text)) return false;
   const std::string clean = without_escapes(text);
   const auto lines = split(clean, '\n');
   return std::any_of(lines.begin(), lines.end(), [](auto line) { return !peer_cells(line).empty(); });
@@ -164,12 +173,37 @@ PciReport parse_lspci(std::string_view text, const std::string& name) {
       report.devices.push_back(device_of(raw, number));
     else if (!report.devices.empty())
       read_device_line(trim(raw), number, report.devices.back());
+    else
+      read_nameless_line(trim(raw), number, report);
   }
   return report;
 }
 
+namespace {
+
+// "Fabric", and the state below it: what `nvidia-smi -q | grep -A4 Fabric` leaves, which no GPU stands above.
+bool begins_fabric(std::string_view text) {
+  constexpr std::string_view kHeading = "Fabric\n";
+  for (auto at = text.find(kHeading); at != std::string_view::npos; at = text.find(kHeading, at + 1)) {
+    const auto below = text.substr(at + kHeading.size());
+    const auto line = trim(below.substr(0, below.find('\n')));
+    if (line.starts_with("State") && says(line, ":")) return true;
+  }
+  return false;
+}
+
+PciReport::Device gpu_at(std::string_view slot, int line) {
+  PciReport::Device device;
+  device.slot = std::string(slot);
+  device.gpu = true;
+  device.line = line;
+  return device;
+}
+
+}  // namespace
+
 bool looks_like_smi_query(std::string_view text) {
-  return says(text, "==============NVSMI LOG==============");
+  return says(text, "==============NVSMI LOG==============") || begins_fabric(text);
 }
 
 PciReport parse_smi_query(std::string_view text, const std::string& name) {
@@ -180,13 +214,11 @@ PciReport parse_smi_query(std::string_view text, const std::string& name) {
   for (const auto raw : split(text, '\n')) {
     ++number;
     const auto line = trim(raw);
-    if (is_slot_of_gpu(line)) {
-      PciReport::Device device;
-      device.slot = std::string(line.substr(4));
-      device.gpu = true;
-      device.line = number;
-      report.devices.push_back(std::move(device));
-    }
+    auto& devices = report.devices;
+    if (is_slot_of_gpu(line)) devices.push_back(gpu_at(line.substr(4), number));
+    if (line == "Fabric" &&
+        (devices.empty() || (devices.back().slot.empty() && !devices.back().fabric.empty())))
+      devices.push_back(gpu_at("", number));
     if (!line.empty() && line.find(':') == std::string_view::npos) section = line;
     if (!report.devices.empty()) read_query_line(section, line, number, report.devices.back());
   }

@@ -39,11 +39,13 @@ struct PciReport {
     int line = 0, acs_line = 0;
   };
   std::vector<Device> devices;
+  int nameless_redirects = 0,
+      nameless_line = 0;  // of `lspci -vvv | grep ACSCtl`, which leaves out whose they are
 };
 bool looks_like_lspci(std::string_view text);
 PciReport parse_lspci(std::string_view text, const std::string& name);
 
-// The same of `nvidia-smi -q`: lanes of each GPU, and whether NVSwitch knows it.
+// The same of `nvidia-smi -q`: lanes of each GPU, and whether NVSwitch knows it; of its Fabric alone too.
 bool looks_like_smi_query(std::string_view text);
 PciReport parse_smi_query(std::string_view text, const std::string& name);
 

@@ -31,8 +31,17 @@ Transport transport_of(std::string_view via) {
   return Transport::unknown;
 }
 
+// Every line of a long log passes here: the standard library asks for each character whether it is in a set.
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 std::string_view leading_digits(std::string_view text) {
-  return text.substr(0, text.find_first_not_of("0123456789"));
+  return text.substr(
+      0, static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_digit) - text.begin()));
+}
+
+std::string_view trailing_digits(std::string_view text) {
+  const auto begin = std::find_if_not(text.rbegin(), text.rend(), is_digit).base();
+  return text.substr(static_cast<std::size_t>(begin - text.begin()));
 }
 
 // "[6]" of "1[6]", before 2.18 the bus instead: "[b000]", "[1e0]".
@@ -52,15 +61,16 @@ struct RankPair {
 
 // "0[6000] -> 1[b000]", before 2.5 "0 -> 1": the ranks on both sides.
 std::optional<RankPair> find_pair(std::string_view text) {
-  const auto arrow = text.find(" -> ");
-  if (arrow == std::string_view::npos) return std::nullopt;
+  const auto head = text.find("-> ");
+  if (head == std::string_view::npos || head == 0 || text[head - 1] != ' ') return std::nullopt;
+  const auto arrow = head - 1;
   auto left = text.substr(0, arrow);
   RankPair pair;
   if (left.ends_with(']') && left.rfind('[') != std::string_view::npos) {
     pair.from_device = find_device(left.substr(left.rfind('[')));
     left = left.substr(0, left.rfind('['));
   }
-  const auto from = find_integer<int>(left.substr(left.find_last_not_of("0123456789") + 1));
+  const auto from = find_integer<int>(trailing_digits(left));
   const auto right = text.substr(arrow + 4), rank = leading_digits(right);
   const auto to = find_integer<int>(rank);
   if (!from || !to) return std::nullopt;
@@ -92,6 +102,13 @@ std::string_view kind_of_way(std::string_view kind) {
   return number && *number < std::size(kKinds) ? kKinds[*number] : kind;
 }
 
+// "Pattern 4, crossNic 0, nChannels 1, bw 20/20, type NVL/PIX": a graph that NCCL did not find says where it began to look.
+void read_graph(std::string_view message, NcclLog& log) {
+  const auto type = find_after(message, " type ");
+  if (type && number_after(message, "nChannels ") != 0)
+    log.path_types.insert(std::string(kind_of_way(first_word(*type))));
+}
+
 // "GPU/8F000 :GPU/16000 (2/264.000000/NVL) CPU/0 (4/9.000000/SYS) ...": hops, GB/s and the kind of the way.
 void read_paths(std::string_view message, NcclLog& log) {
   if (!message.starts_with("GPU/") || message.find(" :GPU/") == std::string_view::npos) return;
@@ -107,8 +124,9 @@ void read_paths(std::string_view message, NcclLog& log) {
 
 // "Bootstrap : Using eth0:10.0.0.5<0>", from 2.25 "Bootstrap: Using", before 2.8 "Using [0]ib0:10.148.0.205<0> [1]ib1:...".
 void read_address(std::string_view message, NcclLog& log) {
+  if (!message.starts_with("Bootstrap") || log.addresses.size() >= kMostKeptOfLog) return;
   const auto rest = find_after(message, ": Using ");
-  if (!rest || !message.starts_with("Bootstrap") || log.addresses.size() >= kMostKeptOfLog) return;
+  if (!rest) return;
   const auto colon = rest->find(':'), end = rest->find('<');
   if (colon != std::string_view::npos && end != std::string_view::npos && end > colon + 1)
     log.addresses.emplace(rest->substr(colon + 1, end - colon - 1));
@@ -154,7 +172,11 @@ std::optional<int> number_after(std::string_view text, std::string_view word) {
   return rest ? find_integer<int>(leading_digits(*rest)) : std::nullopt;
 }
 
-std::string_view first_word(std::string_view text) { return text.substr(0, text.find_first_of(" \t,;")); }
+std::string_view first_word(std::string_view text) {
+  const auto ends = [](char c) { return c == ' ' || c == '\t' || c == ',' || c == ';'; };
+  return text.substr(0,
+                     static_cast<std::size_t>(std::find_if(text.begin(), text.end(), ends) - text.begin()));
+}
 
 std::string shortened(std::string_view text) { return std::string(text.substr(0, kLongestLogText)); }
 
@@ -164,44 +186,54 @@ void say(SaidInLog& said, std::string_view text, int line) {
   said.line = line;
 }
 
-void read_connection(std::string_view message, int line, NcclLog& log) {
-  auto via = find_after(message, " via ");
-  if (!via || message.find("->") == std::string_view::npos) return;
-  via = trim(via->substr(0, via->find(" comm 0x")));  // RCCL says which communicator
-  const std::string means = without_numbers(shortened(*via));
-  const auto same = std::find_if(log.transports.begin(), log.transports.end(),
-                                 [&](const auto& one) { return one.via == means; });
-  if (same != log.transports.end()) {
-    ++same->times;
-  } else if (log.transports.size() < kMostKeptOfLog) {
-    log.transports.push_back(
-        {transport_of(*via), means, via->find("GDRDMA") != std::string_view::npos, line, 1});
-  }
-  if (via->find("indirect") != std::string_view::npos) log.gpu_paths.emplace("NVB");  // another GPU's NVLinks
-  if (transport_of(*via) == Transport::network) add_used_card(*via, log);
-  if (const auto pair = find_pair(message)) add_pair(*pair, transport_of(*via), log);
+Connections::Means& Connections::means_of(std::string_view via, int line) {
+  const auto known = means_.find(via);
+  if (known != means_.end()) return known->second;
+  const std::string words = without_numbers(shortened(via));
+  auto& all = log_.transports;
+  const auto same = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.via == words; });
+  Means means{transport_of(via), static_cast<std::size_t>(same - all.begin())};
+  if (same == all.end() && all.size() < kMostKeptOfLog)
+    all.push_back({means.transport, words, via.find("GDRDMA") != std::string_view::npos, line, 0});
+  if (via.find("indirect") != std::string_view::npos) log_.gpu_paths.emplace("NVB");  // another GPU's NVLinks
+  if (means.transport == Transport::network) add_used_card(via, log_);
+  if (means_.size() >= kMostKeptOfLog) means_.clear();  // what is forgotten is found again
+  return means_.emplace(via, means).first->second;
+}
+
+void Connections::read(std::string_view message, int line) {
+  const auto at = message.find("via ");  // a blank before it would stop at each word
+  if (at == std::string_view::npos) return;
+  const auto pair = find_pair(message.substr(0, at));
+  if (!pair && message.find("->") == std::string_view::npos) return;
+  const auto rest = message.substr(at + 4);
+  const auto via = trim(rest.substr(0, rest.find(" comm 0x")));  // RCCL says which communicator
+  const Means& means = means_of(via, line);
+  if (means.at < log_.transports.size()) ++log_.transports[means.at].times;
+  if (pair) add_pair(*pair, means.transport, log_);
 }
 
 void read_machine_line(std::string_view message, int line, NcclLog& log) {
   if (message.starts_with("P2P is disabled between") || message.starts_with(kNoPeersOfOld))
     say_once(log.blocked_p2p, message.substr(0, message.find(". You")), line);
-  // A graph that NCCL did not find says where it began to look.
-  if (const auto type = find_after(message, " type ");
-      type && message.find("Pattern") != std::string_view::npos && number_after(message, "nChannels ") != 0)
-    log.path_types.insert(std::string(kind_of_way(first_word(*type))));
-  if (message.starts_with("+ NVL[") || number_after(message, " MNNVL ") == 1) log.gpu_paths.emplace("NVL");
+  if (message.starts_with("Pattern")) read_graph(message, log);
+  if (message.starts_with("+ NVL[")) log.gpu_paths.emplace("NVL");
   read_paths(message, log);
-  log.rccl = log.rccl || is_of_rccl(message);
+  log.rccl = log.rccl || (log.version.empty() && is_of_rccl(message));  // else its version says so
 }
 
 void read_network_line(std::string_view message, int line, NcclLog& log) {
   read_address(message, log);
   read_card_rate(message, log);
-  if (message.find("GPU Direct RDMA Disabled for HCA") != std::string_view::npos)
+  if (message.starts_with("NET/") &&
+      message.find("GPU Direct RDMA Disabled for HCA") != std::string_view::npos)
     say_once(log.staged_network, message, line);
   if (message.starts_with("Topology detection : could not read")) say_once(log.hidden_pci, message, line);
   if (message.starts_with("NET/IB : No device found")) say_once(log.no_network_card, message, line);
-  if (message.find("onnect") != std::string_view::npos && message.find("retrying") != std::string_view::npos)
+}
+
+void read_retry(std::string_view message, int line, NcclLog& log) {
+  if (message.find("retrying") != std::string_view::npos && message.find("onnect") != std::string_view::npos)
     say_once(log.refused, message, line);
 }
 

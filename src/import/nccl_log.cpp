@@ -2,25 +2,37 @@
 
 #include <algorithm>
 #include <cctype>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "import/known_failures.h"
 #include "import/log_lines.h"
 #include "import/nccl_lines.h"
+#include "import/quick_look.h"
 
 namespace gradwire {
 namespace {
 
-void say_in(std::vector<SaidInLog>& list, std::string_view text, int line) {
-  const auto same = std::find_if(list.begin(), list.end(),
-                                 [&](const SaidInLog& said) { return said.text == shortened(text); });
-  if (same != list.end()) {
-    ++same->times;
-  } else if (list.size() < kMostKeptOfLog) {
-    list.push_back({shortened(text), line, 1});
+// A list of what was said, each once. Borrows the list.
+class SaidList {
+ public:
+  explicit SaidList(std::vector<SaidInLog>& list) : list_(list) {}
+
+  void say(std::string_view text, int line) {
+    std::string kept = shortened(text);
+    if (const auto same = places_.find(kept); same != places_.end()) {
+      ++list_[same->second].times;
+    } else if (list_.size() < kMostKeptOfLog) {
+      places_.emplace(kept, list_.size());
+      list_.push_back({std::move(kept), line, 1});
+    }
   }
-}
+
+ private:
+  std::vector<SaidInLog>& list_;
+  std::unordered_map<std::string, std::size_t> places_;
+};
 
 // "NCCL_P2P_LEVEL set by environment to LOC", "NCCL_IB_HCA set to mlx5_5", "NCCL_P2P_DISABLE set by environment to 1."
 void read_variable(std::string_view message, int line, NcclLog& log) {
@@ -34,63 +46,85 @@ void read_variable(std::string_view message, int line, NcclLog& log) {
   if (log.variables.size() < kMostKeptOfLog) say(log.variables[std::string(name)], word, line);
 }
 
-void read_place(std::string_view message, std::string_view host, NcclLog& log) {
-  const auto rank = number_after(message, " rank "), ranks = number_after(message, " nranks ");
-  if (rank && ranks && *ranks > log.ranks.value_or(0)) {
-    log.ranks = *ranks;
-    log.places.clear();  // ranks of a part of it are numbered anew
-  }
-  auto bus = find_after(message, " busId ");
-  if (!bus) bus = find_after(message, " nvmlDev ");  // before 2.5: the driver's number for it
-  if (!rank || !bus || (ranks && *ranks < log.ranks.value_or(0))) return;
-  const bool known = std::any_of(log.places.begin(), log.places.end(),
-                                 [&](const auto& place) { return place.rank == *rank; });
-  if (known || log.places.size() >= kMostPairsOfLog) return;
-  log.places.push_back(
-      {*rank, std::string(host), number_after(message, " cudaDev "), std::string(first_word(*bus))});
-}
-
-// "comm 0x.. rank 0 nRanks 2 nNodes 1 localRanks 2 localRank 0 MNNVL 0"
-void read_shape(std::string_view message, NcclLog& log) {
-  const auto nodes = number_after(message, " nNodes ");
-  if (!nodes) return;
-  if (!log.nodes || *nodes > *log.nodes) log.nodes = *nodes;
-  const auto local = number_after(message, " localRanks ");
-  if (local && (!log.gpus_per_node || *local > *log.gpus_per_node)) log.gpus_per_node = *local;
-  const auto ranks = number_after(message, " nRanks ");
-  if (ranks && (!log.ranks || *ranks > *log.ranks)) log.ranks = *ranks;
-}
-
-// "NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/IB [RO]; OOB eth0"; a plugin may call itself "NET/IBext_v8".
+// "NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/IB [RO]; OOB eth0"; a plugin may call itself "NET/IBext_v8". Ports that are
+// used as one: "Using [0]={[0] mlx5_2:1/RoCE, [1] mlx5_3:1/RoCE} [RO]; OOB eth0".
 void read_cards(std::string_view message, NcclLog& log) {
+  if (!message.starts_with("NET/IB")) return;
   const auto rest = find_after(message, ": Using ");
-  if (!rest || !message.starts_with("NET/IB")) return;
-  for (const auto word : split(rest->substr(0, rest->find("OOB")), ' ')) {
-    const auto close = word.find(']'), colon = word.find(':');
-    if (word.starts_with('[') && close != std::string_view::npos && colon != std::string_view::npos &&
-        colon > close)
-      log.cards.insert(std::string(word.substr(close + 1, colon - close - 1)));
+  if (!rest) return;
+  for (auto word : split(rest->substr(0, rest->find("OOB")), ' ')) {
+    word = word.substr(word.rfind(']') + 1);  // 0 where there is none
+    while (word.ends_with(',') || word.ends_with('}')) word.remove_suffix(1);
+    const auto colon = word.find(':');
+    if (colon != std::string_view::npos && colon > 0 && log.cards.size() < kMostKeptOfLog)
+      log.cards.insert(std::string(word.substr(0, colon)));
     log.roce = log.roce || word.ends_with("/RoCE");
   }
 }
 
+// Of a call, not of the run: "AllReduce: opCount 28c sendbuff ...", "AllReduce: 4096 Bytes -> Algo RING ...", and RCCL's record of
+// kernels, "## [10042496.466647] [03:01] 00028c KL hwid ...". Long logs are made of these.
+bool is_of_a_call(std::string_view message) {
+  const auto colon = message.substr(0, 40).find(": ");
+  if (colon == std::string_view::npos) return message.starts_with("## [");
+  const auto rest = message.substr(colon + 2);
+  return rest.starts_with("opCount ") || rest.substr(0, 40).find(" Bytes -> ") != std::string_view::npos;
+}
+
+// "... connect returned No route to host, retrying (34/34) after sleep for 3400 msec"
+bool is_last_try(std::string_view message) {
+  const auto tries = find_after(message, "retrying (");
+  if (!tries || message.find("onnect") == std::string_view::npos) return false;
+  const auto slash = tries->find('/'), close = tries->find(')');
+  return slash != std::string_view::npos && close != std::string_view::npos && slash < close &&
+         tries->substr(0, slash) == tries->substr(slash + 1, close - slash - 1);
+}
+
+// A kernel that can't be launched, a peer that is given up: NCCL does not warn of these.
+bool should_be_a_warning(std::string_view message) {
+  return message.find(" exceeds device/fn maxSharedMem") != std::string_view::npos || is_last_try(message);
+}
+
+// Words of these that stand anywhere in a message.
+constexpr auto kOddWords = [] {
+  QuickLook<2> look;
+  look.add("retrying");
+  look.add("exceeds device/fn");
+  return look;
+}();
+
+// All that read_info() looks for begins with one of these; of the rest a long log has most.
+bool may_tell(std::string_view message) {
+  constexpr std::string_view kFirstLetters = "0123456789NPUBGTCRchinr[+";
+  return !message.empty() && kFirstLetters.find(message[0]) != std::string_view::npos &&
+         !message.starts_with("Conn") && !message.starts_with("Trees");
+}
+
 void read_info(std::string_view message, std::string_view host, int line, NcclLog& log) {
-  if (message.starts_with("Channel ") || message.starts_with("Ring ") || message.starts_with("Tree "))
-    return read_connection(message, line, log);
+  const char first = message[0];
+  if (first == 'c' || first == 'n' || first == '[') return read_comm(message, host, log);
   if (message.starts_with("NCCL_")) return read_variable(message, line, log);
-  if (const auto chunk = number_after(message, "P2P Chunksize set to ")) log.p2p_chunk = *chunk;
-  if (message.find(" coll channels") != std::string_view::npos)
+  if (message.starts_with("P2P Chunksize set to ")) log.p2p_chunk = number_after(message, " set to ");
+  if (std::isdigit(static_cast<unsigned char>(first)) != 0 &&
+      message.find(" coll channels") != std::string_view::npos)
     log.channels = std::max(log.channels.value_or(0), find_integer<int>(first_word(message)).value_or(0));
-  if (const auto network = find_after(message, "Using network ")) say(log.network, *network, line);
+  if (message.starts_with("Using network ")) say(log.network, trim(message.substr(14)), line);
   if (message.starts_with("NVLS multicast support is"))
     log.nvls = message.find("not available") == std::string_view::npos;
-  read_place(message, host, log);
-  read_shape(message, log);
   read_cards(message, log);
   read_machine_line(message, line, log);
   read_network_line(message, line, log);
-  const bool too_large = message.find("exceeds device/fn maxSharedMem") != std::string_view::npos;
-  if (too_large) say_in(log.warnings, message, line);  // its kernels can't be launched
+}
+
+bool is_connection(std::string_view message) {
+  return message.starts_with("Channel ") || message.starts_with("Ring ") || message.starts_with("Tree ");
+}
+
+// Behind the last of them; all where there is none.
+template <typename Ends>
+std::string_view behind_last(std::string_view text, Ends ends) {
+  const auto begin = std::find_if(text.rbegin(), text.rend(), ends).base();
+  return text.substr(static_cast<std::size_t>(begin - text.begin()));
 }
 
 // "host:pid:tid [0] " before the message; anything may stand before that, as "[1,0]<stdout>:" of mpirun, or a progress bar that
@@ -99,13 +133,15 @@ std::string_view host_before(std::string_view prefix) {
   prefix = trim(prefix);
   const auto bracket = prefix.rfind('[');
   if (bracket == std::string_view::npos) return {};
-  prefix = trim(prefix.substr(0, bracket));
-  const auto blank = prefix.find_last_of(" \t");
-  if (blank != std::string_view::npos) prefix = prefix.substr(blank + 1);
-  const auto parts = split(prefix, ':');
-  if (parts.size() < 2) return {};
-  const auto host = parts[parts.size() < 3 ? 0 : parts.size() - 3];
-  return host.substr(host.find_last_of("])>|\"") + 1);  // 0 where there is none
+  prefix = behind_last(trim(prefix.substr(0, bracket)), [](char c) { return c == ' ' || c == '\t'; });
+  const auto last = prefix.rfind(':');
+  if (last == std::string_view::npos) return {};
+  auto host = prefix.substr(0, last);
+  if (const auto process = host.rfind(':'); process != std::string_view::npos) {
+    host = host.substr(0, process);
+    host = host.substr(host.rfind(':') + 1);  // 0 where there is none
+  }
+  return behind_last(host, [](char c) { return c == ']' || c == ')' || c == '>' || c == '|' || c == '"'; });
 }
 
 // "init.cc:902 " of what stands before a warning, from 2.29 on with the function: "init.cc:902 (ncclCommInit) ".
@@ -127,20 +163,21 @@ std::string_view unwrapped(std::string_view prefix, std::string_view message) {
 
 // "NCCL version 2.26.2+cuda12.2", "RCCL version 2.20.5+hip6.2", "RCCL version : 2.22.3-HEAD:271856d".
 void read_version(std::string_view line, NcclLog& log) {
-  auto version = find_after(line, "CCL version ");
+  auto version = log.version.empty() ? find_after(line, "CCL version ") : std::nullopt;
   if (!version) return;
   log.rccl = log.rccl || line.find("RCCL version ") != std::string_view::npos;
   if (version->starts_with(':')) version = trim(version->substr(1));
-  if (log.version.empty())
-    log.version = std::string(version->substr(0, version->find_first_not_of("0123456789.")).substr(0, 32));
+  log.version = std::string(version->substr(0, version->find_first_not_of("0123456789.")).substr(0, 32));
 }
 
 // PyTorch repeats what NCCL warned of, on the line below "Last error:" or behind it.
 class LogReader {
  public:
-  explicit LogReader(NcclLog& log) : log_(log) {}
+  explicit LogReader(NcclLog& log)
+      : log_(log), warnings_(log.warnings), failures_(log.failures), connections_(log) {}
 
   void read(std::string_view line, int number) {
+    if (line.find("CCL ") == std::string_view::npos) return read_other(line, number);
     read_version(line, log_);
     auto at = find_mark(line, 0);
     if (at == std::string_view::npos) return read_other(line, number);
@@ -154,26 +191,41 @@ class LogReader {
 
  private:
   void read_other(std::string_view line, int number) {
-    const auto error = find_after(line, "Last error:");
-    if (error || repeated_ || tells_of_failure(line)) say_in(log_.failures, trim(line), number);
+    if (!repeated_ && !may_tell_of_failure(line)) return;
+    const auto error = find_after(line, kLastError);
+    if (error && !error->empty()) failures_.say(*error, number);  // a long line may be cut before it
+    if (error || repeated_ || tells_of_failure(line)) failures_.say(trim(line), number);
     repeated_ = error && error->empty();
   }
 
   static std::size_t find_mark(std::string_view line, std::size_t from) {
-    return std::min(line.find(kInfo, from), line.find(kWarn, from));
+    const auto info = line.find(kInfo, from);
+    return std::min(info, line.substr(0, info).find(kWarn, from));
   }
 
   void read_message(std::string_view prefix, std::string_view marked, int number) {
     ++log_.nccl_lines;
     const auto host = host_before(prefix);
-    if (!host.empty() && log_.hosts.size() < kMostKeptOfLog) log_.hosts.insert(std::string(host));
+    if (!host.empty() && host != last_host_ && log_.hosts.size() < kMostKeptOfLog) {
+      last_host_ = host;
+      log_.hosts.insert(last_host_);
+    }
     const auto message = trim(unwrapped(prefix, marked.substr(kInfo.size())));
-    if (marked.starts_with(kInfo)) return read_info(message, host, number, log_);
-    say_in(log_.warnings, trim(fmt::format("{} {}", source_before(prefix), message)), number);
+    if (marked.starts_with(kWarn))
+      return warnings_.say(trim(fmt::format("{} {}", source_before(prefix), message)), number);
+    if (is_connection(message)) return connections_.read(message, number);
+    if (is_of_a_call(message)) return;
+    if (may_tell(message)) read_info(message, host, number, log_);
+    if (!kOddWords.may_be_in(message)) return;
+    read_retry(message, number, log_);
+    if (should_be_a_warning(message)) warnings_.say(message, number);
   }
 
   static constexpr std::string_view kInfo = "NCCL INFO ", kWarn = "NCCL WARN ";
   NcclLog& log_;
+  SaidList warnings_, failures_;
+  Connections connections_;
+  std::string last_host_;
   bool repeated_ = false;
 };
 

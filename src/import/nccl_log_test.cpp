@@ -252,6 +252,76 @@ TEST(NcclLog, knows_cards_by_whichever_plugin_names_them_and_which_of_them_were_
       "n:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IBext_v8/1(3)/GDRDMA\n");
   EXPECT_EQ(log.cards, (std::set<std::string>{"mlx5_0", "mlx5_1"}));
   EXPECT_EQ(log.used_cards, std::set<int>{1});
+  const NcclLog joined = log_of(
+      "n:1:2 [0] NCCL INFO NET/IB : Using [0]={[0] mlx5_2:1/RoCE, [1] mlx5_3:1/RoCE} [1]={[2] mlx5_0:1/RoCE} "
+      "[RO]; OOB bond0.5:10.0.0.9<0>\n");
+  EXPECT_EQ(joined.cards, (std::set<std::string>{"mlx5_0", "mlx5_2", "mlx5_3"}));
+  EXPECT_TRUE(joined.roce);
+}
+
+TEST(NcclLog, reads_lines_over_the_borders_of_blocks_and_through_escapes) {
+  const std::string plain = "n0:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM";
+  const std::string coloured =
+      "\x1b[36mn0:1:2 [0]\x1b[0m NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\r";
+  constexpr int kTimes = 12000;  // several blocks
+  std::string text;
+  for (int i = 0; i < kTimes; ++i) text += plain + "\n" + coloured + "\n" + std::string(i % 97, '.') + "\n";
+  const NcclLog log = log_of(text + plain);  // the last without an end
+  EXPECT_EQ(log.lines, 3 * kTimes + 1);
+  EXPECT_EQ(log.nccl_lines, 2 * kTimes + 1);
+  ASSERT_EQ(log.transports.size(), 1u);
+  EXPECT_EQ(log.transports[0].times, 2 * kTimes + 1);
+  EXPECT_EQ(log.hosts, std::set<std::string>{"n0"});
+}
+
+TEST(NcclLog, passes_over_what_it_says_of_calls) {
+  const NcclLog log = log_of(
+      "n:1:2 [0] NCCL INFO AllReduce: opCount 28c sendbuff 0x7f count 99 datatype 7 op 0 root 0 comm 0x56 "
+      "rank 1 nranks "
+      "8 busId 1000 [nranks=4] stream 0x5\n"
+      "n:1:2 [0] NCCL INFO AllReduce: 4194304 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={0..1}\n"
+      "n:1:2 [0] NCCL INFO ## [10042496.466647] [03:01] 00028c KL hwid 42802110 funcIndex 1508\n");
+  EXPECT_EQ(log.nccl_lines, 3);
+  EXPECT_TRUE(log.places.empty());
+}
+
+TEST(NcclLog, keeps_the_error_behind_a_long_line_and_a_peer_that_was_given_up) {
+  const NcclLog log =
+      log_of("[E] " + std::string(600, 'x') +
+             " ncclRemoteError: A call failed. Last error: NET/IB : Got completion with error 12\n"
+             "n:1:2 [0] NCCL INFO socketPollConnect: connect returned No route to host, retrying (9/34)\n"
+             "n:1:2 [0] NCCL INFO socketPollConnect: connect returned No route to host, retrying (34/34)\n");
+  ASSERT_FALSE(log.failures.empty());
+  EXPECT_EQ(log.failures[0].text, "NET/IB : Got completion with error 12");
+  ASSERT_EQ(log.warnings.size(), 1u);
+  EXPECT_EQ(log.warnings[0].line, 3);
+  EXPECT_EQ(log.refused->times, 2);
+}
+
+TEST(NcclLog, keeps_each_warning_once_of_ever_so_many) {
+  std::string text;
+  for (int i = 0; i < 5000; ++i)
+    text += "n:1:2 [0] init.cc:1 NCCL WARN odd " + std::to_string(i % 1500) + "\n";
+  const NcclLog log = log_of(text);
+  EXPECT_EQ(log.warnings.size(), 1000u);
+  EXPECT_EQ(log.warnings[3].times, 4);
+}
+
+TEST(FileKind, knows_what_people_paste_a_part_of) {
+  EXPECT_EQ(kind_of("  1024  256  float  sum  -1  9.1  0.1  0.1  0\n# Out of bounds values : 0 OK\n"
+                    "# Avg bus bandwidth    : 67.9\n"),
+            FileKind::nccl_tests);
+  EXPECT_EQ(
+      kind_of(
+          "CUDA_VISIBLE_DEVICES=0,1 OMP_NUM_THREADS=4 python -m torch.distributed.launch \\\n  train.py\n"),
+      FileKind::script);
+  EXPECT_EQ(kind_of("$ torchrun --nproc_per_node=2 train.py\n"), FileKind::script);
+  EXPECT_EQ(kind_of("I ran torchrun and it was slow.\n"), FileKind::unknown);
+  EXPECT_EQ(
+      kind_of("torchrun --nproc_per_node=2 train.py\nRuntimeError: CUDA error: invalid device ordinal\n"),
+      FileKind::nccl_log);
+  EXPECT_EQ(kind_of("| Processes:            |\n|  GPU  PID  Type  Process name  GPU Memory |\n"),
+            FileKind::smi_table);
 }
 
 TEST(FileKind, knows_what_starts_a_run_and_what_a_run_died_of) {

@@ -130,7 +130,8 @@ void read_matrix(const ReadFile& file, const std::string& text, Gathered& gather
 // One text may hold several: a bug report has the matrix, the state of the links and the log in one.
 void read_reports(const ReadFile& file, const std::string& text, Gathered& gathered) {
   read_matrix(file, text, gathered);
-  if (auto table = parse_nccl_tests(text, file.file); !table.rows.empty())
+  if (auto table = parse_nccl_tests(text, file.file);
+      !table.rows.empty() || file.kind == FileKind::nccl_tests)
     gathered.tables.push_back(std::move(table));
   if (looks_like_peer_status(text)) gathered.peers.push_back(parse_peer_status(text, file.file));
   if (looks_like_nvlink_status(text)) gathered.nvlinks.push_back(parse_nvlink_status(text, file.file));

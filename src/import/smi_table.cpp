@@ -31,9 +31,9 @@ void add_process(const Words& words, int line, SmiTable& table) {
 }  // namespace
 
 bool looks_like_smi_table(std::string_view text) {
-  return text.find("NVIDIA-SMI ") != std::string_view::npos &&
-         text.find("Driver Version:") != std::string_view::npos &&
-         text.find("Bus-Id") != std::string_view::npos;
+  const auto has = [&](std::string_view part) { return text.find(part) != std::string_view::npos; };
+  const bool processes = has("| Processes:") && has("Process name");  // of which people paste the lower part
+  return (has("NVIDIA-SMI ") && has("Driver Version:") && has("Bus-Id")) || processes;
 }
 
 SmiTable parse_smi_table(std::string_view text, const std::string& name) {

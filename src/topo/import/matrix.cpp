@@ -182,9 +182,10 @@ TopoMatrix parse_matrix(const std::vector<std::string>& lines, std::string_view 
 }
 
 bool looks_like_matrix(std::string_view text) {
+  if (!names_a_gpu(text)) return false;
   const std::string clean = without_escapes(text);
   for (const auto line : split(clean, '\n'))
-    if (is_matrix_header(matrix_words(line))) return true;
+    if (names_a_gpu(line) && is_matrix_header(matrix_words(line))) return true;
   return false;
 }
 

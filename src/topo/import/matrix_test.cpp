@@ -206,5 +206,15 @@ TEST(TopoMatrix, whose_nvlinks_hide_the_pcie_tree_gets_the_usual_one_of_such_boa
   EXPECT_EQ(machine.topology.find_devices(DeviceKind::cpu, 0).size(), 2u);
 }
 
+TEST(Matrix, begins_behind_the_command_where_a_line_runs_on) {
+  const TopoMatrix matrix = parse_matrix(
+      "$ nvidia-smi topo -m          GPU0    GPU1    CPU Affinity\nGPU0     X      PHB     0-23\nGPU1    PHB "
+      "     X      "
+      "0-23\n",
+      "paste.txt");
+  EXPECT_EQ(matrix.gpus, 2);
+  EXPECT_EQ(matrix.cells[0][1], "PHB");
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -69,12 +69,19 @@ std::string_view without_tag(std::string_view line) {
   return line.starts_with('[') && end < line.find(' ') ? line.substr(end + 2) : line;
 }
 
+// "nvidia-smi topo -m        GPU0 GPU1 ...": pasting can lose the end of the line between the two.
+std::string_view behind_command(std::string_view line) {
+  constexpr std::string_view kCommand = "topo -m ";
+  const auto at = line.find(kCommand);
+  return at == std::string_view::npos ? line : line.substr(at + kCommand.size());
+}
+
 }  // namespace
 
 Words matrix_words(std::string_view line) {
   const auto is_space = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
   Words words;
-  line = without_tag(line);
+  line = behind_command(without_tag(line));
   for (std::size_t i = 0; i < line.size();) {
     const std::size_t begin = i;
     while (i < line.size() && !is_space(line[i])) ++i;
@@ -83,6 +90,12 @@ Words matrix_words(std::string_view line) {
   }
   words.erase(words.begin(), std::find_if_not(words.begin(), words.end(), is_label));
   return words;
+}
+
+bool names_a_gpu(std::string_view text) {
+  for (auto at = text.find("GPU"); at != std::string_view::npos; at = text.find("GPU", at + 3))
+    if (at + 3 < text.size() && std::isdigit(static_cast<unsigned char>(text[at + 3])) != 0) return true;
+  return false;
 }
 
 bool is_gpu_name(std::string_view word) {

@@ -10,7 +10,8 @@ namespace gradwire {
 using Words = std::vector<std::string_view>;
 
 std::string without_escapes(
-    std::string_view text);                 // escape codes, carriage returns, Markdown's bars become blanks
+    std::string_view text);               // escape codes, carriage returns, Markdown's bars become blanks
+bool names_a_gpu(std::string_view text);  // "GPU0" anywhere: quick, of texts that need not be a report at all
 Words matrix_words(std::string_view line);  // two columns that run together, "PXBNODE", are two words
 
 bool is_gpu_name(std::string_view word);
