@@ -125,6 +125,29 @@ TEST(TrainVerb, goes_on_from_a_checkpoint_on_another_number_of_ranks) {
   EXPECT_THAT(other.text(), HasSubstr("it is of another model"));
 }
 
+// Also what compression has left out of the gradients so far, which each rank has of its own. It begins after ten steps.
+TEST(TrainVerb, goes_on_to_the_bit_with_compressed_gradients) {
+  const TempDir directory;
+  const auto file = (directory.path() / "c.ckpt").string();
+  const auto with = [](const char* ranks, std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"convnet", "-n", ranks, "--steps", "15", "--batch", "2", "--compress", "powersgd"});
+    return more;
+  };
+  const auto whole =
+      run_json(with("2", {"--checkpoint", file, "--checkpoint-every", "4", "--checkpoint-keep", "4"}));
+  for (const int step : {8, 12}) {
+    const auto rest = run_json(with("2", {"--resume", fmt::format("{}.step-{}", file, step)}));
+    for (int i = step; i < 15; ++i)
+      EXPECT_EQ(rest.at("losses").at(static_cast<std::size_t>(i - step)),
+                whole.at("losses").at(static_cast<std::size_t>(i)))
+          << "resumed after step " << step;
+  }
+  auto three = gradwire_train(with("3", {"--resume", file + ".step-12"}));
+  EXPECT_EQ(three.finish(), 0) << three.text();
+  EXPECT_THAT(three.text(), HasSubstr("on each of 2 ranks goes on as its mean on each of 3"));
+}
+
 TEST(TrainVerb, shares_a_model_among_ranks_and_learns_the_same) {
   const std::vector<std::string> arguments = {"gpt-tiny", "-n",     "2",          "--steps", "4",
                                               "--batch",  "2",      "--sequence", "32",      "--accumulate",

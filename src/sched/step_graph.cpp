@@ -87,7 +87,7 @@ class RankWriter {
   }
 
   int units(int chunk) const { return static_cast<int>(cut_[static_cast<std::size_t>(chunk)].units.size()); }
-  bool replicated() const { return plan_.mesh.dp * plan_.mesh.cp > 1; }
+  bool replicated() const { return plan_.join_alone || plan_.mesh.dp * plan_.mesh.cp > 1; }
   int last_chunk() const { return graph_.pipeline.chunks() - 1; }
 
   int add(Task task) {
@@ -258,13 +258,6 @@ StepGraph make_step_graph(const StepPlan& plan, const std::vector<ChunkCut>& cut
   RankWriter writer(plan, cut, graph, groups);
   for (Rank rank = 0; rank < plan.mesh.ranks(); ++rank) writer.write(rank);
   return graph;
-}
-
-StepGraph ddp_step_graph(int ranks, const std::vector<Bytes>& buckets, int accumulate) {
-  StepPlan plan;
-  plan.mesh.dp = ranks;
-  plan.micro_batches = accumulate;
-  return make_step_graph(plan, {ChunkCut{.units = buckets}});
 }
 
 }  // namespace gradwire

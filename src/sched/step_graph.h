@@ -72,6 +72,7 @@ struct StepPlan {
   bool by_unit =
       true;  // forward and backward are a task for each unit, so that its collective can leave under
              // the next one's; false: for the whole chunk
+  bool join_alone = false;  // a replica that has no other joins its gradients all the same: a group of one
 };
 
 // What a rank holds of one chunk (its share where tensor parallelism cuts it).
@@ -89,8 +90,5 @@ struct ChunkCut {
 // micro-batch with 2 and 3, which do not keep whole gradients. With 3 a unit is gathered before each of its
 // forwards and each of its backwards.
 StepGraph make_step_graph(const StepPlan&, const std::vector<ChunkCut>&);
-
-// The first such graph: DistributedDataParallel, one chunk, its buckets in forward order.
-StepGraph ddp_step_graph(int ranks, const std::vector<Bytes>& buckets, int accumulate = 1);
 
 }  // namespace gradwire

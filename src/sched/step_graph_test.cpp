@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "sched/ddp_step.h"
 #include "sched/step_run.h"
 #include "sched/step_verify.h"
 
@@ -156,17 +157,6 @@ TEST(StepGraphs, are_right_for_every_combination_of_eight_ranks) {
           }
 }
 
-TEST(StepGraphs, of_ddp_send_a_bucket_under_the_backward_of_the_next) {
-  // Three buckets of 1 s backward each and 1 s on the wire, forward 3 s: the last bucket alone shows.
-  const auto graph = ddp_step_graph(4, {10, 20, 30}, 1);
-  EXPECT_EQ(fault_in(graph), "none");
-  const auto run =
-      run_step(graph, [](Rank, const Task& task) { return task.kind == TaskKind::update ? 0.0 : 1.0; });
-  EXPECT_DOUBLE_EQ(run.end, 3 + 3 + 1);
-  EXPECT_EQ(graph.ranks[0][static_cast<std::size_t>(find_task(graph.ranks[0], TaskKind::collective))].bytes,
-            30u);
-}
-
 TEST(StepGraphs, join_gradients_once_a_step_unless_they_are_sharded) {
   const auto count = [](int shard, Collective collective) {
     StepPlan plan;
@@ -188,7 +178,7 @@ TEST(StepGraphs, join_gradients_once_a_step_unless_they_are_sharded) {
 }
 
 TEST(StepGraphs, that_are_broken_are_refused_by_the_name_of_the_fault) {
-  const auto ddp = ddp_step_graph(2, {10, 20}, 2);
+  const auto ddp = ddp_step_graph(2, std::vector<Bucket>{{{}, 20}, {{}, 10}}, 2);
   auto early = ddp;  // the bucket leaves before its gradient is made
   for (auto& tasks : early.ranks)
     tasks[static_cast<std::size_t>(find_task(tasks, TaskKind::collective))].after = {0};

@@ -31,6 +31,15 @@ std::vector<Bucket> layout_of(const std::vector<std::vector<int>>& members) {
   return buckets;
 }
 
+// What a rank does of the step with these buckets.
+std::vector<Task> step_of(const std::vector<Bucket>& layout) {
+  return ddp_step_graph(2, layout).ranks.front();
+}
+
+void lay_out(BucketLedger& ledger, const std::vector<Bucket>& layout) {
+  ledger.lay_out(layout, step_of(layout));
+}
+
 // Every way to put `count` gradients into `buckets` buckets, none of them empty.
 void for_all_layouts(int count, int buckets, const std::function<void(const std::vector<Bucket>&)>& visit) {
   std::vector<int> place(static_cast<std::size_t>(count), 0);
@@ -81,7 +90,7 @@ void step(BucketLedger& ledger, Oracle& oracle, int parameter, Gradient what) {
 // A whole backward: gradients in this order, those of `absent` only at its end.
 void run_backward(BucketLedger& ledger, const std::vector<Bucket>& layout, const std::vector<int>& order,
                   unsigned absent) {
-  ledger.lay_out(layout);
+  ledger.begin();
   Oracle oracle{layout, std::vector<bool>(order.size(), false)};
   for (const int parameter : order)
     if ((absent >> parameter & 1) == 0) step(ledger, oracle, parameter, Gradient::here);
@@ -101,6 +110,7 @@ TEST_P(AllOrders, of_gradients_let_every_bucket_leave_once_in_order_and_complete
   BucketLedger ledger(names(count));
   for (int buckets = 1; buckets <= std::min(count, 3); ++buckets)
     for_all_layouts(count, buckets, [&](const std::vector<Bucket>& layout) {
+      lay_out(ledger, layout);
       std::vector<int> order(static_cast<std::size_t>(count));
       std::iota(order.begin(), order.end(), 0);
       do {
@@ -114,6 +124,7 @@ TEST_P(AllOrders, of_gradients_some_of_them_absent_let_every_bucket_leave) {
   BucketLedger ledger(names(count));
   for (int buckets = 1; buckets <= std::min(count, 3); ++buckets)
     for_all_layouts(count, buckets, [&](const std::vector<Bucket>& layout) {
+      lay_out(ledger, layout);
       std::vector<int> order(static_cast<std::size_t>(count));
       std::iota(order.begin(), order.end(), 0);
       do {
@@ -129,7 +140,7 @@ TEST(BucketLedger, begins_anew_wherever_the_backward_before_it_failed) {
   const auto layout = layout_of({{2, 0}, {1}});
   for (const int noted : {0, 1, 2}) {
     BucketLedger ledger(names(3));
-    ledger.lay_out(layout);
+    lay_out(ledger, layout);
     for (int parameter = 0; parameter < noted; ++parameter) {
       ledger.note(parameter, Gradient::here);
       ledger.take_next();
@@ -143,7 +154,7 @@ TEST(BucketLedger, begins_anew_wherever_the_backward_before_it_failed) {
 
 TEST(BucketLedger, refuses_a_second_gradient_by_name_and_changes_nothing) {
   BucketLedger ledger(names(2));
-  ledger.lay_out(layout_of({{0, 1}}));
+  lay_out(ledger, layout_of({{0, 1}}));
   ledger.note(0, Gradient::here);
   EXPECT_THAT(error_of([&] { ledger.note(0, Gradient::here); }), HasSubstr("weight0 got two gradients"));
   EXPECT_THAT(ledger.awaited(), ElementsAre(1));
@@ -152,22 +163,53 @@ TEST(BucketLedger, refuses_a_second_gradient_by_name_and_changes_nothing) {
 
 TEST(BucketLedger, refuses_a_gradient_that_was_taken_for_absent) {
   BucketLedger ledger(names(2));
-  ledger.lay_out(layout_of({{0, 1}}));
+  lay_out(ledger, layout_of({{0, 1}}));
   ledger.note(1, Gradient::absent);
   EXPECT_THAT(error_of([&] { ledger.note(1, Gradient::here); }), HasSubstr("weight1 was taken for unused"));
 }
 
 TEST(BucketLedger, refuses_a_gradient_that_is_in_no_bucket_and_awaits_none) {
   BucketLedger ledger(names(2));
-  ledger.lay_out(layout_of({{1}}));
+  lay_out(ledger, layout_of({{1}}));
   EXPECT_THAT(ledger.awaited(), ElementsAre(1));
   EXPECT_THAT(error_of([&] { ledger.note(0, Gradient::here); }),
               HasSubstr("static_graph: parameter weight0"));
 }
 
+// What the graph says is done, whatever it says: a step whose second bucket leaves first, and whose first one waits for both.
+TEST(BucketLedger, lets_buckets_leave_in_the_order_of_the_graph_and_after_what_it_says) {
+  const auto layout = layout_of({{0}, {1}});
+  auto step = step_of(layout);
+  std::vector<std::size_t> sends;
+  std::vector<int> backwards;
+  for (std::size_t i = 0; i < step.size(); ++i) {
+    if (step[i].kind == TaskKind::collective) sends.push_back(i);
+    if (step[i].kind == TaskKind::backward) backwards.push_back(static_cast<int>(i));
+  }
+  std::swap(step[sends[0]].unit, step[sends[1]].unit);
+  step[sends[0]].after = {backwards[1]};
+  step[sends[1]].after = backwards;
+  BucketLedger ledger(names(2));
+  ledger.lay_out(layout, step);
+  EXPECT_THAT(ledger.awaited_by_update(), ElementsAre(1, 0));
+  ledger.note(0, Gradient::here);
+  EXPECT_EQ(ledger.take_next(), std::nullopt) << "bucket 0 is complete, and not the first to leave";
+  ledger.note(1, Gradient::here);
+  EXPECT_EQ(ledger.take_next(), 1);
+  EXPECT_EQ(ledger.take_next(), 0);
+}
+
+TEST(BucketLedger, takes_a_step_of_several_micro_batches_for_its_last_backward) {
+  const auto layout = layout_of({{2, 0}, {1}});
+  BucketLedger ledger(names(3));
+  ledger.lay_out(layout, ddp_step_graph(4, layout, 3).ranks.front());
+  run_backward(ledger, layout, {2, 1, 0}, 0);
+  EXPECT_THAT(ledger.awaited_by_update(), ElementsAre(0, 1));
+}
+
 TEST(BucketLedger, lets_all_buckets_of_a_rank_without_input_leave) {
   BucketLedger ledger(names(3));
-  ledger.lay_out(layout_of({{2}, {0, 1}}));
+  lay_out(ledger, layout_of({{2}, {0, 1}}));
   ledger.note_all_absent();
   EXPECT_EQ(ledger.take_next(), 0);
   EXPECT_EQ(ledger.take_next(), 1);

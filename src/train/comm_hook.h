@@ -7,8 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include <torch/torch.h>
@@ -21,6 +24,7 @@ struct GradBucket {
   int index = 0;
   torch::Tensor flat;  // one-dimensional, in the communicator's memory; what gradients are views of
   std::vector<torch::Tensor> gradients;  // the views, shaped as their parameters
+  std::span<const int> parameters;       // whose they are: numbers among those that want gradients
   bool last = false;                     // of this backward
 };
 
@@ -38,6 +42,19 @@ class CommHook {
   virtual std::unique_ptr<BucketWork> start(const GradBucket&, Communicator&) = 0;
 };
 
+// What a hook keeps from step to step, by names of its own: saved with a model (loop/checkpoint.h), it goes on to the bit.
+struct HookState {
+  std::map<std::string, torch::Tensor> shared;  // the same on every rank
+  std::map<std::string, torch::Tensor> own;     // of this rank; of any other number of ranks, the mean of all
+};
+
+// A hook that keeps something. Both between steps, by the thread that trains.
+class KeepingHook : public CommHook {
+ public:
+  virtual HookState state() const = 0;               // borrowed until the next backward
+  virtual void restore(const HookState& state) = 0;  // throws ConfigError for what was saved by another hook
+};
+
 // The plain average, in place: what happens without a hook.
 std::shared_ptr<CommHook> make_average_hook();
 
@@ -47,13 +64,14 @@ std::shared_ptr<CommHook> make_fp16_hook();
 std::shared_ptr<CommHook> make_bf16_hook();
 
 // PowerSGD (Vogels, Karimireddy, Jaggi, NeurIPS 2019): every matrix travels as the product of two thin ones,
-// and what that leaves out is added to the next step's gradient. Lossy; ranks still hold identical gradients.
+// and what that leaves out is added to the next step's gradient. Lossy; ranks still hold identical gradients. A hook serves
+// one DistributedDataParallel.
 struct PowerSgdOptions {
   int rank = 2;                // columns of the thin matrices
   int start_step = 10;         // plain averages before, while gradients change fast
   double min_compression = 2;  // matrices that would not shrink by this factor travel as they are
   std::uint64_t seed = 1;      // of the first guess; the same on every rank
 };
-std::shared_ptr<CommHook> make_power_sgd_hook(const PowerSgdOptions& = {});
+std::shared_ptr<KeepingHook> make_power_sgd_hook(const PowerSgdOptions& = {});
 
 }  // namespace gradwire

@@ -10,7 +10,7 @@
 
 namespace gradwire {
 
-// Three layers, the last of which can be left out of a forward.
+// Four layers, the third of which can be left out of a forward.
 struct Net : torch::nn::Module {
   explicit Net(int width = 16)
       : first(register_module("first", torch::nn::Linear(6, width))),
@@ -25,6 +25,23 @@ struct Net : torch::nn::Module {
   }
 
   torch::nn::Linear first, middle, extra, last;
+};
+
+// Registers its layers in the reverse of the order in which it uses them: the first buckets are the wrong ones.
+struct OddNet : torch::nn::Module {
+  explicit OddNet(int width = 16)
+      : last(register_module("last", torch::nn::Linear(width, 3))),
+        extra(register_module("extra", torch::nn::Linear(width, width))),
+        middle(register_module("middle", torch::nn::Linear(width, width))),
+        first(register_module("first", torch::nn::Linear(6, width))) {}
+
+  torch::Tensor forward(torch::Tensor input, bool use_extra = true) {
+    auto hidden = torch::tanh(middle(torch::tanh(first(input))));
+    if (use_extra) hidden = torch::tanh(extra(hidden));
+    return last(hidden);
+  }
+
+  torch::nn::Linear last, extra, middle, first;
 };
 
 template <typename Model = Net, typename... Arguments>

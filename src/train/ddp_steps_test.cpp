@@ -77,10 +77,11 @@ TEST(DdpClip, scales_gradients_to_a_common_norm_that_is_the_same_everywhere) {
   });
 }
 
+template <typename Model = Net>
 double difference_with(std::shared_ptr<CommHook> hook, const World& world, Communicator& communicator) {
-  auto alone = make_model();
+  auto alone = make_model<Model>();
   const DdpOptions options{.first_bucket_bytes = 600, .bucket_bytes = 600, .hook = std::move(hook)};
-  DistributedDataParallel ddp(make_model(), communicator, options);
+  DistributedDataParallel ddp(make_model<Model>(), communicator, options);
   double worst = 0;
   for (std::uint64_t step = 0; step < 4; ++step) {
     const auto batch = make_batch(torch::kFloat32, 24, step), mine = batch.part(world.rank, world.size);
@@ -108,6 +109,11 @@ TEST(DdpHooks, approximate_with_power_sgd_exactly_where_the_rank_suffices) {
     EXPECT_LT(difference_with(make_power_sgd_hook({.rank = 16, .start_step = 1, .min_compression = 1}), world,
                               communicator),
               1e-4);
+    // Also where its buckets are laid out anew after the first step.
+    EXPECT_LT(
+        difference_with<OddNet>(make_power_sgd_hook({.rank = 16, .start_step = 0, .min_compression = 1}),
+                                world, communicator),
+        1e-4);
     EXPECT_THAT(error_of([] { make_power_sgd_hook({.rank = 0}); }), HasSubstr("rank 0 must be at least 1"));
   });
 }

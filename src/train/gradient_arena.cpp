@@ -30,7 +30,7 @@ void GradientArena::lay_out(const std::vector<Bucket>& buckets) {
   std::fill(bucket_of_.begin(), bucket_of_.end(), -1);
   std::map<int, std::size_t> used;
   for (std::size_t index = 0; index < buckets.size(); ++index)
-    place(static_cast<int>(index), buckets[index], used);
+    place(static_cast<int>(index), layout_[index], used);
   clear();
   for (std::size_t parameter = 0; parameter < parameters_.size(); ++parameter)
     if (values[parameter]) restore(static_cast<int>(parameter), *values[parameter]);
@@ -59,7 +59,7 @@ void GradientArena::place(int index, const Bucket& bucket, std::map<int, std::si
   const auto memory = blocks_.at(bucket.kind);
   std::size_t& offset = used[bucket.kind];
   const std::size_t begin = offset;
-  GradBucket made{.index = index, .flat = {}, .gradients = {}};
+  GradBucket made{.index = index, .flat = {}, .gradients = {}, .parameters = bucket.members};
   for (const int member : bucket.members) {
     const auto& parameter = parameters_[member];
     const auto bytes = memory->bytes().subspan(offset, static_cast<std::size_t>(parameter.nbytes()));

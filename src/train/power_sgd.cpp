@@ -4,11 +4,16 @@
 //   Q = M' P, averaged                                                  m x r, kept as the next step's guess
 //   the gradient becomes P Q', and E = M - P Q'
 // All P's of a bucket travel as one message, then all Q's; what is not compressed travels with the P's.
+//
+// E and Q are kept by parameter: buckets may be laid out anew, also by a run that goes on from a checkpoint. E is each rank's
+// own, Q the same on all. What is added to the average in the next step is the mean of all E.
+#include <algorithm>
 #include <map>
 
 #include <ATen/CPUGeneratorImpl.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "train/comm_hook.h"
 #include "train/tensor_bytes.h"
 
@@ -16,6 +21,7 @@ namespace gradwire {
 namespace {
 
 struct Matrix {
+  int parameter = 0;
   torch::Tensor gradient;  // as n x m, a view of the bucket
   torch::Tensor error;     // what earlier steps left out
   torch::Tensor p, q;      // parts of the messages
@@ -23,10 +29,16 @@ struct Matrix {
 
 // What a bucket needs from step to step.
 struct BucketState {
-  std::int64_t elements = 0;  // of the bucket, to notice that it was laid out anew
+  std::vector<int> parameters;  // of the bucket, and where it lies: to notice that it was laid out anew
+  const void* place = nullptr;
   std::vector<Matrix> matrices;
   std::vector<torch::Tensor> plain, plain_parts;  // gradients not compressed, and their places in the message
   torch::Tensor p_message, q_message;
+};
+
+// E and Q of a matrix that is in no bucket now.
+struct Learnt {
+  torch::Tensor error, guess;
 };
 
 void average(Communicator& communicator, torch::Tensor& message) {
@@ -73,7 +85,16 @@ class PowerWork final : public BucketWork {
   Communicator& communicator_;
 };
 
-class PowerSgdHook final : public CommHook {
+// The number in "7.error".
+int parameter_in(const std::string& name, std::string_view what) {
+  const auto number = name.ends_with(what)
+                          ? find_integer<int>(std::string_view(name).substr(0, name.size() - what.size()))
+                          : std::nullopt;
+  if (!number || *number < 0) throw ConfigError(fmt::format("'{}' was not saved by PowerSGD", name));
+  return *number;
+}
+
+class PowerSgdHook final : public KeepingHook {
  public:
   explicit PowerSgdHook(const PowerSgdOptions& options) : options_(options), average_(make_average_hook()) {
     if (options.rank < 1 || options.start_step < 0 || options.min_compression < 1)
@@ -98,6 +119,37 @@ class PowerSgdHook final : public CommHook {
     return std::make_unique<PowerWork>(communicator.start(call), state, communicator);
   }
 
+  HookState state() const override {
+    HookState kept{.shared = {{"steps", torch::tensor(step_)}}, .own = {}};
+    const auto keep = [&](int parameter, const Learnt& learnt) {
+      kept.own[fmt::format("{}.error", parameter)] = learnt.error;
+      kept.shared[fmt::format("{}.guess", parameter)] = learnt.guess;
+    };
+    for (const auto& [bucket, state] : states_)
+      for (const auto& matrix : state.matrices) keep(matrix.parameter, {matrix.error, matrix.q});
+    for (const auto& [parameter, learnt] : learnt_) keep(parameter, learnt);
+    return kept;
+  }
+
+  void restore(const HookState& kept) override {
+    const auto steps = kept.shared.find("steps");
+    std::map<int, Learnt> learnt;
+    for (const auto& [name, error] : kept.own) learnt[parameter_in(name, ".error")].error = error;
+    for (const auto& [name, guess] : kept.shared)
+      if (name != "steps") learnt[parameter_in(name, ".guess")].guess = guess;
+    for (const auto& [parameter, of_one] : learnt)
+      if (!of_one.error.defined() || !of_one.guess.defined() || of_one.guess.dim() != 2 ||
+          of_one.guess.size(1) != options_.rank)
+        throw ConfigError(
+            fmt::format("PowerSGD: what was saved of parameter number {} is not of matrices of rank {}",
+                        parameter, options_.rank));
+    if (steps == kept.shared.end() || steps->second.numel() != 1)
+      throw ConfigError("PowerSGD: what was saved does not say of how many steps it is");
+    step_ = steps->second.item<std::int64_t>();
+    learnt_ = std::move(learnt);
+    states_.clear();
+  }
+
  private:
   bool shrinks(const torch::Tensor& gradient) const {
     if (gradient.dim() < 2 || gradient.numel() == 0 || !gradient.is_contiguous()) return false;
@@ -107,25 +159,40 @@ class PowerSgdHook final : public CommHook {
   }
 
   BucketState& state_of(const GradBucket& bucket, Communicator& communicator) {
-    auto& state = states_[bucket.index];
-    if (state.elements != bucket.flat.numel()) state = make_state(bucket, communicator);
-    return state;
+    const auto found = states_.find(bucket.index);
+    if (found != states_.end() && found->second.place == bucket.flat.data_ptr() &&
+        std::ranges::equal(found->second.parameters, bucket.parameters))
+      return found->second;
+    put_aside(bucket.index);
+    return states_[bucket.index] = make_state(bucket, communicator);
   }
 
-  BucketState make_state(const GradBucket& bucket, Communicator& communicator) const;
+  void put_aside(int first);
+  BucketState make_state(const GradBucket& bucket, Communicator& communicator);
   void cut_messages(BucketState& state) const;
+  void begin(Matrix& matrix);
 
   const PowerSgdOptions options_;
   const std::shared_ptr<CommHook> average_;
   std::map<int, BucketState> states_;  // by bucket
-  int step_ = 0;
+  std::map<int, Learnt> learnt_;       // by parameter: of those that no state has
+  std::int64_t step_ = 0;
 };
 
-BucketState PowerSgdHook::make_state(const GradBucket& bucket, Communicator& communicator) const {
+// Of this bucket and those after it: buckets before it have been started with what they have.
+void PowerSgdHook::put_aside(int first) {
+  for (auto place = states_.lower_bound(first); place != states_.end(); place = states_.erase(place))
+    for (const auto& matrix : place->second.matrices)
+      learnt_[matrix.parameter] = {matrix.error, matrix.q.clone()};
+}
+
+BucketState PowerSgdHook::make_state(const GradBucket& bucket, Communicator& communicator) {
   BucketState state;
-  state.elements = bucket.flat.numel();
+  state.parameters.assign(bucket.parameters.begin(), bucket.parameters.end());
+  state.place = bucket.flat.data_ptr();
   std::int64_t p = 0, q = 0;
-  for (const auto& gradient : bucket.gradients) {
+  for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
+    const auto& gradient = bucket.gradients[i];
     if (!shrinks(gradient)) {
       state.plain.push_back(gradient);
       p += gradient.numel();
@@ -134,14 +201,30 @@ BucketState PowerSgdHook::make_state(const GradBucket& bucket, Communicator& com
     auto matrix = gradient.view({gradient.size(0), -1});
     p += matrix.size(0) * options_.rank;
     q += matrix.size(1) * options_.rank;
-    state.matrices.push_back({matrix, torch::zeros_like(matrix), {}, {}});
+    state.matrices.push_back({bucket.parameters[i], matrix, torch::zeros_like(matrix), {}, {}});
   }
   state.p_message = allocate_tensor(communicator, p, bucket.flat.options());
   state.q_message = allocate_tensor(communicator, q, bucket.flat.options());
-  auto generator = at::detail::createCPUGenerator(options_.seed + static_cast<std::uint64_t>(bucket.index));
-  state.q_message.copy_(torch::randn({q}, generator));
   cut_messages(state);
+  for (auto& matrix : state.matrices) begin(matrix);
   return state;
+}
+
+// With what was learnt of it, or with no error and a guess that is the same on every rank.
+void PowerSgdHook::begin(Matrix& matrix) {
+  const auto learnt = learnt_.extract(matrix.parameter);
+  if (learnt.empty()) {
+    const auto number = static_cast<std::uint64_t>(matrix.parameter);
+    auto generator = at::detail::createCPUGenerator(options_.seed + number);
+    matrix.q.copy_(torch::randn(matrix.q.sizes(), generator));
+    return;
+  }
+  const auto& [error, guess] = learnt.mapped();
+  if (error.sizes() != matrix.error.sizes() || guess.sizes() != matrix.q.sizes())
+    throw ConfigError(
+        fmt::format("PowerSGD: what was saved of parameter number {} is of another shape", matrix.parameter));
+  matrix.error.copy_(error);
+  matrix.q.copy_(guess);
 }
 
 void PowerSgdHook::cut_messages(BucketState& state) const {
@@ -161,7 +244,7 @@ void PowerSgdHook::cut_messages(BucketState& state) const {
 
 }  // namespace
 
-std::shared_ptr<CommHook> make_power_sgd_hook(const PowerSgdOptions& options) {
+std::shared_ptr<KeepingHook> make_power_sgd_hook(const PowerSgdOptions& options) {
   return std::make_shared<PowerSgdHook>(options);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "sched/step_verify.h"
 #include "train/inline_communicator.h"
 
 namespace gradwire {
@@ -28,6 +29,15 @@ std::vector<torch::Tensor> tensors(const std::vector<NamedTensor>& named) {
 
 bool overlaps(Overlap overlap, int ranks) {
   return overlap == Overlap::during_backward || (overlap == Overlap::automatic && ranks > 1);
+}
+
+// What a rank does in a step with these buckets. Ranks are alike, so of many a few stand for all.
+std::vector<Task> proven_step(const std::vector<Bucket>& layout, int ranks) {
+  constexpr int kMostProven = 8;
+  if (layout.empty()) return {};
+  auto graph = ddp_step_graph(std::min(ranks, kMostProven), layout);
+  verify(graph);
+  return std::move(graph.ranks.front());
 }
 
 // What autograd calls when it has added to a parameter's gradient. (torch's own LambdaPostHook has changed
@@ -92,7 +102,7 @@ void Reducer::add_hooks() {
 
 void Reducer::lay_out(const std::vector<Bucket>& layout) {
   arena_.lay_out(layout);
-  ledger_.lay_out(layout);
+  ledger_.lay_out(layout, proven_step(layout, communicator_.size()));
 }
 
 void Reducer::before_forward() {
@@ -189,7 +199,7 @@ void Reducer::launch(int bucket) {
   const torch::NoGradGuard no_grad;
   streams_.wait_for_gradients(bucket);
   GradBucket leaving = arena_.buckets()[bucket];
-  leaving.last = bucket + 1 == ledger_.buckets();
+  leaving.last = ledger_.left() == ledger_.buckets();
   const Timed timed(options_.hook ? trace_ : nullptr, SpanKind::other, "compress");
   works_[bucket] = hook_->start(leaving, inline_ ? *inline_ : communicator_);
 }
@@ -239,7 +249,8 @@ void Reducer::finish() {
 }
 
 void Reducer::finish_buckets() {
-  for (std::size_t bucket = 0; bucket < works_.size(); ++bucket) {
+  for (const int awaited : ledger_.awaited_by_update()) {
+    const auto bucket = static_cast<std::size_t>(awaited);
     works_[bucket]->finish();
     if (scale_ != 1) arena_.buckets()[bucket].flat.mul_(scale_);
     record_bucket(bucket);

@@ -1,8 +1,9 @@
 // Averages gradients over the ranks while backward makes them.
 //
-// Autograd's own hooks tell when a parameter's gradient is there. A bucket leaves when its last gradient is,
-// the buckets in one order on every rank, and the end of backward waits for all of them: when backward()
-// returns, gradients are averages. The first backward shows in which order gradients come; the buckets are
+// Executes the step graph of DistributedDataParallel (sched/ddp_step.h) of its buckets, which is proved when they are laid
+// out: autograd computes, and its hooks tell when a parameter's gradient is there; which bucket then leaves, and what the
+// end of backward waits for, is what the graph says (bucket_ledger.h). When backward() returns, gradients are
+// averages. The first backward shows in which order gradients come; the buckets are
 // then laid out anew in the order that rank 0 saw.
 //
 // A pass is what a forward decided for its backward. Belongs to the thread that calls forward and backward;

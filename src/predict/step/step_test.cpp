@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "predict/workload/catalog.h"
+#include "sched/ddp_step.h"
+#include "sched/step_run.h"
 
 namespace gradwire {
 namespace {
@@ -125,6 +127,50 @@ StepProblem random_problem(Random& random) {
     problem.buckets.push_back({1000, i == 1 ? 1.0 : ready, random.between(0, 0.5)});
   }
   return problem;
+}
+
+// The same step as the graph that a reducer executes, each rank computing on the processor that moves the bytes.
+StepRun pass_graph(const StepGraph& graph, const StepProblem& problem) {
+  const auto& buckets = problem.buckets;
+  const auto bucket = [&](const Task& task) {
+    return static_cast<std::size_t>(bucket_of(task, static_cast<int>(buckets.size())));
+  };
+  const auto duration = [&](Rank, const Task& task) {
+    if (task.kind == TaskKind::update) return problem.optimizer;
+    if (task.kind == TaskKind::forward) return problem.forward / static_cast<double>(buckets.size());
+    const auto i = bucket(task);
+    if (task.kind == TaskKind::collective) return buckets[i].time;
+    return problem.backward * (buckets[i].ready - (i == 0 ? 0 : buckets[i - 1].ready));
+  };
+  return run_step(graph, duration, StepLanes::by_group,
+                  [&](Rank, const Task& task) { return buckets[bucket(task)].slowdown; });
+}
+
+TEST(Step, of_ddp_is_that_of_its_step_graph_passed_task_by_task) {
+  Random random;
+  for (int i = 0; i < 300; ++i) {
+    auto problem = random_problem(random);
+    problem.options.accumulate = 1 + i % 3;
+    problem.on_processor = true;
+    std::vector<Bucket> layout;
+    for (auto& bucket : problem.buckets) {
+      bucket.slowdown = random.between(0, 1);
+      layout.push_back({{}, bucket.bytes});
+    }
+    const auto graph = ddp_step_graph(problem.ranks, layout, problem.options.accumulate);
+    const auto run = pass_graph(graph, problem);
+    const auto estimate = solve(problem, {});
+    ASSERT_NEAR(estimate.step, run.end, 1e-9);
+    for (std::size_t task = 0; task < graph.ranks[0].size(); ++task) {
+      const Task& it = graph.ranks[0][task];
+      if (it.kind != TaskKind::collective) continue;
+      const auto& sent =
+          estimate.buckets[static_cast<std::size_t>(bucket_of(it, static_cast<int>(layout.size())))];
+      ASSERT_NEAR(sent.ready, run.ranks[0][static_cast<std::size_t>(it.after.front())].end, 1e-9);
+      ASSERT_NEAR(sent.start, run.ranks[0][task].begin, 1e-9);
+      ASSERT_NEAR(sent.end, run.ranks[0][task].end, 1e-9);
+    }
+  }
 }
 
 TEST(Step, more_of_anything_never_makes_it_shorter_nor_communication_dearer) {

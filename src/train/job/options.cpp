@@ -75,7 +75,7 @@ void check_shard(const TrainOptions& options) {
 
 // The file that lists the parts of a checkpoint holds their names as JSON does.
 void check_part_names(const TrainOptions& options) {
-  if (!options.sharded && options.shard == 0 && !uses_mesh(options)) return;
+  if (!writes_parts(options)) return;
   try {
     nlohmann::json(options.checkpoint).dump();
   } catch (const nlohmann::json::type_error&) {
@@ -157,6 +157,10 @@ void read_interval(const std::string& text, TrainOptions& options) {
     throw ConfigError(
         fmt::format("--checkpoint-every '{:.40}': write steps, as 10, or time, as 30s or 5m", text));
   }
+}
+
+bool writes_parts(const TrainOptions& options) {
+  return options.sharded || options.shard > 0 || uses_mesh(options) || options.compress == "powersgd";
 }
 
 TrainOptions complete(TrainOptions options) {

@@ -62,6 +62,9 @@ std::string full_precision(const std::string& name);
 // --checkpoint-every: steps ("10"), or time ("30s", "5m"). Throws ConfigError.
 void read_interval(const std::string& text, TrainOptions& options);
 
+// Every rank writes a part of a checkpoint: asked to, or because it alone has what is to be saved.
+bool writes_parts(const TrainOptions& options);
+
 // With what the model says where the user said nothing. Throws ConfigError naming the flag and what would be
 // right.
 TrainOptions complete(TrainOptions options);

@@ -72,8 +72,9 @@ NarrowedModel narrowed(std::shared_ptr<Net> model, const TrainOptions& options, 
 class Replicated final : public RunsAlone {
  public:
   Replicated(NarrowedModel narrow, Communicator& communicator, const TrainOptions& options,
-             torch::Device device)
-      : ddp_(std::move(narrow.model), communicator, ddp_options(options, device)) {
+             const DdpOptions& ddp)
+      : hook_(std::dynamic_pointer_cast<KeepingHook>(ddp.hook)),
+        ddp_(std::move(narrow.model), communicator, ddp) {
     if (is_mixed(options)) masters_.emplace(ddp_.parameters(), std::move(narrow.values), asked_type(options));
     learner_.emplace(options, masters_ ? masters_->parameters() : ddp_.parameters(), communicator);
   }
@@ -111,7 +112,8 @@ class Replicated final : public RunsAlone {
   }
 
   TrainingState state() override {
-    TrainingState state{tensors_of_model(*ddp_.module()), &learner_->optimizer()};
+    TrainingState state{
+        .model = tensors_of_model(*ddp_.module()), .optimizer = &learner_->optimizer(), .hook = hook_.get()};
     if (masters_)
       for (std::size_t i = 0; i < state.model.parameters.size(); ++i)
         state.model.parameters[i].tensor = masters_->parameters()[i];
@@ -136,6 +138,7 @@ class Replicated final : public RunsAlone {
   torch::nn::Module& module() override { return *ddp_.module(); }
   const Learner& learner() const override { return *learner_; }
 
+  const std::shared_ptr<KeepingHook> hook_;  // null where gradients travel as they are, or only narrower
   DistributedDataParallel<Net> ddp_;
   std::optional<MasterWeights> masters_;
   std::optional<Learner> learner_;
@@ -219,7 +222,7 @@ std::unique_ptr<TrainedModel> make_trained_model(std::shared_ptr<Net> model, Com
                                                  const TrainOptions& options, torch::Device device) {
   if (options.shard == 0)
     return std::make_unique<Replicated>(narrowed(std::move(model), options, device), communicator, options,
-                                        device);
+                                        ddp_options(options, device));
   compute_type(options, device);  // refuses
   model->to(device, options.precision == "fp64" ? torch::kFloat64 : torch::kFloat32);
   return std::make_unique<SharedOut>(std::move(model), communicator, options, device);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/say.h"
 #include "comm/make.h"
 #include "train/job/learning.h"
 #include "train/job/mesh_model.h"
@@ -49,8 +50,7 @@ Trainer::Trainer(const World& world, const TrainOptions& options)
   make_recorder();
   if (!options.checkpoint.empty())
     saver_.emplace(options.checkpoint, *host_,
-                   CheckpointOptions{.sharded = options.sharded || options.shard > 0 || uses_mesh(options),
-                                     .keep = options.checkpoint_keep});
+                   CheckpointOptions{.sharded = writes_parts(options), .keep = options.checkpoint_keep});
   saved_at_ = steady_now();
 }
 
@@ -61,6 +61,10 @@ void Trainer::resume() {
     throw ConfigError(fmt::format("--resume {}: it says to be of step {}, which no run here comes to",
                                   options_.resume, position.step));
   first_step_ = static_cast<int>(position.step);
+  if (options_.compress == "powersgd" && uses_mesh(options_) && world_.rank == 0)
+    say("gradwire train",
+        "what --compress powersgd keeps from step to step is not in checkpoints of models that are cut or "
+        "recomputed, and begins anew");
   if (auto* const scale = model_->loss_scale(); scale != nullptr && position.loss_scale > 0)
     scale->restore(position.loss_scale, position.good_steps);
 }

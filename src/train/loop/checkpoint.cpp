@@ -10,6 +10,7 @@
 #include "base/secret.h"
 #include "train/loop/checkpoint_files.h"
 #include "train/loop/optimizer_state.h"
+#include "train/loop/rank_name.h"
 #include "train/loop/share_result.h"
 #include "train/loop/stored_tensor.h"
 
@@ -17,6 +18,8 @@ namespace gradwire {
 namespace {
 
 using Path = std::filesystem::path;
+
+torch::Tensor on_host(const torch::Tensor& tensor) { return tensor.detach().to(torch::kCPU).contiguous(); }
 
 // Largest first to whoever has least: the same on every rank because tensors are.
 std::vector<NamedTensor> dealt_to(Rank rank, int ranks, std::vector<NamedTensor> all) {
@@ -32,13 +35,24 @@ std::vector<NamedTensor> dealt_to(Rank rank, int ranks, std::vector<NamedTensor>
   return mine;
 }
 
+// What the hook of each rank has of its own.
+void add_own(std::vector<NamedTensor>& part, const TrainingState& state, const Communicator& communicator) {
+  if (state.hook == nullptr) return;
+  for (const auto& [name, tensor] : state.hook->state().own)
+    part.push_back({rank_name({hook_name(name), communicator.rank(), communicator.size()}), on_host(tensor)});
+}
+
 // What this rank writes of a sharded checkpoint.
 std::vector<NamedTensor> part_for(const TrainingState& state, Communicator& communicator) {
-  if (state.pieces.empty()) return dealt_to(communicator.rank(), communicator.size(), tensors_of(state));
+  if (state.pieces.empty()) {
+    auto mine = dealt_to(communicator.rank(), communicator.size(), tensors_of(state));
+    add_own(mine, state, communicator);
+    return mine;
+  }
   std::vector<NamedTensor> mine = state.pieces;
   if (communicator.rank() == 0)
     mine.insert(mine.end(), state.model.buffers.begin(), state.model.buffers.end());
-  for (auto& entry : mine) entry.tensor = entry.tensor.detach().to(torch::kCPU).contiguous();
+  for (auto& entry : mine) entry.tensor = on_host(entry.tensor);
   return mine;
 }
 
@@ -121,6 +135,13 @@ void save_sharded(const Path& path, const TrainingState& state, const TrainingPo
 
 }  // namespace
 
+void check_savable(const TrainingState& state, const CheckpointOptions& options) {
+  if (state.hook != nullptr && !options.sharded)
+    throw ConfigError(
+        "what the hook of the gradients keeps differs from rank to rank, so each saves its own: set "
+        "CheckpointOptions::sharded, or leave TrainingState::hook out");
+}
+
 std::vector<NamedTensor> tensors_of(const TrainingState& state) {
   std::vector<NamedTensor> all = state.model.parameters;
   all.insert(all.end(), state.model.buffers.begin(), state.model.buffers.end());
@@ -128,7 +149,9 @@ std::vector<NamedTensor> tensors_of(const TrainingState& state) {
     const auto learnt = optimizer_tensors(*state.optimizer, state.model.parameters);
     all.insert(all.end(), learnt.begin(), learnt.end());
   }
-  for (auto& entry : all) entry.tensor = entry.tensor.detach().to(torch::kCPU).contiguous();
+  if (state.hook)
+    for (const auto& [name, tensor] : state.hook->state().shared) all.push_back({hook_name(name), tensor});
+  for (auto& entry : all) entry.tensor = on_host(entry.tensor);
   return all;
 }
 
@@ -143,6 +166,7 @@ void write_checkpoint(const Path& given, const std::vector<NamedTensor>& tensors
 void save_checkpoint(const Path& path, const TrainingState& state, const TrainingPosition& position,
                      Communicator& communicator, const CheckpointOptions& options) {
   check(options.sharded || state.pieces.empty(), "pieces are saved by the rank that has them");
+  check_savable(state, options);
   if (options.sharded) return save_sharded(path, state, position, communicator, options.keep);
   share_result(communicator, 0, [&] {
     write_checkpoint(path, tensors_of(state), position, options.keep);

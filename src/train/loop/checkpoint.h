@@ -34,6 +34,11 @@ struct TrainingState {
   // Of a sharded model (sharded/shard_checkpoint.h): what this rank alone has, instead of parameters and optimizer. Saved
   // with CheckpointOptions::sharded, and joined to whole tensors when loaded.
   std::vector<NamedTensor> pieces = {};
+  // Of DdpOptions::hook, where it keeps anything (PowerSGD): borrowed. What it keeps differs from rank to rank, so it is saved
+  // with CheckpointOptions::sharded alone. As many ranks go on to the bit; of another number each begins with the
+  // mean of what all had, so that in sum nothing is lost, and rank 0 says so on stderr. From a checkpoint without it,
+  // it begins anew, which is said too.
+  KeepingHook* hook = nullptr;
 };
 
 struct TrainingPosition {
@@ -55,6 +60,9 @@ struct CheckpointOptions {
 void save_checkpoint(const std::filesystem::path& path, const TrainingState& state,
                      const TrainingPosition& position, Communicator& communicator,
                      const CheckpointOptions& options = {});
+
+// Throws ConfigError where the state can't be saved like this.
+void check_savable(const TrainingState& state, const CheckpointOptions& options);
 
 // The two halves of a save of one file: what there is to save, on the host and borrowed where it is there
 // already; and writing it, by one rank, in any thread.

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -37,6 +38,10 @@ void remove_leftovers(const std::filesystem::path& path, std::vector<PartEntry> 
 
 // Parts lie beside the file itself, wherever a link leads.
 std::filesystem::path followed(const std::filesystem::path& path);
+
+// What the hook of the gradients keeps, in a file.
+inline constexpr std::string_view kHookPrefix = "gradient_hook.";
+inline std::string hook_name(const std::string& name) { return std::string(kHookPrefix) + name; }
 
 // Calls the function and puts the path in front of what it complains about.
 template <typename Function>

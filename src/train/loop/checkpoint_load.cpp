@@ -6,10 +6,12 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/say.h"
 #include "base/text.h"
 #include "train/loop/checkpoint.h"
 #include "train/loop/checkpoint_files.h"
 #include "train/loop/optimizer_state.h"
+#include "train/loop/rank_name.h"
 #include "train/loop/share_result.h"
 #include "train/loop/stored_tensor.h"
 #include "train/sharded/piece_name.h"
@@ -41,18 +43,63 @@ void read_loss_scale(const Notes& notes, TrainingPosition& position) {
     throw ConfigError("no checkpoint of gradwire: the note gradwire.loss_scale is no scale");
 }
 
-struct Loaded {
-  Tensors tensors;
+// What files hold, for one rank of those that read them.
+class Loaded {
+ public:
+  explicit Loaded(const Communicator& reader) : rank_(reader.rank()), ranks_(reader.size()) {}
+
+  Tensors tensors;  // that all ranks have
+  Tensors own;      // what each had of its own: this rank's, or the mean where there were more ranks or fewer
+  int owners = 0;   // so many ranks had some
   std::optional<TrainingPosition> position;
 
   void add(const TensorFile& file, Unchecked unchecked) {
-    for (const auto& stored : file.tensors()) tensors[stored.name] = tensor_of(stored);
+    for (const auto& stored : file.tensors()) {
+      if (const auto of_rank = find_rank_name(stored.name))
+        add_own(*of_rank, stored);
+      else
+        tensors[stored.name] = tensor_of(stored);
+    }
     TrainingPosition of_file{.step = number_in(file.notes(), "gradwire.step", unchecked),
                              .epoch = number_in(file.notes(), "gradwire.epoch", unchecked)};
     read_loss_scale(file.notes(), of_file);
     if (position && of_file != *position) throw ConfigError("this part is of another step than the others");
     position = of_file;
   }
+
+  void check_complete() const {
+    for (const auto& [name, count] : seen_)
+      if (count != owners)
+        throw ConfigError(fmt::format("it has '{}' of {} ranks and not of all {}", name, count, owners));
+  }
+
+ private:
+  void add_own(const RankName& name, const StoredTensor& stored) {
+    if (owners != 0 && owners != name.ranks)
+      throw ConfigError(
+          fmt::format("'{}' is of another number of ranks than what is beside it", stored.name));
+    owners = name.ranks;
+    ++seen_[name.tensor];
+    if (owners != ranks_)
+      add_to_mean(name.tensor, tensor_of(stored));
+    else if (name.rank == rank_)
+      own[name.tensor] = tensor_of(stored);
+  }
+
+  void add_to_mean(const std::string& name, torch::Tensor tensor) {
+    const auto sum = own.find(name);
+    if (!tensor.is_floating_point() || (sum != own.end() && sum->second.sizes() != tensor.sizes()))
+      throw ConfigError(fmt::format("'{}' of one rank can't be added to that of another", name));
+    tensor.div_(owners);
+    if (sum == own.end())
+      own[name] = tensor;
+    else
+      sum->second.add_(tensor);
+  }
+
+  const Rank rank_;
+  const int ranks_;
+  std::map<std::string, int> seen_;  // of how many ranks
 };
 
 // Pieces of sharded models become the tensors they are of.
@@ -125,13 +172,66 @@ const torch::Tensor& fitting(const Tensors& tensors, const NamedTensor& wanted) 
   return have;
 }
 
-void restore(const Tensors& tensors, const TrainingState& state) {
+// What the hook of the gradients had kept; nothing where the checkpoint has none of it.
+std::optional<HookState> find_hook_state(const Loaded& loaded) {
+  HookState kept;
+  const auto take = [](const Tensors& from, Tensors& to) {
+    for (const auto& [name, tensor] : from)
+      if (name.starts_with(kHookPrefix)) to[name.substr(kHookPrefix.size())] = tensor;
+  };
+  take(loaded.tensors, kept.shared);
+  take(loaded.own, kept.own);
+  return kept.shared.empty() && kept.own.empty() ? std::nullopt : std::optional(std::move(kept));
+}
+
+void restore_hook(const Path& path, const Loaded& loaded, KeepingHook& hook,
+                  const Communicator& communicator) {
+  const auto kept = find_hook_state(loaded);
+  if (kept) hook.restore(*kept);
+  if (communicator.rank() != 0) return;
+  if (!kept)
+    say("gradwire",
+        fmt::format("{}: nothing is in it of what the gradients' compression keeps from step to step, "
+                    "which begins anew",
+                    path.string()));
+  else if (!kept->own.empty() && loaded.owners != communicator.size())
+    say("gradwire",
+        fmt::format(
+            "{}: what the gradients' compression had left out on each of {} ranks goes on as its "
+            "mean on each of {}: in sum nothing is lost, but losses are not those of an undisturbed run",
+            path.string(), loaded.owners, communicator.size()));
+}
+
+void check_fits(const Tensors& tensors, const TrainingState& state) {
   for (const auto* group : {&state.model.parameters, &state.model.buffers})
     for (const auto& wanted : *group) fitting(tensors, wanted);
+}
+
+void restore(const Tensors& tensors, const TrainingState& state) {
   if (state.optimizer) set_optimizer_tensors(*state.optimizer, state.model.parameters, tensors);
   const torch::NoGradGuard no_grad;
   for (const auto* group : {&state.model.parameters, &state.model.buffers})
     for (const auto& wanted : *group) torch::Tensor(wanted.tensor).copy_(fitting(tensors, wanted));
+}
+
+// Reads a checkpoint, gives it to `use`, and removes what killed runs have left beside it.
+TrainingPosition load_files(const Path& path, Communicator& communicator, Unchecked unchecked,
+                            const std::function<void(const Loaded&)>& use) {
+  Loaded loaded(communicator);
+  const auto file = fetch(path, 0, communicator, unchecked);
+  const auto parts = speaking_of(path, [&] {
+    loaded.add(*file, unchecked);
+    return parts_in(file->notes());
+  });
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    load_part(followed(path).parent_path() / parts[i].name, parts[i],
+              static_cast<Rank>(i) % communicator.size(), communicator, unchecked, loaded);
+  speaking_of(path, [&] {
+    loaded.check_complete();
+    use(loaded);
+  });
+  if (communicator.rank() == 0) remove_leftovers(followed(path), parts);
+  return *loaded.position;
 }
 
 }  // namespace
@@ -152,24 +252,18 @@ std::optional<std::string> find_fault(const Path& path) {
 
 TrainingPosition load_checkpoint(const Path& path, const TrainingState& state, Communicator& communicator,
                                  Unchecked unchecked) {
-  return load_tensors(path, communicator, unchecked,
-                      [&](const Tensors& tensors) { restore(tensors, state); });
+  return load_files(path, communicator, unchecked, [&](const Loaded& loaded) {
+    const auto tensors = joined(loaded.tensors);
+    check_fits(tensors, state);
+    if (state.hook != nullptr) restore_hook(path, loaded, *state.hook, communicator);
+    restore(tensors, state);
+  });
 }
 
 TrainingPosition load_tensors(const Path& path, Communicator& communicator, Unchecked unchecked,
                               const std::function<void(const Tensors&)>& use) {
-  Loaded loaded;
-  const auto file = fetch(path, 0, communicator, unchecked);
-  const auto parts = speaking_of(path, [&] {
-    loaded.add(*file, unchecked);
-    return parts_in(file->notes());
-  });
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    load_part(followed(path).parent_path() / parts[i].name, parts[i],
-              static_cast<Rank>(i) % communicator.size(), communicator, unchecked, loaded);
-  speaking_of(path, [&] { use(joined(loaded.tensors)); });
-  if (communicator.rank() == 0) remove_leftovers(followed(path), parts);
-  return *loaded.position;
+  return load_files(path, communicator, unchecked,
+                    [&](const Loaded& loaded) { use(joined(loaded.tensors)); });
 }
 
 }  // namespace gradwire

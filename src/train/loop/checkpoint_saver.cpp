@@ -74,6 +74,7 @@ bool CheckpointSaver::save(const TrainingState& state, const TrainingPosition& p
     save_checkpoint(path_, state, position, communicator_, options_);
     return true;
   }
+  check_savable(state, options_);
   const bool taken = share_result(communicator_, 0, [&] {
                        return std::string(begin(state, position) ? kTaken : "");
                      }) == kTaken;

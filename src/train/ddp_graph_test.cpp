@@ -1,0 +1,215 @@
+// Real steps of DistributedDataParallel, watched from outside (by hooks on the parameters and by the calls of its
+// communicator), are executions of the graph that the reducer takes its orders from and that the predictor passes.
+#include <gmock/gmock.h>
+
+#include <map>
+
+#include "sched/ddp_step.h"
+#include "sched/step_execution.h"
+#include "train/ddp_fixture.h"
+
+namespace gradwire {
+namespace {
+
+using testing::SizeIs;
+
+// A communicator that takes down when the calls of buckets ran: they alone have tags.
+class Watched final : public Communicator {
+ public:
+  struct Sent {
+    Collective kind;
+    TaskTimes times;
+  };
+
+  explicit Watched(Communicator& communicator) : communicator_(communicator) {}
+  Rank rank() const override { return communicator_.rank(); }
+  int size() const override { return communicator_.size(); }
+  std::string name() const override { return communicator_.name(); }
+  Memory allocate(std::size_t bytes) override { return communicator_.allocate(bytes); }
+  void abort() override { communicator_.abort(); }
+
+  void run(const Call& call) override {
+    const Seconds begin = steady_now();
+    communicator_.run(call);
+    if (call.tag != 0) sent[bucket_in(call)].push_back({call.kind, {begin, steady_now()}});
+  }
+  std::unique_ptr<Work> start(const Call& call) override {
+    return std::make_unique<WatchedWork>(*this, call, communicator_.start(call));
+  }
+
+  std::map<int, std::vector<Sent>> sent;  // by bucket
+
+ private:
+  class WatchedWork final : public Work {
+   public:
+    WatchedWork(Watched& watched, const Call& call, std::unique_ptr<Work> work)
+        : watched_(watched), call_(call), work_(std::move(work)) {}
+    bool done() override { return work_->done(); }
+    void wait() override {
+      work_->wait();
+      const auto ran = work_->times().value();
+      watched_.sent[bucket_in(call_)].push_back(
+          {call_.kind, {on_steady_clock(ran.begin), on_steady_clock(ran.end)}});
+    }
+    std::optional<WorkTimes> times() const override { return work_->times(); }
+
+   private:
+    Watched& watched_;
+    const Call call_;
+    const std::unique_ptr<Work> work_;
+  };
+
+  static int bucket_in(const Call& call) { return static_cast<int>(call.tag) - 1; }
+
+  Communicator& communicator_;
+};
+
+// A micro-batch as it passed. Gradients that never came have no time.
+struct MicroBatch {
+  TaskTimes forward, backward;
+  std::map<int, Seconds> gradients;
+};
+
+struct StepCase {
+  std::string name;
+  DdpOptions options = {};
+  int accumulate = 1;
+  std::function<bool(Rank, int step)> uses_extra = [](Rank, int) { return true; };
+};
+
+// Trains by a case and holds every step against its graph.
+class WatchedTraining {
+ public:
+  WatchedTraining(const World& world, Communicator& communicator, const StepCase& what)
+      : world_(world),
+        communicator_(communicator),
+        watched_(communicator),
+        case_(what),
+        ddp_(make_model<OddNet>(), watched_, what.options),
+        optimizer_(ddp_.parameters(), 0.1) {
+    auto parameters = ddp_.parameters();
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      parameters[i].register_hook([this, i](const torch::Tensor&) {
+        const bool is_new = passed_.back().gradients.emplace(static_cast<int>(i), steady_now()).second;
+        EXPECT_TRUE(is_new) << "a gradient comes once in a backward";
+      });
+  }
+
+  std::vector<Bucket> train(int step) {
+    watched_.sent.clear();
+    passed_.clear();
+    for (int micro = 0; micro < case_.accumulate; ++micro) learn(step, micro);
+    const Seconds begin = steady_now();
+    optimizer_.step();
+    update_ = {begin, steady_now()};
+    ddp_.zero_grad();
+    const auto layout = ddp_.buckets();
+    const auto graph = ddp_step_graph(world_.size, layout, case_.accumulate);
+    EXPECT_EQ(why_no_execution(graph, gather(graph, layout)), "") << case_.name << ", step " << step;
+    EXPECT_THAT(watched_.sent, SizeIs(layout.size()));
+    for (const auto& [bucket, calls] : watched_.sent) {
+      EXPECT_THAT(calls, SizeIs(1)) << "bucket " << bucket;
+      EXPECT_EQ(calls.front().kind, Collective::all_reduce);
+    }
+    return layout;
+  }
+
+ private:
+  torch::Tensor forward(const Batch& batch, int step, bool sends) {
+    if (sends) return ddp_.forward(batch.input, case_.uses_extra(world_.rank, step));
+    const auto quiet = ddp_.no_sync();
+    return ddp_.forward(batch.input, case_.uses_extra(world_.rank, step));
+  }
+
+  void learn(int step, int micro) {
+    const auto seed = static_cast<std::uint64_t>(step * 10 + micro);
+    const auto batch = make_batch(torch::kFloat32, 24, seed).part(world_.rank, world_.size);
+    const bool last = micro + 1 == case_.accumulate;
+    passed_.emplace_back();
+    passed_.back().forward.begin = steady_now();
+    const auto loss = loss_of(forward(batch, step, last), batch.target);
+    passed_.back().forward.end = passed_.back().backward.begin = steady_now();
+    loss.backward();
+    passed_.back().backward.end = steady_now();
+    EXPECT_TRUE(last || watched_.sent.empty()) << "nothing leaves before the last micro-batch";
+  }
+
+  // A bucket's backward has ended when the last of its gradients has come that do come.
+  TaskTimes made(const MicroBatch& passed, const Bucket& bucket) const {
+    TaskTimes times{passed.backward.begin, passed.backward.begin};
+    for (const int member : bucket.members)
+      if (const auto came = passed.gradients.find(member); came != passed.gradients.end())
+        times.end = std::max(times.end, came->second);
+    return times;
+  }
+
+  TaskTimes seen(const Task& task, const std::vector<Bucket>& layout) const {
+    if (task.kind == TaskKind::update) return update_;
+    const auto bucket = bucket_of(task, static_cast<int>(layout.size()));
+    if (task.kind == TaskKind::collective) {
+      const auto found = watched_.sent.find(bucket);
+      return found == watched_.sent.end() ? TaskTimes{1, 0} : found->second.front().times;
+    }
+    const auto& passed = passed_[static_cast<std::size_t>(task.micro_batch)];
+    return task.kind == TaskKind::forward ? passed.forward
+                                          : made(passed, layout[static_cast<std::size_t>(bucket)]);
+  }
+
+  // What all ranks have seen, on the clock that processes of a host share.
+  StepRun gather(const StepGraph& graph, const std::vector<Bucket>& layout) {
+    StepRun run = unseen_run(graph);
+    std::vector<TaskTimes> mine;
+    for (const Task& task : graph.ranks[static_cast<std::size_t>(world_.rank)])
+      mine.push_back(seen(task, layout));
+    std::vector<TaskTimes> all(mine.size() * graph.ranks.size());
+    communicator_.run(all_gather(bytes_of(mine), bytes_of(all), DType::f64));
+    for (std::size_t rank = 0; rank < graph.ranks.size(); ++rank)
+      std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(rank * mine.size()), mine.size(),
+                  run.ranks[rank].begin());
+    return run;
+  }
+
+  const World world_;
+  Communicator& communicator_;
+  Watched watched_;
+  const StepCase case_;
+  DistributedDataParallel<OddNet> ddp_;
+  torch::optim::SGD optimizer_;
+  std::vector<MicroBatch> passed_;
+  TaskTimes update_;
+};
+
+DdpOptions small_buckets() { return {.first_bucket_bytes = 300, .bucket_bytes = 600}; }
+
+std::vector<StepCase> step_cases() {
+  std::vector<StepCase> cases{{.name = "plain", .options = small_buckets()},
+                              {.name = "accumulated", .options = small_buckets(), .accumulate = 3},
+                              {.name = "after backward", .options = small_buckets()},
+                              {.name = "unused", .options = small_buckets(), .accumulate = 2},
+                              {.name = "never used", .options = small_buckets()}};
+  cases[2].options.overlap = Overlap::after_backward;
+  cases[3].options.find_unused_parameters = true;
+  cases[3].uses_extra = [](Rank rank, int step) { return (rank + step) % 2 == 0; };
+  cases[4].options.static_graph = true;
+  cases[4].uses_extra = [](Rank, int) { return false; };
+  return cases;
+}
+
+class DdpGraph : public testing::TestWithParam<int> {};
+
+TEST_P(DdpGraph, is_executed_by_every_step) {
+  run_ddp(GetParam(), "shm", [](const World& world, Communicator& communicator) {
+    for (const auto& what : step_cases()) {
+      WatchedTraining training(world, communicator, what);
+      const auto first = training.train(0), rebuilt = training.train(1);
+      // What may go unused in any step has no order of its own.
+      EXPECT_EQ(first == rebuilt, what.options.find_unused_parameters) << what.name;
+      EXPECT_EQ(training.train(2), rebuilt);
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, DdpGraph, testing::Values(1, 2, 3, 4));
+
+}  // namespace
+}  // namespace gradwire
