@@ -35,7 +35,7 @@ int ranks_of(const NcclTestTable& table) {
 }
 
 OwnSweep sweep_of(const NcclTestTable& table) {
-  OwnSweep sweep{ranks_of(table), {}};
+  OwnSweep sweep{ranks_of(table), {}, table.hosts};
   for (const NcclTestRow& row : table.rows)
     if (row.bytes > 0 && row.time_us > 0) sweep.rows.emplace_back(row.bytes, row.time_us * 1e-6);
   return sweep;

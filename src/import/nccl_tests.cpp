@@ -4,6 +4,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "base/text.h"
 #include "import/communication_names.h"
@@ -20,6 +21,13 @@ std::vector<std::string_view> blank_words(std::string_view line) {
     if (const auto text = trim(word); !text.empty() && !(words.empty() && is_tag(text)))
       words.push_back(text);
   return words;
+}
+
+// "node1" of "#  Rank  0 Group  0 Pid  41 on  node1 device  0 [0x07] NVIDIA H100"
+std::optional<std::string> find_host(const std::vector<std::string_view>& words) {
+  const auto on = std::ranges::find(words, "on");
+  if (on == words.end() || on + 1 == words.end()) return std::nullopt;
+  return std::string(on[1]);
 }
 
 // "all_gather" of "./build/all_gather_perf -b 8"
@@ -102,12 +110,14 @@ NcclTestTable parse_nccl_tests(std::string_view text, const std::string& name) {
   table.file = name;
   int line = 0;
   bool reduces = false;
+  std::set<std::string> hosts;
   for (const auto raw : split(text, '\n')) {
     ++line;
     const auto words = blank_words(raw);
     if (!table.collective) table.collective = find_test(raw);
     if (words.size() > 3 && words[0] == "#" && words[1] == "Rank") {
       ++table.ranks;
+      if (const auto host = find_host(words)) hosts.insert(*host);
       if (const auto bracket = raw.rfind(']'); bracket != std::string_view::npos)
         table.gpu = std::string(trim(raw.substr(bracket + 1)));
     } else if (auto row = find_row(words)) {
@@ -117,6 +127,7 @@ NcclTestTable parse_nccl_tests(std::string_view text, const std::string& name) {
     }
   }
   if (!table.collective && reduces) table.collective = Collective::all_reduce;
+  table.hosts = static_cast<int>(hosts.size());
   return table;
 }
 

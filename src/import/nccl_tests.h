@@ -20,6 +20,7 @@ struct NcclTestRow {
 struct NcclTestTable {
   std::string file;
   int ranks = 0;    // lines "#  Rank  0 ..."; 0: not shown
+  int hosts = 0;    // that those lines name; 0: not shown
   std::string gpu;  // as those lines name it
   // By the name of the test, else by whether it reduces: all-reduce is what people run. Absent: another, not said which.
   std::optional<Collective> collective;

@@ -15,6 +15,7 @@ TEST(NcclTests, gives_busbw_by_size) {
       " 2e-07\n",
       "t");
   EXPECT_EQ(table.ranks, 2);
+  EXPECT_EQ(table.hosts, 2);
   ASSERT_EQ(table.rows.size(), 2u);
   EXPECT_EQ(table.rows[0].busbw_gbps, 15.12);
   EXPECT_EQ(table.rows[0].time_us, 71024);

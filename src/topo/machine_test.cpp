@@ -55,6 +55,17 @@ TEST(Machine, gpus_under_one_switch_share_its_uplink_when_they_stage_through_the
   for (const LinkId id : one) EXPECT_EQ(std::count(other.begin(), other.end(), id), 0);
 }
 
+TEST(Machine, a_socket_of_128_lanes_holds_up_to_seven_gpus_where_no_tree_is_stated) {
+  const auto far = [](CpuMaker maker, int gpus) {
+    NodeSpec node = box("rtx4090", gpus);
+    node.cpu = maker, node.p2p = true;
+    return path(build_machine(node), 0, static_cast<std::size_t>(gpus - 1)).path_class;
+  };
+  EXPECT_LT(far(CpuMaker::amd, 7), PathClass::sys);
+  EXPECT_EQ(far(CpuMaker::amd, 8), PathClass::sys);
+  EXPECT_EQ(far(CpuMaker::intel, 6), PathClass::sys);
+}
+
 TEST(Machine, narrow_slots_are_narrow) {
   NodeSpec node = box("rtx4090", 2);
   node.intra = Intra::pcie;
@@ -119,7 +130,7 @@ TEST(Machine, without_gpudirect_data_passes_through_the_memory_of_both_nodes) {
   for (const LinkId id : across.links)
     memories += machine.topology.device(machine.topology.link(id).to).kind == DeviceKind::memory;
   EXPECT_EQ(memories, 2);
-  EXPECT_DOUBLE_EQ(across.bytes_per_s, 9.1e9 / 8);
+  EXPECT_DOUBLE_EQ(across.bytes_per_s, 9.4e9 / 8);
 }
 
 TEST(Machine, plain_ethernet_is_one_card_but_rdma_takes_the_cards_a_node_has) {

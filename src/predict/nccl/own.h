@@ -13,13 +13,15 @@
 
 namespace gradwire {
 
-// All-reduces by so many of the machine's GPUs, the first ones.
+// All-reduces by so many of the machine's GPUs, the first ones. Where the nodes are not told: those of one node, whole
+// nodes, or as many of every node, the first that fits.
 struct OwnSweep {
   int ranks = 2;
   std::vector<std::pair<Bytes, Seconds>> rows;
+  int nodes = 0;  // 0: not told
 };
 
-// Copies between two GPUs with both directions busy: GB/s of both together. `staged`: with peer access off.
+// Copies between two GPUs of a node with both directions busy: GB/s of both together. `staged`: with peer access off.
 struct OwnCopies {
   int gpu = 0, peer = 1;
   double gbps = 0;
@@ -36,7 +38,7 @@ struct Narrowed {
   double before = 0, now = 0;
 };
 
-// Throws ConfigError for more GPUs than the machine has, or several nodes.
+// Throws ConfigError for more GPUs than the machine has, or for a number that its nodes do not divide.
 Narrowed take_measured(Machine&, const OwnMeasurements&, const NcclSettings&);
 
 Calibration own_calibration(const Machine&, const Calibration& of_all);

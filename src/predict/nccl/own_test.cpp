@@ -8,12 +8,12 @@
 namespace gradwire {
 namespace {
 
-// A host whose memory path gives a third of what is usual.
-OwnSweep slow_sweep(const Machine& machine) {
+// A host whose memory path gives a third of what is usual, or another part.
+OwnSweep slow_sweep(const Machine& machine, double times = 3) {
   const NcclModel usual(machine);
   OwnSweep sweep{static_cast<int>(machine.gpus.size()), {}};
   for (Bytes bytes = Bytes{1} << 20; bytes <= Bytes{1} << 30; bytes *= 4)
-    sweep.rows.emplace_back(bytes, 3 * usual.all_reduce(bytes).time);
+    sweep.rows.emplace_back(bytes, times * usual.all_reduce(bytes).time);
   return sweep;
 }
 
@@ -65,7 +65,34 @@ TEST(OwnMeasurements, of_other_machines_are_refused) {
   EXPECT_THROW(take_measured(machine, {{{4, {{1 << 20, 1e-3}}}}, {}}, {}), ConfigError);
   EXPECT_THROW(take_measured(machine, {{}, {{0, 7, 20, false}}}, {}), ConfigError);
   Machine several = find_machine("2*2x-rtx3090-pcie@10gbe");
-  EXPECT_THROW(take_measured(several, {{{2, {{1 << 20, 1e-3}}}}, {}}, {}), ConfigError);
+  EXPECT_THROW(take_measured(several, {{{3, {{1 << 20, 1e-3}}}}, {}}, {}), ConfigError);
+  EXPECT_THROW(take_measured(several, {{{6, {{1 << 20, 1e-3}}}}, {}}, {}), ConfigError);
+  EXPECT_THROW(take_measured(several, {{}, {{0, 2, 20, false}}}, {}), ConfigError) << "of two nodes";
+}
+
+TEST(OwnMeasurements, over_several_nodes_move_the_network_and_those_of_one_node_what_is_inside) {
+  const auto gbps = [](const Machine& machine) {
+    return NcclModel(machine).all_reduce(Bytes{256} << 20).bus_gbps;
+  };
+  const Machine fast = find_machine("2*4x-rtx3090-pcie@hdr");
+  Machine slow = fast;
+  const Narrowed narrowed = take_measured(slow, {{slow_sweep(fast, 1.5)}, {}}, {});
+  EXPECT_NEAR(gbps(slow) / gbps(fast), 1 / 1.5, 0.05);
+  EXPECT_LT(narrowed.now, narrowed.before);
+  const Machine usual = find_machine("2*4x-rtx3090-pcie@10gbe");
+  Machine inside = usual;
+  const Narrowed same = take_measured(inside, {{slow_sweep(find_machine("4x-rtx3090-pcie"))}, {}}, {});
+  EXPECT_NEAR(gbps(inside) / gbps(usual), 1, 0.1) << "the network is as it was";
+  EXPECT_NEAR(same.now, same.before, 0.5 * same.before);
+}
+
+TEST(OwnMeasurements, of_one_gpu_of_each_node_are_told_from_those_of_one_node) {
+  const Machine usual = find_machine("2*2x-rtx3090-nvlink@10gbe");
+  const std::vector<std::pair<Bytes, Seconds>> rows = {{1 << 26, 0.15}, {1 << 28, 0.6}};  // 0.45 GB/s
+  Machine each = usual;
+  take_measured(each, {{{2, rows, 2}}, {}}, {});
+  EXPECT_LT(NcclModel(each).all_reduce(1 << 28).bus_gbps, 0.9);
+  EXPECT_GT(NcclModel(usual).all_reduce(1 << 28).bus_gbps, 1);
 }
 
 }  // namespace

@@ -18,10 +18,9 @@ constexpr double kNvlsTreeShare = 0.95;
 constexpr double kLl128OnNetwork = 120.0 / 128.0;  // bytes of data in a line
 constexpr double kSimpleOnNetwork = 1.5;           // a hop of Simple against one of LL, through NCCL's proxy
 constexpr double kUsualBuffer = 4 << 20;           // NCCL_BUFFSIZE's default
-// The copy engine through host memory: what the driver's own staged copies get of a ring's rate (21 of 29 GB/s on
-// 8 RTX 4090, 43 of 55 on 4 RTX 5090), and microseconds to start a copy up and one down. Slower in NVIDIA/nccl
-// issue 922 too; not fitted.
-constexpr double kCopyShare = 0.75, kCopyStart = 8;
+// The copy engine through host memory: microseconds to start a copy up and one down, why small buffers are slower
+// (NVIDIA/nccl issue 922); not fitted. Large ones get what kernels get: 0.99 to 1.19 of it in four rings of one host.
+constexpr double kCopyStart = 8;
 constexpr double kLocalCopy = 1500;  // GB/s, half of a GPU's memory rate: read and written
 // In flight before SM80: 512 threads x 16 bytes x 4 unrolled, 32 KB; since then 8 unrolled, 64 KB (NCCL's common.h and
 // prims_simple.h).
@@ -41,6 +40,10 @@ C network_hop(NetworkKind kind) {
          : kind == NetworkKind::ethernet ? C::tcp_hop
                                          : C::infiniband_hop;
 }
+
+// About what network_share is. Sockets are rated by what they carry, which it must not lower again, but a machine's own
+// sweeps move it for both.
+constexpr double kShareOfCards = 0.957;
 
 // Hosts of faster slots copy faster beyond what the slot explains: 2.4 times for each generation, not twice. A card got 2.6 GB/s
 // with PCIe 3 (AWS p3dn; 2.65 at Jean Zay), 6.4 with 4 (NVIDIA/nccl-tests issue 293), 15.0 with 5 (MOC); `staged_share` is fitted.
@@ -124,8 +127,9 @@ NcclPrice::NcclPrice(const NcclFabric& fabric, const NcclConstants& constants, C
 void NcclPrice::rate_network() {
   pace_ = fabric_->over_nvlink() ? of(pace_of(fabric_->sm)) : 1;
   if (fabric_->nodes == 1) return;
-  double card = fabric_->card_gbps * of(C::network_share);
-  if (fabric_->socket_gbps > 0) card = std::min(card, fabric_->socket_gbps);
+  double nominal = fabric_->card_gbps;
+  if (fabric_->socket_gbps > 0) nominal = std::min(nominal, fabric_->socket_gbps / kShareOfCards);
+  const double card = nominal * of(C::network_share);
   const double copies =
       fabric_->staged_network ? of(C::staged_share) * staged_slot(fabric_->slot_gbps) : HUGE_VAL;
   const double cards = std::min(card, copies) * fabric_->cards * fabric_->card_share;
@@ -185,8 +189,7 @@ double NcclPrice::transfer_us(const NcclChoice& choice, double bytes) const {
   // Over two nodes a tree's bytes cross the network once each way; over more, about twice.
   const double tree_network = fabric_->nodes > 2 ? network / 2 : network;
   double share = 1;
-  if (fabric_->by_copy_engine()) share = kCopyShare;
-  if (choice.protocol == NcclProtocol::ll) share *= of(C::ll_share);
+  if (choice.protocol == NcclProtocol::ll) share = of(C::ll_share);
   if (choice.protocol == NcclProtocol::ll128)
     share = fabric_->nodes > 1 ? kLl128OnNetwork : of(C::ll128_share);
   const double kilo = bytes * 1e-3;
@@ -247,7 +250,7 @@ Seconds NcclPrice::send(double gbps, Bytes bytes, int rounds) const {
   const bool ll = choice.protocol == NcclProtocol::ll;
   const double hop = fabric_->nodes > 1 ? network_hop_us(choice.protocol) : pace_ * hop_us(choice.protocol);
   const double latency = pace_ * of(ll ? C::base_ll : C::base_simple) + rounds * hop;
-  const double share = (ll ? of(C::ll_share) : 1) * (fabric_->by_copy_engine() ? kCopyShare : 1);
+  const double share = ll ? of(C::ll_share) : 1;
   return piped(choice, latency, static_cast<double>(bytes) * 1e-3 / (share * gbps));
 }
 

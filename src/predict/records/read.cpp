@@ -38,11 +38,24 @@ NetworkSpec read_network(const Fields& fields) {
 void place_by_bus_ids(std::span<const int> ids, NodeSpec& node) {
   node.pcie = layout_by_bus_ids(ids);
   const auto cpu = processor_by_bus_ids(ids);
-  if (!cpu || (node.cpu && *node.cpu != cpu->maker)) return;
+  if (!cpu || !node.cpu_model.empty() || (node.cpu && *node.cpu != cpu->maker)) return;
   node.cpu = cpu->maker;
   if (cpu->numbered_alike) return;
   node.cpu_model = cpu->id;
   if (node.pcie_gen) node.pcie_gen = std::min(*node.pcie_gen, cpu->pcie_gen);
+}
+
+// An id of a preset that `find` knows, or nothing.
+template <typename Find>
+std::string preset_id(const Fields& fields, std::string_view key, Find find) {
+  const auto id = fields.find_text(key);
+  if (!id) return "";
+  try {
+    find(*id);
+  } catch (const ConfigError& error) {  // which names near ones
+    throw UnknownValue(error.what());
+  }
+  return *id;
 }
 
 NodeSpec read_node(const Fields& fields, const std::string& where) {
@@ -57,6 +70,8 @@ NodeSpec read_node(const Fields& fields, const std::string& where) {
   node.pcie_width = fields.find_integer("pcie_width", 1, 32);
   if (fields.find_text("cpu"))
     node.cpu = fields.choice("cpu", find_cpu_maker, "amd, intel, power, grace or null");
+  node.cpu_model = preset_id(fields, "cpu_model", find_processor);
+  if (!node.cpu_model.empty()) node.cpu = find_processor(node.cpu_model).maker;
   if (const auto matrix = fields.find_texts("topo_matrix"))
     node.matrix = parse_matrix(*matrix, where + ", `topo_matrix`");
   node.gpu_indices = fields.find_integers("gpu_indices", 0, kMostGpus).value_or(std::vector<int>{});
@@ -121,17 +136,6 @@ TrainingRecord read_training(const Fields& fields) {
   return record;
 }
 
-std::string read_gpu(const Fields& fields) {
-  const auto id = fields.find_text("gpu");
-  if (!id) return "";
-  try {
-    find_gpu(*id);
-  } catch (const ConfigError& error) {  // which names near ones
-    throw UnknownValue(error.what());
-  }
-  return *id;
-}
-
 Record read_record(const Fields& fields, const std::string& where) {
   Record record;
   record.where = where;
@@ -147,7 +151,7 @@ Record read_record(const Fields& fields, const std::string& where) {
   record.node = read_node(*machine, where);
   if (!record.node.pcie && !record.node.matrix) place_by_bus_ids(bus_ids_in(record.notes), record.node);
   record.node.name = record.platform;
-  record.gpu = read_gpu(fields);
+  record.gpu = preset_id(fields, "gpu", find_gpu);
   record.node.gpu = record.gpu;
   if (record.kind == RecordKind::collective) {
     record.collective = read_collective(fields);

@@ -148,6 +148,19 @@ TEST(Records, of_a_platform_learn_from_the_bus_numbers_of_one_another) {
   EXPECT_EQ(both[1].node.pcie->gpus_per_switch, 2);
 }
 
+TEST(Records, state_a_processor_by_its_preset) {
+  const auto stating = [](const std::string& model) {
+    return with(kCollective, "\"cpu\":null", "\"cpu\":null,\"cpu_model\":\"" + model + "\"");
+  };
+  const auto records = parse_records(stating("epyc-rome"), "f");
+  EXPECT_EQ(records[0].node.cpu_model, "epyc-rome");
+  EXPECT_EQ(records[0].node.cpu, CpuMaker::amd);
+  const auto also_by_bus =
+      with(stating("xeon-icelake"), "\"gpu_indices\":null", "\"gpu_indices\":null,\"bus_ids\":[26,27,61,62]");
+  EXPECT_EQ(parse_records(also_by_bus, "f")[0].node.cpu_model, "xeon-icelake");
+  EXPECT_NE(error_of(stating("epyc-lhasa")).find("epyc-lhasa"), std::string::npos);
+}
+
 TEST(BusIds, tell_switches_and_sockets_where_no_matrix_does) {
   EXPECT_EQ(bus_ids_in("two cards (bus 1a, b2): far"), (std::vector<int>{0x1a, 0xb2}));
   EXPECT_EQ(bus_ids_in("neighbouring bus ids 3d-40"), (std::vector<int>{0x3d, 0x3e, 0x3f, 0x40}));

@@ -37,6 +37,22 @@ TEST(AllReduceAccuracy, on_platforms_it_never_saw_is_what_the_documents_say) {
   EXPECT_LT(large.mean_abs_error, large.alpha_beta_error / 2);
 }
 
+// What a machine that resembles none of the built-in ones may expect: no constant has seen these.
+TEST(AllReduceAccuracy, on_records_that_no_fit_has_seen_is_what_the_documents_say) {
+  const auto later = prepare(read_records(GRADWIRE_SOURCE_DIR "/presets/measured/collectives_later.jsonl"));
+  for (const PreparedRecord& one : later)
+    for (const Record& record : built_in_records()) ASSERT_NE(record.platform, one.record.platform);
+  const auto points = cross_validate(later, known());
+  const ErrorSummary large = of_size(points, true), small = of_size(points, false);
+  fmt::print("found later, from 1 MB: {:.1f} % of {} points, {:.0f} % in range; below: {:.1f} % of {}\n",
+             100 * large.mean_abs_error, large.count, 100 * large.inside, 100 * small.mean_abs_error,
+             small.count);
+  EXPECT_EQ(large.count, 170);
+  EXPECT_LT(large.mean_abs_error, 0.26);
+  EXPECT_LT(large.mean_abs_error, large.alpha_beta_error / 2);
+  EXPECT_LT(small.mean_abs_error, 0.40);
+}
+
 TEST(AllReduceAccuracy, holds_on_kinds_of_machines_and_generations_of_gpus_it_never_saw) {
   EXPECT_LT(of_size(cross_validate(known(), known(), LeaveOut::kind), true).mean_abs_error, 0.155);
   EXPECT_LT(of_size(cross_validate(known(), known(), LeaveOut::generation), true).mean_abs_error, 0.18);

@@ -151,8 +151,15 @@ void resolve_nvlink(ResolvedNode& node) {
         fmt::format("{} has no NVLink: ask for pcie", node.gpu.id.empty() ? "this GPU" : node.gpu.id));
 }
 
-// Two cards in a workstation share a host bridge; servers give each GPU its own, four to a socket. Boards
-// with NVLink pair GPUs under switches.
+// Four, or as many as have sixteen lanes each where one socket has 128 and keeps some for the rest.
+int usual_per_socket(const ResolvedNode& node) {
+  constexpr int kUsual = 4, kOfManyLanes = 7;
+  const bool all_on_one = maker_rules(*node.spec.cpu).one_socket && node.total_gpus <= kOfManyLanes;
+  return all_on_one ? std::max(kUsual, node.total_gpus) : kUsual;
+}
+
+// Two cards in a workstation share a host bridge; servers give each GPU its own. Boards with NVLink pair GPUs
+// under switches.
 PcieLayout usual_layout(const ResolvedNode& node) {
   PcieLayout layout;
   if (node.gpu.nvswitch || (*node.spec.intra == Intra::nvlink_mesh && node.gpu.nvlink_gen <= 2)) {
@@ -161,7 +168,7 @@ PcieLayout usual_layout(const ResolvedNode& node) {
     layout.gpus_per_socket = 4;
   } else {
     layout.gpus_per_bridge = node.total_gpus <= 2 ? 2 : 1;
-    layout.gpus_per_socket = 4;
+    layout.gpus_per_socket = usual_per_socket(node);
   }
   if (node.spec.cpu == CpuMaker::grace) {
     layout.gpus_per_switch = 0;
