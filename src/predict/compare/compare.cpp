@@ -77,9 +77,9 @@ void check_precision(const Machine& machine, const StepOptions& options) {
   if (options.anchor || flops_of(machine.gpu, options.precision) > 0) return;
   std::vector<std::string> has;
   for (const auto other : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
-    if (flops_of(machine.gpu, other) > 0) has.emplace_back(to_string(other));
+    if (flops_of(machine.gpu, other) > 0) has.emplace_back(name_of(other));
   throw ConfigError(fmt::format("--precision {}: {} of {} does not have it; it has {}",
-                                to_string(options.precision), machine.gpu.name, machine.name,
+                                name_of(options.precision), machine.gpu.name, machine.name,
                                 join(has, ", ")));
 }
 

@@ -15,19 +15,17 @@ double gibibytes(Bytes bytes) { return static_cast<double>(bytes) / (1 << 30); }
 }  // namespace
 
 Bytes state_bytes(const Workload& workload, const StepOptions& options, int ranks) {
-  const auto name = options.optimizer.empty() ? workload.optimizer : options.optimizer;
-  const Bytes state = name.find("sgd") != std::string::npos ? 4 : 8;  // momentum; two moments
+  const Bytes state = optimizer_of(options, workload) == OptimizerKind::sgd ? 4 : 8;  // momentum; two moments
   const Bytes each = 4 + static_cast<Bytes>(options.gradient_bytes);
   return parameter_count(workload) * each +
          parameter_count(workload) * state / static_cast<Bytes>(options.zero1 ? ranks : 1);
 }
 
 Bytes activation_bytes(const Workload& workload, const StepOptions& options) {
-  const bool half = options.precision == Precision::fp16 || options.precision == Precision::bf16;
   double elements = 0;
   for (const Layer& layer : workload.layers) elements += layer.elements;
   const int batch = options.batch > 0 ? options.batch : workload.batch;
-  return static_cast<Bytes>(elements * batch * (half ? 2 : 4) * kKeptShare);
+  return static_cast<Bytes>(elements * batch * (is_mixed(options.precision) ? 2 : 4) * kKeptShare);
 }
 
 std::optional<std::string> find_memory_problem(const Workload& workload, const Machine& machine,

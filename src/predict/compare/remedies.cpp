@@ -55,7 +55,7 @@ std::vector<Attempt> attempts(const Workload& workload, const Contender& contend
   const auto& gpu = contender.machine.gpu;
   const auto compute_in = [&](Precision faster, double at_least, const std::string& note) {
     if (peak_of(gpu, faster).flops <= at_least * peak_of(gpu, given.precision).flops) return;
-    add(fmt::format("--precision {}", to_string(faster)), note + measured, [&](auto& o) {
+    add(fmt::format("--precision {}", name_of(faster)), note + measured, [&](auto& o) {
       o.precision = faster;
       if (o.anchor && !o.anchor->precision) o.anchor->precision = given.precision;
     });

@@ -121,7 +121,7 @@ void add_turns(Report& report, const Comparison& comparison) {
 std::string precision_of(const Comparison& comparison) {
   const auto has_tf32 = [](const Contender& contender) { return contender.machine.gpu.tf32_flops > 0; };
   const bool either = std::ranges::any_of(comparison.contenders, has_tf32);
-  const std::string name(to_string(comparison.options.precision));
+  const std::string name(name_of(comparison.options.precision));
   return comparison.options.precision == Precision::fp32 && either ? name + " (without TF32)" : name;
 }
 

@@ -44,7 +44,7 @@ nlohmann::json plan_json(const PlannedStep& plan) {
           {"shard", layout.shard},
           {"micro_batch", layout.micro_batch},
           {"accumulate", layout.micro_batches},
-          {"recompute", to_string(layout.recompute)},
+          {"recompute", name_of(layout.recompute)},
           {"step_ms", 1e3 * plan.step},
           {"low_ms", 1e3 * plan.low},
           {"high_ms", 1e3 * plan.high},
@@ -67,7 +67,7 @@ nlohmann::json machine_json(const PlannedMachine& machine) {
           {"gpus", machine.gpus()},
           {"assumed", machine.machine.notes},
           {"batch", machine.answer.batch},
-          {"precision", to_string(machine.best().layout.precision)},
+          {"precision", name_of(machine.best().layout.precision)},
           {"candidates", machine.answer.candidates},
           {"fitting", machine.answer.fitting},
           {"usable_gib", machine.answer.usable_bytes / kGib},
@@ -85,7 +85,7 @@ std::vector<std::string> cells_of(const PlannedStep& plan, bool experts) {
   for (const int size : {layout.shard, layout.micro_batch, layout.micro_batches})
     cells.push_back(fmt::to_string(size));
   for (const auto& text :
-       {std::string(to_string(layout.recompute)), format_seconds(plan.step),
+       {std::string(name_of(layout.recompute)), format_seconds(plan.step),
         fmt::format("{:.4g}", plan.samples_per_s), gibibytes(plan.memory.total()) + (plan.fits ? "" : "!"),
         times_text(plan.nvlink_speedup)})
     cells.push_back(text);
@@ -142,7 +142,7 @@ void add_machine(Report& report, const PlanQuestion& question, const PlannedMach
   report.add(Title{fmt::format("{} on {}: {}, {} sequence{} of {} tokens a step, {}", question.shape.name,
                                machine.on(), counted_gpus(machine.gpus()), machine.answer.batch,
                                machine.answer.batch == 1 ? "" : "s", question.shape.sequence,
-                               to_string(best.layout.precision))});
+                               name_of(best.layout.precision))});
   if (!machine.answer.advice.empty()) {
     for (const auto& advice : machine.answer.advice) report.add(Sentence{advice + ".", "", "  "});
   } else {

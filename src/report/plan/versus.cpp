@@ -232,7 +232,7 @@ nlohmann::json contender_json(const PlannedMachine& machine) {
           {"low_ms", 1e3 * plan.low},
           {"high_ms", 1e3 * plan.high},
           {"shard", plan.layout.shard},
-          {"recompute", to_string(plan.layout.recompute)},
+          {"recompute", name_of(plan.layout.recompute)},
           {"micro_batch", plan.layout.micro_batch},
           {"accumulate", plan.layout.micro_batches},
           {"assumed", machine.machine.notes},
@@ -296,7 +296,7 @@ std::string heading(const PlanQuestion& question, const std::vector<PlannedMachi
   const auto& first = machines.front();
   return fmt::format("{}, {:g} sequence{} of {} tokens a GPU and step, {}", question.shape.name,
                      double(first.answer.batch) / first.gpus(), first.answer.batch == first.gpus() ? "" : "s",
-                     question.shape.sequence, to_string(question.precision));
+                     question.shape.sequence, name_of(question.precision));
 }
 
 }  // namespace
@@ -320,7 +320,7 @@ Report plan_comparison(const PlanQuestion& question, const std::vector<PlannedMa
                "a split takes plain PyTorch (docs/parallel.md)."});
   add_assumptions(report, machines);
   report.data = {{"answer", answer_json(judged)},
-                 {"precision", to_string(question.precision)},
+                 {"precision", name_of(question.precision)},
                  {"left_open", open},
                  {"machines", list}};
   return report;
