@@ -215,9 +215,10 @@ int train_on_machine(const TrainOnOptions& options) {
   apply_measured(machine, options.measured, question.options.nccl);
   if (options.ranks) machine = with_gpus(std::move(machine), *options.ranks);
   const auto estimate = estimate_step(question.workload, machine, question.options);
-  const auto problem = find_memory_problem(question.workload, machine, question.options);
+  const auto misfit = find_misfit(question.workload, machine, question.options);
   return tell(options, estimate,
-              {machine_title(options, question.workload, estimate), problem.value_or(question.warning),
+              {machine_title(options, question.workload, estimate),
+               misfit ? to_words(*misfit) : question.warning,
                options.measured.empty() ? "" : machine.notes.back(), question.options.nccl, &machine});
 }
 

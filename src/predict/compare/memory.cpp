@@ -1,7 +1,5 @@
 #include "predict/compare/compare.h"
 
-#include <fmt/format.h>
-
 namespace gradwire {
 namespace {
 
@@ -9,8 +7,6 @@ namespace {
 // them are gone before backward. A third is what the measured runs of presets/measured/training.jsonl allow
 // that were given the largest batch that fits: they then fill up to 0.93 of their GPU's memory.
 constexpr double kKeptShare = 1.0 / 3;
-
-double gibibytes(Bytes bytes) { return static_cast<double>(bytes) / (1 << 30); }
 
 }  // namespace
 
@@ -28,24 +24,16 @@ Bytes activation_bytes(const Workload& workload, const StepOptions& options) {
   return static_cast<Bytes>(elements * batch * (is_mixed(options.precision) ? 2 : 4) * kKeptShare);
 }
 
-std::optional<std::string> find_memory_problem(const Workload& workload, const Machine& machine,
-                                               const StepOptions& options) {
-  const Bytes memory = machine.gpu.memory_bytes;
-  const Bytes state = state_bytes(workload, options, static_cast<int>(machine.gpus.size()));
-  const Bytes activations = activation_bytes(workload, options);
-  if (memory == 0 || state + activations <= memory) return std::nullopt;
-  if (state > memory)
-    return fmt::format(
-        "{} does not fit a GPU of {}: weights, gradients and optimizer take {:.0f} GiB, it has {:.0f}; times "
-        "are as if "
-        "it did",
-        workload.name, machine.name, gibibytes(state), gibibytes(memory));
-  return fmt::format(
-      "a batch of {} of {} does not fit a GPU of {}: activations take over {:.0f} GiB and weights, gradients "
-      "and "
-      "optimizer {:.1f}, it has {:.0f}; times are as if it did",
-      options.batch > 0 ? options.batch : workload.batch, workload.name, machine.name, gibibytes(activations),
-      gibibytes(state), gibibytes(memory));
+std::optional<Misfit> find_misfit(const Workload& workload, const Machine& machine,
+                                  const StepOptions& options) {
+  const Misfit need{workload.name,
+                    {machine.name},
+                    options.batch > 0 ? options.batch : workload.batch,
+                    state_bytes(workload, options, static_cast<int>(machine.gpus.size())),
+                    activation_bytes(workload, options),
+                    machine.gpu.memory_bytes};
+  if (need.memory == 0 || need.state + need.activations <= need.memory) return std::nullopt;
+  return need;
 }
 
 }  // namespace gradwire

@@ -21,7 +21,7 @@ struct Attempt {
 
 bool fits(const Workload& workload, const Machine& machine, StepOptions options, int batch) {
   options.batch = batch;
-  return !find_memory_problem(workload, machine, options);
+  return !find_misfit(workload, machine, options);
 }
 
 std::vector<Attempt> attempts(const Workload& workload, const Contender& contender,

@@ -217,8 +217,8 @@ namespace {
 
 Report report_of(const Comparison& comparison, const Shown& shown) {
   Report report;
-  report.add(Sentence{comparison.answer.sentence});
-  for (const auto& warning : comparison.warnings) report.add(Sentence{"But " + warning + "."});
+  report.add(Sentence{sentence_of(comparison.workload.name, comparison.answer)});
+  for (const auto& warning : warnings_of(comparison)) report.add(Sentence{"But " + warning + "."});
   for (const auto& contender : comparison.contenders)
     for (const auto& note : contender.machine.notes)
       if (note.starts_with("measured")) report.add(Sentence{contender.machine.name + ": " + note, "", "  "});

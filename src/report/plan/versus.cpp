@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "predict/compare/plan_gain.h"
+#include "report/compare/compare.h"
 #include "report/plan/plan.h"
 
 // `compare` of a layout that DistributedDataParallel alone is not: the same answer in the same words and names.
@@ -103,8 +104,8 @@ struct Judged {
 };
 
 void add_other_slots(const PlanGain& gain, std::string& reason) {
-  if (!gain.other_slots.empty() && std::abs(gain.in_other_slots / gain.speedup - 1) > kMatters)
-    reason += fmt::format("; {} {:.2f}x", gain.other_slots, gain.in_other_slots);
+  if (gain.other_slots && std::abs(gain.in_other_slots / gain.speedup - 1) > kMatters)
+    reason += fmt::format("; {} {:.2f}x", to_words(*gain.other_slots), gain.in_other_slots);
 }
 
 // "llama-405b fits neither dgx-a100 nor dgx-h100", "... fits dgx-h100 alone", "... does not fit dgx-a100"
