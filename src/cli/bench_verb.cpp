@@ -147,22 +147,22 @@ std::vector<std::unique_ptr<Contestant>> start_contestants(const BenchFlags& fla
 }
 
 int run_priced(const BenchFlags& flags) {
-  PriceOptions options{.on = flags.on,
-                       .collective = parse_collective(flags.collective),
-                       .sizes = {},
-                       .costs = flags.costs,
-                       .html = flags.html,
-                       .measured = flags.measured,
-                       .nccl = nccl_settings(flags.nccl)};
-  if (flags.ranks_given) options.ranks = flags.ranks;
-  options.sizes = whole_sizes(flags.sizes_given ? flags.sizes : kPricedSizes, parse_dtype(flags.dtype));
+  PriceQuestion question{
+      .collective = parse_collective(flags.collective),
+      .sizes = whole_sizes(flags.sizes_given ? flags.sizes : kPricedSizes, parse_dtype(flags.dtype)),
+      .nccl = nccl_settings(flags.nccl)};
   if (flags.backends_given) {
-    options.backends.clear();
-    for (const auto& name : contestants_of(flags).names) options.backends.push_back(parse_backend(name));
+    question.backends.clear();
+    for (const auto& name : contestants_of(flags).names) question.backends.push_back(parse_backend(name));
   }
-  options.json = flags.json;
-  options.plot = !flags.no_plot;
-  return price_bench(options);
+  return bench_on_machine({.on = flags.on,
+                           .ranks = flags.ranks_given ? flags.ranks : 0,
+                           .question = std::move(question),
+                           .costs = flags.costs,
+                           .html = flags.html,
+                           .measured = flags.measured,
+                           .json = flags.json,
+                           .plot = !flags.no_plot});
 }
 
 int report(const BenchFlags& flags, const BenchOptions& options,

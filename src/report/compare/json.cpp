@@ -28,7 +28,7 @@ nlohmann::json contender_json(const Contender& contender, const StepOptions& opt
   machine["algorithm"] = contender.wires.algorithm;
   machine["path"] = contender.wires.path;
   machine["plain_step_ms"] = contender.plain_step * 1e3;
-  machine["assumed"] = contender.machine.notes;
+  machine["assumed"] = contender.machine.all_notes();
   if (options.backend == Backend::nccl)
     for (auto& note : nccl_notes(contender.machine, options.nccl)) machine["assumed"].push_back(note);
   return machine;

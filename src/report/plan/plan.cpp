@@ -65,7 +65,7 @@ nlohmann::json machine_json(const PlannedMachine& machine) {
   for (const auto& plan : machine.answer.plans) plans.push_back(plan_json(plan));
   return {{"on", machine.on()},
           {"gpus", machine.gpus()},
-          {"assumed", machine.machine.notes},
+          {"assumed", machine.machine.all_notes()},
           {"batch", machine.answer.batch},
           {"precision", name_of(machine.best().layout.precision)},
           {"candidates", machine.answer.candidates},
@@ -159,7 +159,7 @@ void add_machine(Report& report, const PlanQuestion& question, const PlannedMach
                            machine.answer.candidates, machine.answer.fitting)});
   report.add(Gap{}, memory_table(best, machine.answer.usable_bytes), Sentence{widths(best.layout)});
   if (!best.traffic.empty()) report.add(Gap{}, traffic_table(best));
-  add_notes(report, machine.machine.notes);
+  add_notes(report, machine.machine.all_notes());
 }
 
 // Which of several machines is the quickest, and by how much.
@@ -189,6 +189,10 @@ std::vector<PlannedMachine> renamed(std::vector<PlannedMachine> machines,
 
 std::string time_or_none(Seconds time) { return time > 0 ? format_seconds(time) : "none"; }
 
+void add_nccl_environment(Report& report, const NcclSettings& settings) {
+  if (auto note = find_environment_note(settings)) report.add(Sentence{std::move(*note)});
+}
+
 Report plan_report(const PlanQuestion& question, const std::vector<PlannedMachine>& machines) {
   Report report;
   auto list = nlohmann::json::array();
@@ -198,6 +202,7 @@ Report plan_report(const PlanQuestion& question, const std::vector<PlannedMachin
     list.push_back(machine_json(machine));
   }
   add_contest(report, machines);
+  add_nccl_environment(report, question.nccl);
   report.data = {{"model", question.shape.name},           {"parameters", parameter_count(question.shape)},
                  {"precision", list.front()["precision"]}, {"sequence", question.shape.sequence},
                  {"plans", list.front()["plans"]},         {"machines", list}};

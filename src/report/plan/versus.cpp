@@ -236,7 +236,7 @@ nlohmann::json contender_json(const PlannedMachine& machine) {
           {"recompute", name_of(plan.layout.recompute)},
           {"micro_batch", plan.layout.micro_batch},
           {"accumulate", plan.layout.micro_batches},
-          {"assumed", machine.machine.notes},
+          {"assumed", machine.machine.all_notes()},
           {"fits", plan.fits},
           {"memory_gib", plan.memory.total() / (1 << 30)}};
 }
@@ -283,10 +283,10 @@ std::vector<std::string> left_open(const PlanQuestion& question,
 void add_assumptions(Report& report, const std::vector<PlannedMachine>& machines) {
   std::map<std::string, std::size_t> times;
   for (const auto& machine : machines)
-    for (const auto& note : machine.machine.notes) ++times[note];
+    for (const auto& note : machine.machine.all_notes()) ++times[note];
   if (!times.empty()) report.add(Gap{}, Title{"Note"});
   for (const auto& machine : machines)
-    for (const auto& note : machine.machine.notes) {
+    for (const auto& note : machine.machine.all_notes()) {
       const bool of_all = times[note] == machines.size();
       if (of_all && &machine != &machines.front()) continue;
       report.add(Sentence{of_all ? note : fmt::format("{}: {}", machine.on(), note), "  - ", "    "});
@@ -320,6 +320,7 @@ Report plan_comparison(const PlanQuestion& question, const std::vector<PlannedMa
       Sentence{"Computing as with fused attention and kernels as large as they get, where `compare` without "
                "a split takes plain PyTorch (docs/parallel.md)."});
   add_assumptions(report, machines);
+  add_nccl_environment(report, question.nccl);
   report.data = {{"answer", answer_json(judged)},
                  {"precision", name_of(question.precision)},
                  {"left_open", open},
