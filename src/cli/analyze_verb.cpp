@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "cli/flags.h"
@@ -52,39 +53,15 @@ struct AnalyzeFlags {
                                 gathered.files[0].file, words_for(gathered.files[0].kind)));
 }
 
-void add_nccl_calls(Report& report, const CaseFile& given) {
-  if (!given.nccl_calls) return;
-  Report recorded = recorded_report(*given.nccl_calls);
-  report.data["nccl_calls"] = recorded.data;
-  report.add(Gap{});
-  report.append(std::move(recorded));
-}
-
-Report report_of_traces(const CaseFile& given, const std::vector<std::string>& links) {
-  Report report = analysis_report(*given.analysis);
-  add_nccl_calls(report, given);
-  if (links.empty()) return report;
-  Report others = what_if_report(what_if(given, links));
-  report.data["what_if"] = others.data;
-  report.add(Gap{});
-  report.append(std::move(others));
-  return report;
-}
-
-// Of a run without a trace: who is behind, and what NCCL ran.
-Report report_of_records(const CaseFile& given) {
-  Report report = diagnosis_report(diagnose(given));
-  add_nccl_calls(report, given);
-  return report;
-}
-
 // What analyze has to say of these files: of traces where the time went, of records alone what they hold.
 int run_analyze(const AnalyzeFlags& flags) {
   Gathered gathered = read_all(flags.files);
   const bool traced = !gathered.profiles.empty() || !gathered.timelines.empty();
   if (!traced && gathered.dumps.empty() && gathered.nccl_calls.empty()) refuse_files(gathered);
   const CaseFile given = make_case(std::move(gathered), flags.on);
-  Report report = traced ? report_of_traces(given, flags.what_if) : report_of_records(given);
+  std::optional<WhatIfs> others;
+  if (!flags.what_if.empty()) others = what_if(given, flags.what_if);
+  Report report = traced ? traces_report(given, others) : records_report(given, diagnose(given));
   show(report, flags.json);
   if (!flags.html.empty())
     write_html(flags.html, run_page(given, plain_page("analyze", "Where the time went", std::move(report))));

@@ -4,26 +4,21 @@
 #include <string>
 #include <vector>
 
-#include "base/collective.h"
-#include "base/units.h"
-#include "predict/backends/backends.h"
-#include "predict/nccl/settings.h"
+#include "predict/backends/prices.h"
 
 namespace gradwire {
 
-struct PriceOptions {
+struct BenchOnOptions {
   std::string on;
-  Collective collective = Collective::all_reduce;
   int ranks = 0;  // 0: all of the machine
-  std::vector<Bytes> sizes;
-  std::vector<Backend> backends = {Backend::nccl};
-  std::string costs;                  // a file of `gradwire bench --json` to take these from
-  std::string html;                   // a file for the page; empty: none
-  std::vector<std::string> measured;  // files of what was measured there
-  NcclSettings nccl;
+  PriceQuestion question = {};
+  std::string costs = {};  // a file of `gradwire bench --json` to take the question's costs from
+  std::string html = {};   // a file for the page; empty: none
+  std::vector<std::string> measured = {};  // files of what was measured there
   bool json = false, plot = true;
 };
 
-int price_bench(const PriceOptions&);
+// Prints the result and returns the exit code. Throws ConfigError.
+int bench_on_machine(const BenchOnOptions&);
 
 }  // namespace gradwire

@@ -78,19 +78,31 @@ const std::vector<std::string> kPeers = {
     "mpi",          "mpi:malloc", "mpi:nocma",  "mpi:segring",           "mpich",
     "mpich:malloc", "gloo",       "gloo:bcube", "gloo:halving_doubling", "gloo:ring_chunked"};
 
-std::vector<std::string> contestant_names(const BenchFlags& flags) {
+// What --backend names, with what `peers` stands for.
+struct Contestants {
   std::vector<std::string> names;
-  for (const auto part : split(flags.backends, ',')) {
-    if (part == "peers")
-      names.insert(names.end(), kPeers.begin(), kPeers.end());
-    else
-      names.emplace_back(trim(part));
+  bool peers = false;  // all of them: those that are not installed are left out
+  bool may_lack(const std::string& name) const {
+    return peers && std::find(kPeers.begin(), kPeers.end(), name) != kPeers.end();
   }
-  if (flags.limit) names.emplace_back(kLimit);
-  if (!flags.versus.empty() && std::find(names.begin(), names.end(), flags.versus) == names.end())
+};
+
+Contestants contestants_of(const BenchFlags& flags) {
+  Contestants found;
+  for (const auto part : split(flags.backends, ',')) {
+    const bool peers = trim(part) == "peers";
+    found.peers = found.peers || peers;
+    if (peers)
+      found.names.insert(found.names.end(), kPeers.begin(), kPeers.end());
+    else
+      found.names.emplace_back(trim(part));
+  }
+  if (flags.limit) found.names.emplace_back(kLimit);
+  if (!flags.versus.empty() &&
+      std::find(found.names.begin(), found.names.end(), flags.versus) == found.names.end())
     throw ConfigError(fmt::format("--versus {}: it is not one of the backends measured ({})", flags.versus,
-                                  join(names, ", ")));
-  return names;
+                                  join(found.names, ", ")));
+  return found;
 }
 
 std::vector<Bytes> whole_sizes(const std::string& text, DType type) {
@@ -121,14 +133,13 @@ std::vector<std::unique_ptr<Contestant>> start_contestants(const BenchFlags& fla
                                   .timeout = parse_seconds(flags.timeout),
                                   .interface = flags.interface,
                                   .folder = folder};
-  const bool all_peers = flags.backends.find("peers") != std::string::npos;
+  const Contestants asked = contestants_of(flags);
   std::vector<std::unique_ptr<Contestant>> contestants;
-  for (const auto& name : contestant_names(flags)) {
+  for (const auto& name : asked.names) {
     try {
       contestants.push_back(start_contestant(name, options));
     } catch (const ConfigError& error) {
-      const bool optional = all_peers && std::find(kPeers.begin(), kPeers.end(), name) != kPeers.end();
-      if (!optional) throw;
+      if (!asked.may_lack(name)) throw;
       say("gradwire bench", fmt::format("without {}: {}", name, error.what()));
     }
   }
@@ -136,22 +147,22 @@ std::vector<std::unique_ptr<Contestant>> start_contestants(const BenchFlags& fla
 }
 
 int run_priced(const BenchFlags& flags) {
-  PriceOptions options{.on = flags.on,
-                       .collective = parse_collective(flags.collective),
-                       .sizes = {},
-                       .costs = flags.costs,
-                       .html = flags.html,
-                       .measured = flags.measured,
-                       .nccl = nccl_settings(flags.nccl)};
-  if (flags.ranks_given) options.ranks = flags.ranks;
-  options.sizes = whole_sizes(flags.sizes_given ? flags.sizes : kPricedSizes, parse_dtype(flags.dtype));
+  PriceQuestion question{
+      .collective = parse_collective(flags.collective),
+      .sizes = whole_sizes(flags.sizes_given ? flags.sizes : kPricedSizes, parse_dtype(flags.dtype)),
+      .nccl = nccl_settings(flags.nccl)};
   if (flags.backends_given) {
-    options.backends.clear();
-    for (const auto& name : contestant_names(flags)) options.backends.push_back(parse_backend(name));
+    question.backends.clear();
+    for (const auto& name : contestants_of(flags).names) question.backends.push_back(parse_backend(name));
   }
-  options.json = flags.json;
-  options.plot = !flags.no_plot;
-  return price_bench(options);
+  return bench_on_machine({.on = flags.on,
+                           .ranks = flags.ranks_given ? flags.ranks : 0,
+                           .question = std::move(question),
+                           .costs = flags.costs,
+                           .html = flags.html,
+                           .measured = flags.measured,
+                           .json = flags.json,
+                           .plot = !flags.no_plot});
 }
 
 int report(const BenchFlags& flags, const BenchOptions& options,
@@ -183,9 +194,9 @@ int run_in_job(const BenchFlags& flags) {
   if (world.rank == 0) {
     auto options = bench_options(flags);
     options.ranks = world.size;
-    code = report(flags, options, job_contestants(world, contestant_names(flags)));
+    code = report(flags, options, job_contestants(world, contestants_of(flags).names));
   } else {
-    follow_job(world, contestant_names(flags));
+    follow_job(world, contestants_of(flags).names);
   }
   leave(world);
   return code;
@@ -195,7 +206,7 @@ int run_bench(const BenchFlags& flags) {
   if (!flags.on.empty()) return run_priced(flags);
   if (is_one_of_several(process_environment())) return run_in_job(flags);
   const auto options = bench_options(flags);
-  const auto names = contestant_names(flags);
+  const auto names = contestants_of(flags).names;
   std::optional<GuardedFolder> folder;  // made while there is but this thread
   if (std::ranges::any_of(names, [](const auto& name) { return find_mpi(name).has_value(); }))
     folder.emplace();

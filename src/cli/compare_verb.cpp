@@ -96,7 +96,6 @@ int compare_split(const CompareFlags& flags) {
   const auto shorter = renamed(planned, without_folders(flags.on));
   Report report = plan_comparison(question, shorter);
   report.data = plan_comparison(question, planned).data;  // programs get the names as they gave them
-  add_nccl_environment(report, question.nccl);
   show(report, flags.json);
   if (!flags.html.empty()) write_html(flags.html, split_page(question, shorter, std::move(report)));
   return 0;

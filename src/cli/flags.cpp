@@ -79,14 +79,6 @@ void write_html(const std::string& file, PageData page) {
   say(fmt::format("wrote {}: open it in a browser", file));
 }
 
-PageData plain_page(std::string verb, std::string title, Report report) {
-  PageData page;
-  page.verb = std::move(verb);
-  page.title = std::move(title);
-  page.report = std::move(report);
-  return page;
-}
-
 void add_nccl_flag(CLI::App& verb, std::map<std::string, std::string>& variables) {
   variables = nccl_environment();
   const auto take = [&variables](const std::string& version) {
@@ -97,10 +89,6 @@ void add_nccl_flag(CLI::App& verb, std::map<std::string, std::string>& variables
   verb.add_option_function<std::string>(
           "--nccl", take, "which NCCL runs there; what goes straight depends on it, on AMD since 2.23")
       ->type_name("VERSION");
-}
-
-void add_nccl_environment(Report& report, const NcclSettings& settings) {
-  if (auto note = find_environment_note(settings)) report.add(Sentence{std::move(*note)});
 }
 
 bool PlanSizes::any() const {

@@ -27,15 +27,9 @@ std::string typed_command();
 // empty.
 void write_html(const std::string& file, PageData page);
 
-// What a verb shows where no more than its report is drawn.
-PageData plain_page(std::string verb, std::string title, Report report);
-
 // --nccl 2.26: which NCCL runs on the machines, among what the environment tells it (NCCL_VERSION in `variables`, which begin as
 // the environment has them).
 void add_nccl_flag(CLI::App& verb, std::map<std::string, std::string>& variables);
-
-// "the environment sets NCCL_P2P_DISABLE=1: ...": a sentence, where that changes a price.
-void add_nccl_environment(Report&, const NcclSettings& = nccl_settings_here());
 
 // The sizes of a layout as flags: those of `plan`, and of `compare` where a model is split.
 struct PlanSizes {

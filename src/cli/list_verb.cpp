@@ -13,21 +13,6 @@
 namespace gradwire {
 namespace {
 
-struct Listing {
-  const char* name;
-  const char* what;
-  Report (*report)();
-};
-
-// What can be listed.
-constexpr Listing kListings[] = {
-    {"gpus", "GPUs: compute, memory, NVLink, PCIe", gpus_report},
-    {"links", "links and processors, with what they achieve", links_report},
-    {"networks", "networks between nodes: Ethernet, InfiniBand, EFA", networks_report},
-    {"machines", "machines for --on MACHINE", machines_report},
-    {"models", "models for compare MODEL and train MODEL --on MACHINE", models_report},
-};
-
 constexpr const char* kListExample = R"(
 Examples:
   gradwire list machines
@@ -41,21 +26,12 @@ struct ListFlags {
 
 std::vector<std::string> names() {
   std::vector<std::string> known;
-  for (const Listing& listing : kListings) known.emplace_back(listing.name);
+  for (const Listing& listing : listings()) known.emplace_back(listing.name);
   return known;
 }
 
-Report contents() {
-  Report report;
-  report.data["lists"] = names();
-  report.add(Title{"What is built in:"});
-  for (const Listing& listing : kListings)
-    report.add(Sentence{fmt::format("  gradwire list {:<10} {}", listing.name, listing.what)});
-  return report;
-}
-
 const Listing& find_listing(std::string_view what) {
-  for (const Listing& listing : kListings)
+  for (const Listing& listing : listings())
     if (what == listing.name) return listing;
   throw ConfigError(fmt::format("'{:.60}' can't be listed: there are {}{}", what, join(names(), ", "),
                                 did_you_mean(what, names())));
@@ -70,7 +46,7 @@ void add_list_verb(CLI::App& app, int& exit_code) {
   verb->add_flag("--json", flags->json, "one JSON object and nothing else");
   verb->footer(kListExample);
   verb->callback([flags, &exit_code] {
-    show(flags->what.empty() ? contents() : find_listing(flags->what).report(), flags->json);
+    show(flags->what.empty() ? contents_report() : find_listing(flags->what).report(), flags->json);
     exit_code = 0;
   });
 }

@@ -57,7 +57,6 @@ int run_plan(const PlanFlags& flags) {
   }
   Report report = plan_report(question, renamed(planned, without_folders(flags.on)));
   report.data = plan_report(question, planned).data;  // programs get the names as they gave them
-  add_nccl_environment(report, question.nccl);
   show(report, flags.json);
   if (flags.html.empty()) return 0;
   PageData page = plain_page("plan", fmt::format("How to split {}", question.shape.name), std::move(report));

@@ -53,15 +53,6 @@ bool has_gpu(const Gathered& gathered) {
          std::any_of(gathered.pci.begin(), gathered.pci.end(), on_bus);
 }
 
-// In the words of the probe that `gradwire topo` shows.
-std::string missing_gpu() {
-  const Host host = probe_host();
-  if (!host.gpus.empty()) return {};
-  for (const std::string& note : host.notes)
-    if (note.find("no NVIDIA GPU") != std::string::npos) return note;
-  return {};
-}
-
 }  // namespace
 
 Gathered this_host() {
@@ -73,7 +64,7 @@ Gathered this_host() {
     gathered.nvlinks.push_back(parse_nvlink_status(text, "nvidia-smi nvlink -s"));
   if (const auto text = output_of("timeout 20 lspci -vv 2>/dev/null"); !text.empty())
     gathered.pci.push_back(parse_lspci(text, "lspci -vv"));
-  if (!has_gpu(gathered)) gathered.no_gpu = missing_gpu();
+  if (!has_gpu(gathered)) gathered.no_gpu = probe_host().no_gpu;  // in the words that `gradwire topo` shows
   return gathered;
 }
 

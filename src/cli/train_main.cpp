@@ -65,7 +65,7 @@ class Display {
     const double rate =
         options_.batch * options_.accumulate * world_.size / (options_.tp * options_.pp) / time;
     const auto text = fmt::format("step {} of {}  loss{} {:.4f}  {:.1f} samples/s", step + 1, options_.steps,
-                                  options_.backend == "none" ? " of rank 0" : "", loss, rate);
+                                  options_.backend.is_none() ? " of rank 0" : "", loss, rate);
     bar_.show((step + 1.0) / options_.steps, text);
     const int every = std::max(1, options_.steps / 10);
     if (bar_.visible() || ((step + 1) % every != 0 && step != 0)) return;
@@ -95,17 +95,17 @@ Beginning agree_on_beginning(const World& world, const TrainOptions& options) {
   Beginning beginning;
   if (world.rank == 0) {
     beginning = find_beginning(options, restarts, find_fault);
-    world.store->set(key, fmt::format("{}\n{}", beginning.what, beginning.resume));
+    world.store->set(key, fmt::format("{}\n{}", name_of(beginning.kind), beginning.resume));
   }
   const auto told = get_from(*world.store, 0, key, Deadline::after(world.timeout));
-  beginning.what = told.substr(0, told.find('\n'));
+  beginning.kind = find_enumerator<BeginningKind>(told.substr(0, told.find('\n'))).value();
   beginning.resume = told.substr(told.find('\n') + 1);
   return beginning;
 }
 
 // A job that was started again after its last step was saved has nothing left to do, which is no mistake.
 void check_steps_left(const TrainOptions& options, const Beginning& beginning, int first_step) {
-  if (first_step < options.steps || beginning.what == "resuming") return;
+  if (first_step < options.steps || beginning.kind == BeginningKind::resuming) return;
   throw ConfigError(fmt::format("--resume {}: it is of step {} already, and --steps is {}", options.resume,
                                 first_step, options.steps));
 }
@@ -120,9 +120,9 @@ int train(const World& world, TrainOptions options) {
   Display display(options, world);
   Trainer trainer(world, options);
   check_steps_left(options, beginning, trainer.describe().first_step);
-  if (world.rank == 0 && !beginning.what.empty())
-    complain(
-        fmt::format("{} from step {}: {}", beginning.what, trainer.describe().first_step, beginning.why));
+  if (world.rank == 0 && beginning.kind != BeginningKind::as_asked)
+    complain(fmt::format("{} from step {}: {}", name_of(beginning.kind), trainer.describe().first_step,
+                         beginning.why));
   display.begin(trainer.describe());
   const TrainResult result =
       trainer.train({.on_step = [&](int step, double loss, Seconds time) { display.step(step, loss, time); },

@@ -82,8 +82,8 @@ int start_ranks(LaunchOptions launch, const std::string& trainer, const TrainOpt
   }
   launch.ranks_leave = true;
   std::optional<GuardedFolder> folder;
-  if (needs_mpi(train.backend))
-    launch = by_mpirun(std::move(launch), train.backend, folder.emplace().path().string());
+  if (needs_mpi(train.backend.name))
+    launch = by_mpirun(std::move(launch), train.backend.name, folder.emplace().path().string());
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) launch.final_codes.push_back(128 + signal);
   const int code = gradwire::launch(launch);
   return code == 0 || is_final(launch, code) ? code : 1;

@@ -64,6 +64,7 @@ The same of ranks that share a model, which rehearse it:
 struct TrainFlags {
   LaunchFlags launch;
   TrainOptions train;
+  TrainWords words;
   std::string on, real, interval;
   std::vector<std::string> measured;
   std::map<std::string, std::string> nccl;  // its variables
@@ -135,23 +136,26 @@ int simulate(const TrainFlags& flags) {
   options.trace = train.trace;
   options.html = train.html;
   options.json = train.json;
-  if (train.backend != "auto") options.backend = train.backend;
+  const TrainWords& words = flags.words;
+  const auto backend = parse_train_backend(words.backend);
+  if (backend.kind != TrainBackend::Kind::automatic) options.backend = to_string(backend);
   if (flags.ranks_given) options.ranks = flags.launch.ranks;
   options.step.nccl = flags.nccl;
   options.step.batch = train.batch;
   options.step.accumulate = train.accumulate;
   options.step.sequence = train.sequence;
   options.step.bucket_mb = train.bucket_mb;
-  options.step.precision = full_precision(train.precision);
-  options.step.compression = train.compress;
-  options.step.no_overlap = train.overlap == "after";
-  options.step.optimizer = train.optimizer == "adamw" ? "adam" : train.optimizer;
+  options.step.precision = full_precision(words.precision);
+  options.step.compression = words.compress;
+  options.step.no_overlap = parse_overlap(words.overlap) == Overlap::after_backward;
+  options.step.optimizer = words.optimizer;
   return train_on_machine(options);
 }
 
 int run_train(const TrainFlags& flags) {
   if (!flags.on.empty()) return simulate(flags);
   TrainOptions train = flags.train;
+  read_words(flags.words, train);
   if (!flags.interval.empty()) read_interval(flags.interval, train);
   train = complete(train);
   if (!train.html.empty()) train.command = typed_command();
@@ -167,7 +171,7 @@ int run_train(const TrainFlags& flags) {
   return start_ranks(std::move(options), find_trainer(), train);
 }
 
-void add_training_flags(CLI::App& verb, TrainOptions& train) {
+void add_training_flags(CLI::App& verb, TrainOptions& train, TrainWords& words) {
   verb.add_option("--steps", train.steps, "optimizer steps in all")
       ->capture_default_str()
       ->check(within(1, 1e9));
@@ -176,26 +180,26 @@ void add_training_flags(CLI::App& verb, TrainOptions& train) {
   verb.add_option("--accumulate", train.accumulate, "micro-batches a step; the last one communicates")
       ->capture_default_str()
       ->check(within(1, 1 << 20));
-  verb.add_option("--precision", train.precision, "fp32 fp64; bf16 fp16: computed so, learnt in fp32")
+  verb.add_option("--precision", words.precision, "fp32 fp64; bf16 fp16: computed so, learnt in fp32")
       ->capture_default_str();
   verb.add_option("--shard", train.shard,
                   "ranks share 1: optimizer state, 2: and gradients, 3: and parameters")
       ->capture_default_str()
       ->check(within(0, 3));
-  verb.add_option("--optimizer", train.optimizer, "sgd (momentum 0.9) or adamw [the model's]");
+  verb.add_option("--optimizer", words.optimizer, "sgd (momentum 0.9) or adamw [the model's]");
   verb.add_option("--lr", train.learning_rate, "learning rate [the model's]")->check(within(1e-12, 1e6));
   verb.add_flag("--scale-lr", train.scale_lr, "multiply it by the number of ranks, also when that changes");
   verb.add_option("--clip", train.clip, "largest norm of all gradients; 0: any")->capture_default_str();
   verb.add_option("--seed", train.seed, "of weights, shuffles and dropout")->capture_default_str();
-  verb.add_option("--data", train.data, "real or generated");
+  verb.add_option("--data", words.data, "real or generated");
   verb.add_option("--text", train.text, "a file to learn text from");
   verb.add_option("--sequence", train.sequence, "tokens a sample of text [128, or the model's context]")
       ->check(within(1, 1 << 20));
   verb.add_option("--image", train.image, "pixels along a generated image's side")->capture_default_str();
 }
 
-void add_communication_flags(CLI::App& verb, TrainOptions& train) {
-  verb.add_option("-b,--backend", train.backend,
+void add_communication_flags(CLI::App& verb, TrainOptions& train, TrainWords& words) {
+  verb.add_option("-b,--backend", words.backend,
                   "auto shm tcp gloo mpi nccl shm+tcp shm+gloo; none: ranks apart")
       ->capture_default_str();
   verb.add_option("--bucket-mb", train.bucket_mb, "MiB of a bucket of gradients")
@@ -204,15 +208,15 @@ void add_communication_flags(CLI::App& verb, TrainOptions& train) {
   verb.add_option("--first-bucket-mb", train.first_bucket_mb,
                   "MiB of the first, small so that it leaves early")
       ->capture_default_str();
-  verb.add_option("--compress", train.compress, "what gradients travel as: none fp16 bf16 powersgd")
+  verb.add_option("--compress", words.compress, "what gradients travel as: none fp16 bf16 powersgd")
       ->capture_default_str();
   verb.add_flag("--sync-batch-norm", train.sync_batch_norm, "resnets: normalize over the batch of all ranks");
-  verb.add_option("--overlap", train.overlap, "buckets leave: during backward, after it, or auto")
+  verb.add_option("--overlap", words.overlap, "buckets leave: during backward, after it, or auto")
       ->capture_default_str();
 }
 
 // How the ranks share the model; other than the batch.
-void add_mesh_flags(CLI::App& verb, TrainOptions& train) {
+void add_mesh_flags(CLI::App& verb, TrainOptions& train, TrainWords& words) {
   verb.add_option("--dp", train.dp, "ranks that learn from different data [what --tp and --pp leave]")
       ->check(within(1, 1 << 20));
   verb.add_option("--tp", train.tp, "ranks that share each layer (tensor parallelism; gpt, bert)")
@@ -224,7 +228,7 @@ void add_mesh_flags(CLI::App& verb, TrainOptions& train) {
   verb.add_option("--micro-batches", train.micro_batches,
                   "of --batch samples, that fill a pipeline [2 a stage]")
       ->check(within(1, 1 << 20));
-  verb.add_option("--schedule", train.schedule, "of a pipeline: gpipe 1f1b interleaved")
+  verb.add_option("--schedule", words.schedule, "of a pipeline: gpipe 1f1b interleaved")
       ->capture_default_str();
   verb.add_option("--virtual-stages", train.virtual_stages, "chunks a stage, of interleaved [2]")
       ->check(within(1, 1 << 20));
@@ -269,9 +273,9 @@ void add_train_verb(CLI::App& app, int& exit_code) {
   add_nccl_flag(*verb, flags->nccl);
   add_measured_flag(*verb, flags->measured);
   add_launch_flags(*verb, flags->launch, "gradwire train");
-  add_training_flags(*verb, flags->train);
-  add_communication_flags(*verb, flags->train);
-  add_mesh_flags(*verb, flags->train);
+  add_training_flags(*verb, flags->train, flags->words);
+  add_communication_flags(*verb, flags->train, flags->words);
+  add_mesh_flags(*verb, flags->train, flags->words);
   add_file_flags(*verb, *flags);
   verb->footer(kTrainExample + model_list() + kTrainExamples);
   verb->callback([verb, flags, &exit_code] {

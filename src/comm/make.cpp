@@ -152,6 +152,10 @@ bool works_in_caller(const std::string& backend) {
   return family == BackendFamily::shm || family == BackendFamily::tcp;
 }
 
+bool moves_gpu_memory(const std::string& backend) {
+  return parse_spec(backend).family == BackendFamily::nccl;
+}
+
 std::unique_ptr<Communicator> make_communicator(const World& world, const std::string& backend) {
   const BackendSpec spec = parse_spec(backend);
   if (spec.family == BackendFamily::nccl) return open_nccl(world, {.device = find_device(spec)});

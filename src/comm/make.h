@@ -29,6 +29,9 @@ void check_backend(const std::string& backend);
 // Of shm and tcp, also together: it has no threads of its own, so a rank that has it may be bound to a core.
 bool works_in_caller(const std::string& backend);
 
+// NCCL's: buffers of its calls lie on GPUs.
+bool moves_gpu_memory(const std::string& backend);
+
 // All ranks of the world call it with the same name.
 std::unique_ptr<Communicator> make_communicator(const World& world, const std::string& backend = "auto");
 

@@ -1,8 +1,6 @@
 #include "launch/council.h"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 #include <vector>
 
 #include "base/error.h"
@@ -15,24 +13,13 @@
 namespace gradwire {
 namespace {
 
-std::string key(const char* what, int attempt) { return fmt::format("{}/{}", what, attempt); }
-
-std::string key(const char* what, int attempt, int node) {
-  return fmt::format("{}/{}/{}", what, attempt, node);
-}
-
-constexpr Seconds kLastCall = 3;       // for more nodes than are needed
-constexpr Seconds kShortly = 1;        // for an answer of the store while an attempt runs
-constexpr const char* kWell = "well";  // how an attempt ended
-constexpr std::chrono::milliseconds kLookEvery(20);
+constexpr const char* kEndedWell = "well";  // the last word on an attempt
+constexpr Seconds kShortly = 1;             // for an answer of the store while an attempt runs
 
 // As --nnodes is written.
 std::string nodes_text(int least, int most) {
   return least == most ? std::to_string(most) : fmt::format("{}:{}", least, most);
 }
-
-// A port that was free a moment ago on every address; the programs are quick to take it. Nobody listens there.
-std::uint16_t free_port() { return local_address(bind_to(SocketAddress::any(AF_INET)).get()).port(); }
 
 }  // namespace
 
@@ -71,6 +58,8 @@ auto Council::ask(Store& store, const Question& question) {
     throw;
   }
 }
+
+std::string Council::key_of(const char* what, int attempt) { return fmt::format("{}/{}", what, attempt); }
 
 void Council::set(const std::string& key, const std::string& value) {
   ask(*store_, [&](Store& store, Deadline answer) {
@@ -175,109 +164,10 @@ std::string Council::describe_losses(int ranks) {
   return out_of_reach_.empty() ? join(said, "; ") : std::string();
 }
 
-// Those that are there and have said so since the roster before.
-NodeRoster Council::ready_nodes() {
-  NodeRoster ready;
-  for (int node = 0; node < options_.nodes; ++node) {
-    const auto entry = NodeRoster::parse_ready(node, find("ready", node));
-    const auto* const before = roster_.find(node);
-    if (!entry || (before != nullptr && before->token == entry->token) || is_gone(node)) continue;
-    ready.entries.push_back(*entry);
-  }
-  return ready;
-}
-
-// Launchers that are there but not ready yet are still busy with the end of the attempt before.
-bool Council::all_have_answered(const NodeRoster& ready) {
-  for (int node = 0; node < options_.nodes; ++node)
-    if (ready.find(node) == nullptr && !find("holder", node).empty() && !is_gone(node)) return false;
-  return true;
-}
-
-void Council::give_up(const NodeRoster& ready) {
-  std::vector<std::string> missing;
-  for (int node = 0; node < options_.nodes; ++node)
-    if (ready.find(node) == nullptr) missing.push_back(std::to_string(node));
-  throw Timeout(fmt::format("the launcher{} of node {} did not come within {}: start {} with --node-rank {}",
-                            missing.size() == 1 ? "" : "s", join(missing, ", "),
-                            format_seconds(options_.timeout), missing.size() == 1 ? "it" : "each",
-                            missing.front()));
-}
-
-// With all there is no need to wait; with enough, others have a moment to come.
-void Council::draw_up_roster(int attempt) {
-  const auto deadline = Deadline::after(options_.timeout);
-  Deadline last_call = Deadline::after(kLastCall);
-  NodeRoster ready;
-  for (;;) {
-    let_hear();
-    ready = ready_nodes();
-    const auto count = static_cast<int>(ready.entries.size());
-    if (count == options_.nodes) break;
-    if (count < least_) last_call = Deadline::after(std::min(kLastCall, deadline.remaining()));
-    if (count >= least_ && last_call.passed() && (all_have_answered(ready) || deadline.passed())) break;
-    if (deadline.passed()) give_up(ready);
-    std::this_thread::sleep_for(kLookEvery);
-  }
-  set(key("restarts", attempt), std::to_string(options_.max_restarts));
-  set(key("port", attempt), std::to_string(free_port()));
-  set(key("roster", attempt), ready.text());
-  set("generation", std::to_string(attempt));
-}
-
-std::optional<Seating> Council::find_seating() {
-  const auto attempt = find_integer<int>(find("generation"));
-  if (!attempt || *attempt <= last_attempt_) return std::nullopt;
-  const auto roster = NodeRoster::parse(find(key("roster", *attempt)));
-  const auto* const mine = roster.find(options_.node);
-  if (mine == nullptr || mine->token != fmt::format("{}.{}", name_, times_ready_)) return std::nullopt;
-  return take_place(*attempt, roster, *mine);
-}
-
-Seating Council::take_place(int attempt, const NodeRoster& roster, const NodeRoster::Entry& mine) {
-  Seating seating;
-  seating.attempt = last_attempt_ = attempt;
-  seating.roster = roster_ = roster;
-  seating.local_size = mine.ranks;
-  seating.size = roster.ranks();
-  for (const auto& entry : roster.entries) {
-    if (entry.node == mine.node) break;
-    seating.first_rank += entry.ranks;
-    ++seating.group_rank;
-  }
-  seating.max_restarts = find_integer<int>(find(key("restarts", attempt))).value_or(0);
-  seating.master_port = parse_port(find(key("port", attempt)));
-  seating.master_host = place_.host;
-  seating.store = fmt::format("{}/{}", place_.text(), attempt);
-  ranks_ = enter(-1, std::to_string(attempt));
-  heard_.clear();
-  return seating;
-}
-
-std::optional<Seating> Council::begin(int local_ranks) {
-  running_ = false;
-  set(fmt::format("ready/{}", options_.node), fmt::format("{}:{}.{}", local_ranks, name_, ++times_ready_));
-  if (options_.node == 0) draw_up_roster(last_attempt_ + 1);
-  for (;;) {
-    const bool alone = options_.node != 0 && is_gone(0);  // first: what it wrote before it left counts
-    const auto seating = find_seating();
-    running_ = seating.has_value();
-    if (seating) return seating;
-    let_hear();
-    if (alone) {
-      if (!has_ended_well())
-        throw TransportError("the launcher of node 0 is gone, or has ended the job without this node");
-      say_goodbye();
-      return std::nullopt;
-    }
-    std::this_thread::sleep_for(kLookEvery);
-  }
-}
-
 // By the last word on the last attempt, after which node 0 has left.
 bool Council::has_ended_well() {
   const auto last = find_integer<int>(find("generation"));
-  return last && !find("left", 0).empty() && find(key("verdict", *last)) == kWell;
+  return last && !find("left", 0).empty() && find(key_of("verdict", *last)) == kEndedWell;
 }
 
 void Council::rejoin() {
@@ -293,7 +183,7 @@ void Council::rejoin() {
 
 void Council::claim_last_word(int attempt, const std::string& text) {
   ask(*store_,
-      [&](Store& store, Deadline answer) { return store.offer(key("verdict", attempt), text, answer); });
+      [&](Store& store, Deadline answer) { return store.offer(key_of("verdict", attempt), text, answer); });
 }
 
 void Council::report_failure(int attempt, const Failure& failure) {
@@ -301,8 +191,8 @@ void Council::report_failure(int attempt, const Failure& failure) {
 }
 
 std::optional<Failure> Council::find_failure(int attempt) {
-  const auto text = find(key("verdict", attempt));
-  if (text == kWell) return std::nullopt;
+  const auto text = find(key_of("verdict", attempt));
+  if (text == kEndedWell) return std::nullopt;
   const auto fields = split(text, ' ');
   if (fields.size() > 2)
     return Failure{find_integer<int>(fields[0]).value_or(1),
@@ -314,7 +204,7 @@ std::optional<Failure> Council::find_failure(int attempt) {
 // Launchers that are gone are named by who noticed first: soon it is noticed of that one that it has begun anew.
 std::optional<Failure> Council::conclude(int attempt) {
   if (all_have_ended(attempt) || all_work_is_done())
-    claim_last_word(attempt, kWell);
+    claim_last_word(attempt, kEndedWell);
   else if (const auto lost = find_lost_launcher(); !lost.empty())
     report_failure(attempt, {1, lost, false});
   return find_failure(attempt);
@@ -335,11 +225,13 @@ std::string Council::find_lost_launcher(Seconds patience) {
   return {};
 }
 
-void Council::report_end(int attempt) { set(key("ended", attempt, options_.node), "ended"); }
+void Council::report_end(int attempt) {
+  set(fmt::format("{}/{}", key_of("ended", attempt), options_.node), "ended");
+}
 
 bool Council::all_have_ended(int attempt) {
   return std::all_of(roster_.entries.begin(), roster_.entries.end(), [&](const NodeRoster::Entry& entry) {
-    return !find(key("ended", attempt).c_str(), entry.node).empty();
+    return !find(key_of("ended", attempt).c_str(), entry.node).empty();
   });
 }
 

@@ -104,6 +104,7 @@ class Council {
     Deadline until;  // when it counts as gone
   };
 
+  static std::string key_of(const char* what, int attempt);
   template <typename Question>
   auto ask(Store& store, const Question& question);
   void set(const std::string& key, const std::string& value);

@@ -36,7 +36,7 @@ std::vector<Outcome> take_ended(Ranks& ranks, Deadline deadline) {
 }
 
 // A rank that lost a peer is not where the trouble began, even if it is the first to end.
-bool is_a_consequence(const Outcome& outcome) { return outcome.error == "PeerLost"; }
+bool is_a_consequence(const Outcome& outcome) { return outcome.peer >= 0; }
 
 void note_failures(const std::vector<Outcome>& ended, std::optional<Outcome>& first) {
   for (const auto& outcome : ended)

@@ -58,7 +58,7 @@ void expect_agreement(const Machine& machine, const Workload& workload, const St
   const auto answer =
       judge(workload, with_ideal_wires(workload, compared, options, {}), compared, options, {});
   const auto costs = communication_words(compared.estimate);
-  EXPECT_THAT(answer.reason, HasSubstr(" that takes " + costs));
+  EXPECT_THAT(reason_of(answer), HasSubstr(" that takes " + costs));
   EXPECT_EQ(words_of_train(trained), "communication takes " + costs);
   const NcclModel benched(machine, default_calibration(), options.nccl);
   const auto shown = machine_report(machine, options.nccl).data.at("all_reduce");

@@ -60,7 +60,7 @@ nlohmann::json mesh_json(const TrainOptions& options, const TrainResult& result)
                          {"recompute", options.recompute},
                          {"links", result.mesh}};
   if (!result.pipeline) return json;
-  json["schedule"] = options.schedule;
+  json["schedule"] = name_of(options.schedule);
   json["micro_batches"] = options.micro_batches;
   json["bubble_by_formula"] = result.pipeline->bubble_by_formula;
   if (result.pipeline->bubble) json["bubble"] = *result.pipeline->bubble;
@@ -74,7 +74,7 @@ std::string pipeline_line(const TrainOptions& options, const PipelineResult& pip
   return fmt::format(
       "pipeline: {}, {} micro-batches over {} stages: {}{:.1f} % by the formula; a rank waited {:.2f} ms a "
       "step for others",
-      options.schedule, options.micro_batches, options.pp, counted, pipeline.bubble_by_formula * 100,
+      name_of(options.schedule), options.micro_batches, options.pp, counted, pipeline.bubble_by_formula * 100,
       ms(pipeline.waiting));
 }
 
@@ -87,11 +87,11 @@ nlohmann::json train_json(const TrainOptions& options, const TrainResult& result
                          {"backend", result.backend},
                          {"batch", options.batch},
                          {"accumulate", options.accumulate},
-                         {"precision", options.precision},
+                         {"precision", name_of(options.precision)},
                          {"shard", options.shard},
                          {"held_bytes", held_json(result.held)},
                          {"skipped_steps", result.skipped_steps},
-                         {"compress", options.compress},
+                         {"compress", name_of(options.compress)},
                          {"data", result.data},
                          {"first_step", result.first_step},
                          {"steps", result.losses.size()},
@@ -117,9 +117,9 @@ nlohmann::json train_json(const TrainOptions& options, const TrainResult& result
 Report run_report(const TrainOptions& options, const TrainResult& result) {
   const std::string accumulate = options.accumulate > 1 ? fmt::format(" x {}", options.accumulate) : "";
   const std::string compress =
-      options.compress == "none" ? "" : fmt::format(", {} gradients", options.compress);
+      options.compress == Compression::none ? "" : fmt::format(", {} gradients", name_of(options.compress));
   const std::string shard = options.shard == 0 ? "" : fmt::format(", sharded (stage {})", options.shard);
-  const std::string wires = result.backend == "none" ? "none (ranks apart)" : result.backend;
+  const std::string wires = options.backend.is_none() ? "none (ranks apart)" : result.backend;
   Report report;
   report.add(
       Sentence{fmt::format("{}: {:.2f} M parameters, {} of gradients in {} {}", options.model,
@@ -127,8 +127,8 @@ Report run_report(const TrainOptions& options, const TrainResult& result) {
                            result.buckets, options.shard > 0 ? "units" : "buckets")},
       Sentence{fmt::format("{} ranks x {} threads over {}, batch {}{} a {}, {}{}{}, {}", result.ranks,
                            result.threads, wires, options.batch, accumulate,
-                           result.model_ranks > 1 ? "model" : "rank", options.precision, compress, shard,
-                           result.data),
+                           result.model_ranks > 1 ? "model" : "rank", name_of(options.precision), compress,
+                           shard, result.data),
                "", "  "});
   for (const std::string& line : result.mesh) report.add(Sentence{line, "", "  "});
   return report;

@@ -9,8 +9,6 @@
 namespace gradwire {
 namespace {
 
-constexpr std::string_view kScheduleNames[] = {"gpipe", "1f1b", "interleaved"};
-
 // The k-th piece of work of a stage in one direction. Micro-batches go through the stage's first chunk in
 // groups of as many as there are stages, then through its second, and so on; backward begins with its last.
 StageWork piece(const PipelineShape& shape, int stage, bool forward, int k) {
@@ -31,11 +29,8 @@ int warm_up(const PipelineShape& shape, int stage) {
 
 }  // namespace
 
-std::string_view name_of(PipelineSchedule schedule) { return kScheduleNames[static_cast<int>(schedule)]; }
-
 PipelineSchedule parse_pipeline_schedule(std::string_view text) {
-  for (int i = 0; i < 3; ++i)
-    if (kScheduleNames[i] == text) return static_cast<PipelineSchedule>(i);
+  if (const auto found = find_enumerator<PipelineSchedule>(text)) return *found;
   throw ConfigError(fmt::format("'{:.40}' is no pipeline schedule: write gpipe, 1f1b or interleaved", text));
 }
 

@@ -15,10 +15,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/names.h"
+
 namespace gradwire {
 
 enum class PipelineSchedule : std::uint8_t { gpipe, one_f_one_b, interleaved };
-std::string_view name_of(PipelineSchedule);                  // "gpipe", "1f1b", "interleaved"
+template <>
+inline constexpr std::array<std::string_view, 3> kNamesOf<PipelineSchedule> = {"gpipe", "1f1b",
+                                                                               "interleaved"};
 PipelineSchedule parse_pipeline_schedule(std::string_view);  // throws ConfigError listing them
 
 struct PipelineShape {

@@ -50,6 +50,12 @@ Machine assemble(const ResolvedNode& resolved, const Topology& node, int nodes) 
   return machine;
 }
 
+std::vector<std::string> Machine::all_notes() const {
+  auto all = notes;
+  if (!measured.empty()) all.push_back(measured);
+  return all;
+}
+
 Machine build_machine(const NodeSpec& spec, int nodes, const std::optional<NetworkSpec>& network) {
   const ResolvedNode resolved = resolve(spec, network);
   return assemble(resolved, build_node(resolved), nodes);

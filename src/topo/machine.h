@@ -38,8 +38,10 @@ struct Machine {
   Topology topology;
   std::vector<DeviceId> gpus;      // in use, rank order: node by node
   std::vector<std::string> notes;  // what was assumed because nobody said it, and what a report has wrong
+  std::string measured;            // what was measured there and what that narrowed; empty: nothing was
   std::vector<std::string> facts;  // of this machine: its processor, caches, memory; empty for others
   int gpus_per_node() const { return node.gpus; }
+  std::vector<std::string> all_notes() const;  // and what was measured
 };
 
 // The network is the argument, else the node's own; one is needed for more than one node.

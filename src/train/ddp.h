@@ -31,16 +31,12 @@
 
 #include "comm/communicator.h"
 #include "sched/buckets.h"
+#include "sched/training.h"
 #include "trace/recorder.h"
 #include "train/comm_hook.h"
 #include "train/tensors_in.h"
 
 namespace gradwire {
-
-// When a bucket is reduced: while backward goes on, in the communicator's own thread, or all together when it
-// has ended, in the thread that called it. `automatic` is during backward, and after it for a single rank,
-// which has nobody to wait for; docs/ddp.md says what the difference is.
-enum class Overlap { automatic, during_backward, after_backward };
 
 struct DdpOptions {
   Bytes first_bucket_bytes = Bytes{1} << 20;

@@ -1,23 +1,19 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "predict/compare/compare.h"
-#include "predict/nccl/version.h"
-#include "predict/step/other_slots.h"
 
 // How much faster, split into what the number of GPUs, the GPU and the link contribute, and how sure.
 namespace gradwire {
 namespace {
 
-double each(const Contender& contender) { return contender.estimate.samples_per_s / contender.wires.ranks; }
+double each(const StepEstimate& estimate) { return estimate.samples_per_s / estimate.ranks; }
 
 // On the same wires. Estimates of different GPUs err independently.
-Effect gpu_effect(const Contender& better, const Contender& worse, const StepModel& model) {
+Effect gpu_effect(const StepEstimate& better, const StepEstimate& worse, const StepModel& model) {
   const double speedup = each(better) / each(worse);
-  const double error = std::max(std::hypot(better.estimate.computing_error, worse.estimate.computing_error),
-                                model.constants.error_anchored);
+  const double error =
+      std::max(std::hypot(better.computing_error, worse.computing_error), model.constants.error_anchored);
   return {speedup, speedup / (1 + error), speedup * (1 + error)};
 }
 
@@ -35,9 +31,9 @@ WiredStep wired(const Workload& workload, const Gpu& gpu, Wires wires, const Ste
   return {std::move(problem), std::move(wires)};
 }
 
-// What may be otherwise than was taken because nobody stated it, each in words that its gain ends.
+// What may be otherwise than was taken because nobody stated it, and what each is.
 struct LinkQuestion : GainQuestion {
-  std::vector<std::string> words;
+  std::vector<std::variant<OtherSlots, OtherVersion>> unstated;
 };
 
 // Computing of the worse machine's GPU on the wires of both, as they are taken and as they may be instead.
@@ -68,7 +64,7 @@ class Rewiring {
     const auto of_better = in_other_slots(better_.machine), of_worse = in_other_slots(worse_.machine);
     if (!of_better || !of_worse) return;
     question.otherwise.push_back({on(*of_better, options_), on(*of_worse, options_)});
-    question.words.push_back(other_slots_of(worse_.machine));
+    question.unstated.emplace_back(other_slots_of(worse_.machine));
   }
 
   WiredStep with_version(const Contender& one, const std::optional<OtherVersion>& other) const {
@@ -83,7 +79,7 @@ class Rewiring {
     const auto of_worse = find_other_version(worse_.machine, options_.nccl);
     if (!of_better && !of_worse) return;
     question.otherwise.push_back({with_version(better_, of_better), with_version(worse_, of_worse)});
-    question.words.push_back(to_words(of_worse ? *of_worse : *of_better));
+    question.unstated.emplace_back(of_worse ? *of_worse : *of_better);
   }
 
   const Workload& workload_;
@@ -91,6 +87,15 @@ class Rewiring {
   const StepOptions& options_;
   const StepModel& model_;
 };
+
+// What would make a difference.
+std::vector<Otherwise> otherwise_of(const LinkQuestion& question, const Effect& link) {
+  std::vector<Otherwise> found;
+  for (std::size_t i = 0; i < question.unstated.size(); ++i)
+    if (const double gain = gain_otherwise(question, i); std::abs(gain / link.speedup - 1) > kMatters)
+      found.push_back({question.unstated[i], gain});
+  return found;
+}
 
 }  // namespace
 
@@ -128,23 +133,22 @@ Answer judge(const Workload& workload, const Contender& better, const Contender&
   answer.better = better.machine.name;
   answer.worse = worse.machine.name;
   answer.alike = better.machine.gpu.id == worse.machine.gpu.id || options.anchor;
-  auto rewired = worse;  // the worse machine's GPU on the better one's wires
-  rewired.wires = better.wires;
-  rewired.estimate = answer.alike ? better.estimate
-                                  : estimate_step(workload, worse.machine.gpu, better.wires, options, model);
+  answer.better_gpu = better.machine.gpu.name;
+  answer.worse_gpu = worse.machine.gpu.name;
+  answer.on_better = {better.wires,
+                      answer.alike ? better.estimate
+                                   : estimate_step(workload, worse.machine.gpu, better.wires, options, model),
+                      worse.gathered};
+  answer.on_worse = {worse.wires, worse.estimate, worse.gathered};
   answer.count = double(better.wires.ranks) / worse.wires.ranks;
   const auto question = Rewiring(workload, better, worse, options, model).question();
   answer.link = link_gain(question);
-  if (!answer.alike) answer.gpu = gpu_effect(better, rewired, model);
+  if (!answer.alike) answer.gpu = gpu_effect(better.estimate, answer.on_better.estimate, model);
   static_cast<Effect&>(answer) = product(answer.count, answer.gpu, answer.link);
   answer.verdict = verdict_of(answer);
   answer.certain = is_certain(answer);
   answer.sure = how_sure(answer);
-  answer.reason = reason_of(answer, better, {rewired, worse});
-  for (std::size_t i = 0; i < question.words.size(); ++i)
-    if (const double gain = gain_otherwise(question, i); std::abs(gain / answer.link.speedup - 1) > kMatters)
-      answer.reason += fmt::format("; {} {:.2f}x", question.words[i], gain);
-  answer.sentence = sentence_of(workload, answer);
+  answer.otherwise = otherwise_of(question, answer.link);
   return answer;
 }
 

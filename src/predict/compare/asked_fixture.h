@@ -24,6 +24,14 @@ inline Comparison ask(const std::string& model, int batch, std::vector<std::stri
   return compare(build_model(model), machines, options);
 }
 
+// Eight cards in one box, with a bridge for each pair or without any.
+inline Machine box_of_eight(Intra intra) {
+  NodeSpec node;
+  node.name = intra == Intra::pcie ? "box8p" : "box8";
+  node.gpu = "rtx2080ti", node.gpus = 8, node.cpu = CpuMaker::intel, node.intra = intra;
+  return build_machine(node);
+}
+
 inline std::vector<std::string> remedies_of(const Comparison& result) {
   std::vector<std::string> all;
   for (const auto& remedy : result.remedies) all.push_back(remedy.what);

@@ -77,10 +77,9 @@ void check_precision(const Machine& machine, const StepOptions& options) {
   if (options.anchor || flops_of(machine.gpu, options.precision) > 0) return;
   std::vector<std::string> has;
   for (const auto other : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
-    if (flops_of(machine.gpu, other) > 0) has.emplace_back(to_string(other));
+    if (flops_of(machine.gpu, other) > 0) has.emplace_back(name_of(other));
   throw ConfigError(fmt::format("--precision {}: {} of {} does not have it; it has {}",
-                                to_string(options.precision), machine.gpu.name, machine.name,
-                                join(has, ", ")));
+                                name_of(options.precision), machine.gpu.name, machine.name, join(has, ", ")));
 }
 
 bool same_machine(const Machine& a, const Machine& b) {
@@ -104,32 +103,25 @@ bool same_memory(const Machine& a, const Machine& b) {
   return a.gpu.memory_bytes == b.gpu.memory_bytes && a.gpus.size() == b.gpus.size();
 }
 
-// Said once of all machines whose GPUs hold as much.
-std::vector<std::string> memory_problems(const Workload& workload, const std::vector<Contender>& contenders,
-                                         const StepOptions& options) {
-  std::vector<std::string> problems;
+// One of all machines whose GPUs hold as much.
+std::vector<Misfit> misfits_of(const Workload& workload, const std::vector<Contender>& contenders,
+                               const StepOptions& options) {
+  std::vector<Misfit> misfits;
   for (auto one = contenders.begin(); one != contenders.end(); ++one) {
     const auto alike = [&](const Contender& other) { return same_memory(one->machine, other.machine); };
-    if (std::any_of(contenders.begin(), one, alike) || !find_memory_problem(workload, one->machine, options))
-      continue;
-    std::vector<std::string> names;
-    for (auto other = one; other != contenders.end(); ++other)
-      if (alike(*other)) names.push_back(other->machine.name);
-    Machine all = one->machine;
-    all.name = join(names, " or ");
-    problems.push_back(*find_memory_problem(workload, all, options));
+    if (std::any_of(contenders.begin(), one, alike)) continue;
+    auto misfit = find_misfit(workload, one->machine, options);
+    if (!misfit) continue;
+    for (auto other = std::next(one); other != contenders.end(); ++other)
+      if (alike(*other)) misfit->machines.push_back(other->machine.name);
+    misfits.push_back(std::move(*misfit));
   }
-  return problems;
+  return misfits;
 }
 
-std::vector<std::string> warnings_of(const Workload& workload, const std::vector<Contender>& contenders,
-                                     const StepOptions& options) {
-  std::vector<std::string> warnings = memory_problems(workload, contenders, options);
+bool gpus_differ(const std::vector<Contender>& contenders) {
   const auto other = [&](const Contender& one) { return one.machine.gpu.id != contenders[0].machine.gpu.id; };
-  if (options.anchor && std::any_of(contenders.begin(), contenders.end(), other))
-    warnings.push_back(
-        "the step you measured stands for every GPU here, though they differ: the links alone are compared");
-  return warnings;
+  return std::any_of(contenders.begin(), contenders.end(), other);
 }
 
 }  // namespace
@@ -189,7 +181,8 @@ Comparison compare(const Workload& workload, const std::vector<Machine>& machine
   const auto first = all.size() > 1 ? all[better] : with_ideal_wires(workload, all[0], options, model);
   const auto& second = all[worse];
   result.answer = judge(workload, first, second, options, model);
-  result.warnings = warnings_of(workload, all, options);
+  result.misfits = misfits_of(workload, all, options);
+  result.links_alone = options.anchor && gpus_differ(all);
   const auto& slowed = all.size() > 1 && wire_time(first) > wire_time(second) ? first : second;
   result.remedies_on = slowed.machine.name;
   result.remedies = find_remedies(workload, slowed, options, model);

@@ -6,12 +6,15 @@
 
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/units.h"
+#include "predict/nccl/version.h"
 #include "predict/step/gain.h"
 #include "predict/step/on_machine.h"
 #include "predict/step/options.h"
+#include "predict/step/other_slots.h"
 #include "predict/workload/workload.h"
 #include "topo/machine.h"
 
@@ -40,6 +43,21 @@ enum class Sure { yes, probably, cant_tell };
 Sure how_sure(const Effect&);
 std::string_view to_string(Sure);
 
+// The worse machine's computing on some wires.
+struct Rewired {
+  Wires wires;
+  StepEstimate estimate;
+  Bytes gathered = 0;  // as a Contender's
+  // Of all that crosses the wires in a step: gradients, parameters that are gathered, buffers.
+  Seconds taken() const { return estimate.communication + estimate.synchronising; }
+};
+
+// What nobody stated of the machines and was taken so: the link's gain if it is otherwise.
+struct Otherwise {
+  std::variant<OtherSlots, OtherVersion> what;
+  double gain = 1;
+};
+
 // Its own factor is throughput of the better connected machine over that of the worse one; where equal GPUs
 // differ in number, of the one with more of them.
 struct Answer : Effect {
@@ -52,9 +70,11 @@ struct Answer : Effect {
   // step that stands for both).
   double count = 1;  // GPUs of the first over those of the second
   Effect gpu, link;
-  bool alike = true;     // both compute alike
-  std::string reason;    // one clause
-  std::string sentence;  // the whole answer
+  bool alike = true;  // both compute alike
+  // What the link's rests on.
+  std::string better_gpu, worse_gpu;  // names
+  Rewired on_better, on_worse;
+  std::vector<Otherwise> otherwise;  // where that would make a difference
 };
 
 // Something else to change on the machine whose collectives take longer, and what it would bring there.
@@ -71,6 +91,16 @@ struct Turn {
   bool fits = true;  // the memory of both machines' GPUs
 };
 
+// A training step that a GPU's memory does not hold, on these machines, whose GPUs hold as much.
+struct Misfit {
+  std::string model;
+  std::vector<std::string> machines;
+  int batch = 0;
+  Bytes state = 0;  // weights, gradients and the optimizer's
+  Bytes activations = 0;
+  Bytes memory = 0;  // of the GPU
+};
+
 struct Comparison {
   Workload workload;
   StepOptions options;
@@ -79,7 +109,9 @@ struct Comparison {
   std::vector<Remedy> remedies;  // best first, only those that matter
   std::string remedies_on;       // the machine they are for
   std::vector<Turn> turns;
-  std::vector<std::string> warnings;  // what can't be run as asked: a model that does not fit
+  std::vector<Misfit> misfits;        // what can't be run as asked
+  bool links_alone = false;           // a measured step stands for GPUs that differ
+  std::vector<std::string> warnings;  // of the question, by whoever asked it: clauses
 };
 
 Contender contend(const Workload&, const Machine&, const StepOptions&, const StepModel&);
@@ -99,21 +131,6 @@ bool computed_on_cpu(const Timeline&);
 // The same contender as if its wires had no limit: communication that costs nothing.
 Contender with_ideal_wires(const Workload&, const Contender&, const StepOptions&, const StepModel&);
 
-// The same computing on the better machine's wires and on the worse one's.
-struct Rewired {
-  const Contender& on_better;
-  const Contender& on_worse;
-};
-
-// Why, in one clause: the factors where there are several, then what each way does with the gradients.
-std::string reason_of(const Answer&, const Contender& better, const Rewired&);
-
-// "173 ms and costs 173 ms (17 ms of it uncovered)": what collectives take, and what that costs the step.
-std::string communication_words(const StepEstimate&);
-
-// Yes, no, it does not matter; or that it can't be told, where the range says so.
-std::string sentence_of(const Workload&, const Answer&);
-
 // The same GPUs placed otherwise: on fewer nodes, in other slots, with a bridge.
 struct Rearrangement {
   std::string what, note;
@@ -131,7 +148,7 @@ Bytes state_bytes(const Workload&, const StepOptions&, int ranks);
 // Of what forward leaves for backward in one micro-batch.
 Bytes activation_bytes(const Workload&, const StepOptions&);
 
-// "gpt2 does not fit a GPU of dgx-a100: ..."; nothing when it fits or the GPU's memory is not known.
-std::optional<std::string> find_memory_problem(const Workload&, const Machine&, const StepOptions&);
+// Nothing when it fits or the GPU's memory is not known.
+std::optional<Misfit> find_misfit(const Workload&, const Machine&, const StepOptions&);
 
 }  // namespace gradwire

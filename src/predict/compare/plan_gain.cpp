@@ -102,7 +102,7 @@ PlanGain gain_in(const std::vector<PlanDoubt>& doubts, const GainInBoth& gain, c
                              for (std::size_t i = 0; i < doubts.size(); ++i) doubts[i](world, shares[i]);
                              return gain(world);
                            }),
-                  "", 1};
+                  std::nullopt, 1};
   if (in_others == nullptr) return result;
   BothWorlds other;
   other.other_slots = 1;

@@ -3,10 +3,11 @@
 // what ratios of two plans are off by where it is not the links alone that differ. Pure.
 #pragma once
 
-#include <string>
+#include <optional>
 
 #include "predict/compare/compare.h"
 #include "predict/parallel/search.h"
+#include "predict/step/other_slots.h"
 
 namespace gradwire {
 
@@ -16,8 +17,8 @@ struct PlanSide {
 };
 
 struct PlanGain : Effect {
-  std::string other_slots;    // slots that nobody stated, in words; empty: none
-  double in_other_slots = 1;  // the gain there
+  std::optional<OtherSlots> other_slots;  // where nobody stated them
+  double in_other_slots = 1;              // the gain there
 };
 
 // Throughput of the first over that of the second, with the range that holds eight of ten.

@@ -21,7 +21,7 @@ struct Attempt {
 
 bool fits(const Workload& workload, const Machine& machine, StepOptions options, int batch) {
   options.batch = batch;
-  return !find_memory_problem(workload, machine, options);
+  return !find_misfit(workload, machine, options);
 }
 
 std::vector<Attempt> attempts(const Workload& workload, const Contender& contender,
@@ -55,7 +55,7 @@ std::vector<Attempt> attempts(const Workload& workload, const Contender& contend
   const auto& gpu = contender.machine.gpu;
   const auto compute_in = [&](Precision faster, double at_least, const std::string& note) {
     if (peak_of(gpu, faster).flops <= at_least * peak_of(gpu, given.precision).flops) return;
-    add(fmt::format("--precision {}", to_string(faster)), note + measured, [&](auto& o) {
+    add(fmt::format("--precision {}", name_of(faster)), note + measured, [&](auto& o) {
       o.precision = faster;
       if (o.anchor && !o.anchor->precision) o.anchor->precision = given.precision;
     });

@@ -34,7 +34,6 @@ TEST(Remedies, gloo_on_gpus_is_told_that_nccl_would_help) {
   const auto nccl = std::ranges::find(result.remedies, "--backend nccl", &Remedy::what);
   ASSERT_NE(nccl, result.remedies.end());
   EXPECT_GT(nccl->speedup, 1.5);
-  EXPECT_THAT(result.answer.reason, HasSubstr("gloo through host memory"));
 }
 
 TEST(Remedies, a_bridge_is_offered_to_a_machine_given_by_a_matrix_too) {
@@ -45,7 +44,6 @@ TEST(Remedies, a_bridge_is_offered_to_a_machine_given_by_a_matrix_too) {
   options.batch = 4;
   const auto result = compare(build_model("gpt2"), {build_machine(node)}, options);
   EXPECT_THAT(remedies_of(result), Contains("an NVLink bridge"));
-  EXPECT_THAT(result.answer.sentence, HasSubstr(" h saved of every 24"));
   EXPECT_NEAR(hours_saved({1.5, 1, 2}), 8, 1e-9) << "24 hours of work take 16";
 }
 

@@ -86,7 +86,7 @@ std::optional<SweepPoint> at(const Workload& workload, const Machine& machine, S
   return SweepPoint{value,
                     axis == Axis::link ? on_link(workload, machine, options, value, model)
                                        : contend(workload, *other, options, model).estimate,
-                    !find_memory_problem(workload, *other, options)};
+                    !find_misfit(workload, *other, options)};
 }
 
 }  // namespace

@@ -136,10 +136,10 @@ void check_precision(const PlanQuestion& question, const Machine& machine) {
   std::vector<std::string> has;
   for (const auto other : {MatmulPrecision::fp32, MatmulPrecision::tf32, MatmulPrecision::fp16,
                            MatmulPrecision::bf16, MatmulPrecision::fp8, MatmulPrecision::nvfp4})
-    if (has_products(gpu, other)) has.emplace_back(to_string(other));
+    if (has_products(gpu, other)) has.emplace_back(name_of(other));
   // As `compare` says it of a model that is not split.
   throw ConfigError(fmt::format("--precision {}: {} of {} does not have it; it has {}",
-                                to_string(question.precision), gpu.name, machine.name, join(has, ", ")));
+                                name_of(question.precision), gpu.name, machine.name, join(has, ", ")));
 }
 
 void check_experts(const PlanQuestion& question) {

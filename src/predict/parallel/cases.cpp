@@ -53,11 +53,7 @@ Machine machine_of_case(const Record& record) {
 }
 
 void set_schedule(const ParallelRecord& record, ParallelLayout& layout, std::vector<std::string>& assumed) {
-  const auto schedule = record.schedule.value_or("1f1b");
-  constexpr StageSchedule kAll[] = {StageSchedule::one_f_one_b, StageSchedule::interleaved,
-                                    StageSchedule::gpipe, StageSchedule::zb1p, StageSchedule::zb2p};
-  for (const auto one : kAll)
-    if (to_string(one) == schedule) layout.schedule = one;
+  layout.schedule = record.schedule.value_or(StageSchedule::one_f_one_b);
   layout.virtual_stages = record.virtual_stages.value_or(1);
   if (layout.virtual_stages > 1) layout.schedule = StageSchedule::interleaved;
   if (layout.schedule == StageSchedule::interleaved && !record.virtual_stages) {
@@ -73,11 +69,14 @@ int gradient_width(const ParallelRecord& record, MatmulPrecision precision) {
 }
 
 void set_memory(const ParallelRecord& record, ParallelLayout& layout) {
-  const auto offload = record.offload.value_or("none");
-  layout.offload_optimizer = offload.starts_with("optimizer");
-  layout.offload_parameters = offload.find("parameters") != std::string::npos;
-  layout.offload_activations = offload == "optimizer+other";
-  if (record.recompute) layout.recompute = parse_recompute(*record.recompute);
+  const auto offloads = [&](std::initializer_list<Offload> any) {
+    return std::ranges::find(any, record.offload) != any.end();
+  };
+  layout.offload_optimizer =
+      offloads({Offload::optimizer, Offload::optimizer_and_parameters, Offload::optimizer_and_other});
+  layout.offload_parameters = offloads({Offload::parameters, Offload::optimizer_and_parameters});
+  layout.offload_activations = record.offload == Offload::optimizer_and_other;
+  if (record.recompute) layout.recompute = *record.recompute;
   layout.gradient_bytes = gradient_width(record, layout.precision);
   layout.state_bytes = says(record.optimizer, "bf16") ? 6 : adam_bytes(layout.precision);
 }
@@ -98,7 +97,7 @@ void settle_recomputation(const ParallelRecord& record, const Gpu& gpu, Parallel
     layout.recompute = choice;
     if (layout.frozen() || plan_memory(record.model, layout).total() <= usable_memory(gpu)) break;
   }
-  assumed.push_back(fmt::format("recomputation is not stated: taken as {}", to_string(layout.recompute)));
+  assumed.push_back(fmt::format("recomputation is not stated: taken as {}", name_of(layout.recompute)));
 }
 
 ParallelCase case_of(const Record& record, const Machine& machine, GroupWires& wires) {
@@ -148,7 +147,7 @@ class MachineShelf {
     const auto& net = record.node.network;
     const auto key =
         fmt::format("{} {} {} {} {} {} {} {}", record.platform, record.gpu, parallel.nodes,
-                    parallel.gpus_per_node, to_string(parallel.link), parallel.nvlink_domain.value_or(0),
+                    parallel.gpus_per_node, name_of(parallel.link), parallel.nvlink_domain.value_or(0),
                     net && net->gbit_per_nic ? *net->gbit_per_nic : 0,
                     record.node.pcie_gen.value_or(0) * 100 + record.node.pcie_width.value_or(0));
     auto& found = places_[key];
@@ -174,16 +173,14 @@ ParallelLayout layout_of(const ParallelRecord& record, std::vector<std::string>&
   set_memory(record, layout);
   layout.expert_parallel = record.expert_parallel.value_or(1);
   layout.sequence_parallel = record.sequence_parallel.value_or(false);
-  if (record.context_kind == "ulysses") layout.context = ContextKind::ulysses;
-  layout.shard = record.shard.value_or(record.tuning == "full" ? 1 : 0);
+  layout.context = record.context_kind.value_or(ContextKind::ring);
+  layout.shard = record.shard.value_or(record.tuning == Tuning::full ? 1 : 0);
   layout.shard_size = layout.shard > 0 ? std::min(record.shard_size.value_or(0), record.dp * record.cp) : 0;
   const int share = std::max(1, record.global_batch.value_or(record.dp) / record.dp);
   layout.micro_batch = std::min(share, record.micro_batch.value_or(1));
   layout.micro_batches = std::max(1, share / layout.micro_batch);
   if (!record.micro_batch) assumed.emplace_back("the micro-batch is not stated: taken as 1");
-  layout.tuning = record.tuning == "lora"    ? Tuning::lora
-                  : record.tuning == "qlora" ? Tuning::qlora
-                                             : Tuning::full;
+  layout.tuning = record.tuning;
   // 16-bit training with loss scaling is of the years before fused attention; so is what says it recomputes scores.
   const bool old = layout.precision == MatmulPrecision::fp16 || layout.precision == MatmulPrecision::fp32;
   layout.fused_attention = !old;

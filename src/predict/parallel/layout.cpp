@@ -5,17 +5,6 @@
 #include "base/error.h"
 
 namespace gradwire {
-namespace {
-
-constexpr std::string_view kMatmulNames[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "mxfp8", "nvfp4"};
-constexpr std::string_view kRecomputeNames[] = {"none", "selective", "full"};
-constexpr std::string_view kStageNames[] = {"1f1b", "interleaved", "gpipe", "zb1p", "zb2p"};
-
-}  // namespace
-
-std::string_view to_string(MatmulPrecision precision) { return kMatmulNames[static_cast<int>(precision)]; }
-std::string_view to_string(Recompute recompute) { return kRecomputeNames[static_cast<int>(recompute)]; }
-std::string_view to_string(StageSchedule schedule) { return kStageNames[static_cast<int>(schedule)]; }
 
 int number_bytes(MatmulPrecision precision) {
   return precision == MatmulPrecision::fp32 || precision == MatmulPrecision::tf32 ? 4 : 2;
@@ -25,15 +14,13 @@ int adam_bytes(MatmulPrecision precision) { return number_bytes(precision) == 4 
 
 MatmulPrecision parse_matmul_precision(std::string_view text) {
   if (text == "amp-fp16") return MatmulPrecision::fp16;
-  for (int i = 0; i < 7; ++i)
-    if (kMatmulNames[i] == text) return static_cast<MatmulPrecision>(i);
+  if (const auto found = find_enumerator<MatmulPrecision>(text)) return *found;
   throw ConfigError(
       fmt::format("'{:.40}' is no precision: write fp32, tf32, fp16, bf16, fp8, mxfp8 or nvfp4", text));
 }
 
 Recompute parse_recompute(std::string_view text) {
-  for (int i = 0; i < 3; ++i)
-    if (kRecomputeNames[i] == text) return static_cast<Recompute>(i);
+  if (const auto found = find_enumerator<Recompute>(text)) return *found;
   throw ConfigError(fmt::format("'{:.40}' is no recomputation: write none, selective or full", text));
 }
 
@@ -42,7 +29,7 @@ std::string describe(const ParallelLayout& layout) {
   if (layout.virtual_stages > 1) text += fmt::format(", {} chunks a stage", layout.virtual_stages);
   if (layout.expert_parallel > 1) text += fmt::format(", ep {}", layout.expert_parallel);
   if (layout.shard > 0) text += fmt::format(", shard {}", layout.shard);
-  if (layout.recompute != Recompute::none) text += fmt::format(", recompute {}", to_string(layout.recompute));
+  if (layout.recompute != Recompute::none) text += fmt::format(", recompute {}", name_of(layout.recompute));
   if (layout.offload_optimizer || layout.offload_parameters) text += ", offload";
   return text;
 }

@@ -9,14 +9,14 @@
 #include <string_view>
 
 #include "sched/mesh.h"
+#include "sched/training.h"
 
 namespace gradwire {
 
 enum class MatmulPrecision : std::uint8_t { fp32, tf32, fp16, bf16, fp8, mxfp8, nvfp4 };
-enum class Recompute : std::uint8_t { none, selective, full };
-enum class StageSchedule : std::uint8_t { one_f_one_b, interleaved, gpipe, zb1p, zb2p };
-enum class ContextKind : std::uint8_t { ring, ulysses };
-enum class Tuning : std::uint8_t { full, lora, qlora };
+template <>
+inline constexpr std::array<std::string_view, 7> kNamesOf<MatmulPrecision> = {"fp32", "tf32",  "fp16", "bf16",
+                                                                              "fp8",  "mxfp8", "nvfp4"};
 
 struct ParallelLayout {
   Mesh mesh;               // dp, tp, pp, cp
@@ -49,10 +49,6 @@ struct ParallelLayout {
   bool frozen() const { return tuning != Tuning::full; }
   bool operator==(const ParallelLayout&) const = default;
 };
-
-std::string_view to_string(MatmulPrecision);
-std::string_view to_string(Recompute);
-std::string_view to_string(StageSchedule);
 
 // Bytes of a weight or an activation as it is kept and sent.
 int number_bytes(MatmulPrecision);

@@ -73,17 +73,17 @@ bool same_subject(const ParallelCase& a, const ParallelCase& b) {
 }
 
 // The things two runs of one subject differ in.
-std::vector<std::string> differences(const ParallelCase& a, const ParallelCase& b) {
-  std::vector<std::string> things;
+std::vector<Differs> differences(const ParallelCase& a, const ParallelCase& b) {
+  std::vector<Differs> things;
   auto x = a.problem.layout, y = b.problem.layout;
-  if (a.problem.ranks != b.problem.ranks) things.emplace_back("gpus");
-  if (a.precision != b.precision) things.emplace_back("precision");
-  if (x.recompute != y.recompute) things.emplace_back("recomputation");
-  if (x.schedule != y.schedule || x.virtual_stages != y.virtual_stages) things.emplace_back("schedule");
-  if (a.link != b.link) things.emplace_back("link");
-  if (a.problem.sequence != b.problem.sequence) things.emplace_back("sequence");
+  if (a.problem.ranks != b.problem.ranks) things.push_back(Differs::gpus);
+  if (a.precision != b.precision) things.push_back(Differs::precision);
+  if (x.recompute != y.recompute) things.push_back(Differs::recomputation);
+  if (x.schedule != y.schedule || x.virtual_stages != y.virtual_stages) things.push_back(Differs::schedule);
+  if (a.link != b.link) things.push_back(Differs::link);
+  if (a.problem.sequence != b.problem.sequence) things.push_back(Differs::sequence);
   const bool more = a.problem.ranks != b.problem.ranks;
-  if (!more && a.sequences != b.sequences) things.emplace_back("batch");
+  if (!more && a.sequences != b.sequences) things.push_back(Differs::batch);
   // What Adam holds follows from the precision; other states are another layout.
   if (x.state_bytes == adam_bytes(x.precision) && y.state_bytes == adam_bytes(y.precision))
     x.state_bytes = y.state_bytes;
@@ -91,18 +91,16 @@ std::vector<std::string> differences(const ParallelCase& a, const ParallelCase& 
   x.virtual_stages = y.virtual_stages, x.micro_batches = y.micro_batches;
   x.fused_attention = y.fused_attention, x.overlap = y.overlap, x.gradient_bytes = y.gradient_bytes;
   if (more) x.mesh.dp = y.mesh.dp;
-  if (!(x == y)) things.emplace_back("layout");
+  if (!(x == y)) things.push_back(Differs::layout);
   return things;
 }
 
 // How far another run is from one: a user who could choose would give the nearest. Another layout tells less than
 // another number of GPUs.
 double distance(const ParallelCase& run, const ParallelCase& other) {
-  const std::map<std::string, double> weights = {{"layout", 2},   {"precision", 1.5}, {"recomputation", 1},
-                                                 {"schedule", 1}, {"sequence", 1},    {"link", 2},
-                                                 {"gpus", 0.5},   {"batch", 0.3}};
+  constexpr std::array<double, kNamesOf<Differs>.size()> kWeights = {0.5, 1.5, 1, 1, 2, 1, 0.3, 2};
   double far = 0;
-  for (const auto& thing : differences(run, other)) far += weights.at(thing);
+  for (const auto thing : differences(run, other)) far += kWeights[static_cast<std::size_t>(thing)];
   const auto apart = [](double a, double b) { return 0.2 * std::abs(std::log2(a / b)); };
   return far + apart(run.problem.ranks, other.problem.ranks) +
          apart(run.problem.sequence, other.problem.sequence) +
@@ -164,7 +162,7 @@ class ParallelJudge {
   void compare(const ParallelCase& a, const ParallelCase& b) {
     if (!same_subject(a, b) || a.quality == Quality::odd || b.quality == Quality::odd) return;
     const auto things = differences(a, b);
-    if (things.size() != 1 || things[0] == "batch" || things[0] == "sequence") return;
+    if (things.size() != 1 || things[0] == Differs::batch || things[0] == Differs::sequence) return;
     result_.ratios.push_back({&a, &b, things[0], pace(a, a.measured) / pace(b, b.measured),
                               pace(a, predicted_[&a]) / pace(b, predicted_[&b])});
   }
@@ -223,51 +221,59 @@ ParallelValidation validate_parallel(std::span<const Record> records, std::span<
   return result;
 }
 
-std::vector<ErrorLine> summarize(const ParallelValidation& result) {
+namespace {
+
+// Errors of predictions, and of what needs no physics, by what they are of.
+class ErrorBook {
+ public:
+  enum class Section { step, ratio, strategy, source };  // in the order they are told
+
+  void add(Section section, const std::string& name, double error, double floor) {
+    auto& sums = sums_[{section, name}];
+    sums.errors.push_back(error);
+    sums.floors.push_back(floor);
+  }
+
+  std::vector<ErrorLine> lines() const {
+    std::vector<ErrorLine> lines;
+    for (const auto& [place, one] : sums_)
+      lines.push_back({place.second, static_cast<int>(one.errors.size()), average(one.errors),
+                       middle(one.errors), average(one.floors)});
+    return lines;
+  }
+
+ private:
   struct Sums {
     std::vector<double> errors, floors;
   };
-  std::vector<std::string> order;
-  std::map<std::string, Sums> sums;
-  const auto add = [&](const std::string& name, double error, double floor) {
-    if (!sums.contains(name)) order.push_back(name);
-    sums[name].errors.push_back(error);
-    sums[name].floors.push_back(floor);
-  };
+  std::map<std::pair<Section, std::string>, Sums> sums_;
+};
+
+}  // namespace
+
+std::vector<ErrorLine> summarize(const ParallelValidation& result) {
+  using Section = ErrorBook::Section;
+  ErrorBook book;
   for (const auto& point : result.points) {
     const auto& run = *point.run;
     if (run.quality != Quality::ok) continue;
     const std::string kind = run.moe ? "mixtures of experts" : "dense";
     const double alone = off(point.alone, run.measured), floor = off(point.alone_floor, run.measured);
-    add("step, nothing given, " + kind, alone, floor);
+    book.add(Section::step, "step, nothing given, " + kind, alone, floor);
     if (point.given) {
-      add("step, nearest other given, " + kind, off(*point.given, run.measured),
-          off(*point.given_floor, run.measured));
-      add("step, any other given, " + kind, point.given_error, point.given_floor_error);
+      book.add(Section::step, "step, nearest other given, " + kind, off(*point.given, run.measured),
+               off(*point.given_floor, run.measured));
+      book.add(Section::step, "step, any other given, " + kind, point.given_error, point.given_floor_error);
     }
-    add("by strategy: " + run.strategy, alone, floor);
-    add("by source: " + run.group, alone, floor);
+    book.add(Section::strategy, "by strategy: " + run.strategy, alone, floor);
+    book.add(Section::source, "by source: " + run.group, alone, floor);
   }
   for (const auto& ratio : result.ratios) {
-    add("ratio", off(ratio.predicted, ratio.measured), off(1, ratio.measured));
-    add("ratio of " + ratio.what, off(ratio.predicted, ratio.measured), off(1, ratio.measured));
+    const double error = off(ratio.predicted, ratio.measured), floor = off(1, ratio.measured);
+    book.add(Section::ratio, "ratio", error, floor);
+    book.add(Section::ratio, "ratio of " + std::string(name_of(ratio.what)), error, floor);
   }
-  std::vector<ErrorLine> lines;
-  for (const auto& name : order) {
-    const auto& one = sums[name];
-    lines.push_back({name, static_cast<int>(one.errors.size()), average(one.errors), middle(one.errors),
-                     average(one.floors)});
-  }
-  std::sort(lines.begin(), lines.end(), [](const ErrorLine& a, const ErrorLine& b) {
-    const auto rank = [](const ErrorLine& line) {
-      return line.name.starts_with("by source")     ? 3
-             : line.name.starts_with("by strategy") ? 2
-             : line.name.starts_with("ratio")       ? 1
-                                                    : 0;
-    };
-    return std::pair(rank(a), a.name) < std::pair(rank(b), b.name);
-  });
-  return lines;
+  return book.lines();
 }
 
 }  // namespace gradwire

@@ -27,10 +27,16 @@ struct ParallelPoint {
   Seconds best() const { return given.value_or(alone); }
 };
 
+// What two runs of one model on one GPU may differ in.
+enum class Differs : std::uint8_t { gpus, precision, recomputation, schedule, link, sequence, batch, layout };
+template <>
+inline constexpr std::array<std::string_view, 8> kNamesOf<Differs> = {
+    "gpus", "precision", "recomputation", "schedule", "link", "sequence", "batch", "layout"};
+
 // Of what a GPU gets done, the first run over the second.
 struct ParallelRatio {
   const ParallelCase *first = nullptr, *second = nullptr;
-  std::string what;  // "gpus", "layout", "schedule", "recomputation", "precision", "link"
+  Differs what = Differs::gpus;  // in that alone
   double measured = 1, predicted = 1;
 };
 

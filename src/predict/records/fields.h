@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/names.h"
 
 namespace gradwire {
 
@@ -36,15 +37,24 @@ class Fields {
   std::vector<Fields> objects(std::string_view key) const;  // throws ConfigError if absent or empty
   std::vector<std::pair<std::string, std::string>> text_pairs() const;
 
-  // A word of a closed list, and a value of one whose words to_string() gives. Throw UnknownValue for another one.
+  // A word of a closed list, and a value of some of a type or of all of it. Throw UnknownValue for another one.
   std::string word(std::string_view key, std::initializer_list<std::string_view> known) const;
   std::optional<std::string> find_word(std::string_view key,
                                        std::initializer_list<std::string_view> known) const;
-  template <typename Value>
+  template <HasNames Value>
   Value value(std::string_view key, std::initializer_list<Value> known) const {
     std::vector<std::string_view> words;
-    for (const Value one : known) words.push_back(to_string(one));
+    for (const Value one : known) words.push_back(name_of(one));
     return known.begin()[index_in(std::move(words), key)];
+  }
+  template <HasNames Value>
+  Value value(std::string_view key) const {
+    return static_cast<Value>(index_in({kNamesOf<Value>.begin(), kNamesOf<Value>.end()}, key));
+  }
+  template <HasNames Value>
+  std::optional<Value> find_value(std::string_view key) const {
+    if (find(key) == nullptr) return std::nullopt;
+    return static_cast<Value>(index_in({kNamesOf<Value>.begin(), kNamesOf<Value>.end()}, key, true));
   }
 
   // The same of a list that is elsewhere: `meaning` maps its text or gives nothing, `known` says what would be right.

@@ -54,7 +54,7 @@ ParallelRecord read_parallel(const Fields& fields) {
   read_model(*model, record);
   record.precision =
       fields.word("precision", {"fp32", "tf32", "fp16", "amp-fp16", "bf16", "fp8", "mxfp8", "nvfp4"});
-  record.tuning = fields.word("tuning", {"full", "lora", "qlora"});
+  record.tuning = fields.value<Tuning>("tuning");
   record.global_batch = fields.find_integer("global_batch", 1, kMostOfAny);
   record.micro_batch = fields.find_integer("micro_batch", 1, kMostOfAny);
   record.tp = fields.integer("tp", 1, kMostOfAny);
@@ -66,11 +66,10 @@ ParallelRecord read_parallel(const Fields& fields) {
   record.shard = fields.find_integer("zero", 0, 3);
   record.shard_size = fields.find_integer("shard_size", 1, kMostOfAny);
   record.sequence_parallel = fields.find_flag("sp");
-  record.context_kind = fields.find_word("cp_kind", {"ring", "ulysses"});
-  record.offload = fields.find_word(
-      "offload", {"none", "optimizer", "parameters", "optimizer+parameters", "optimizer+other"});
-  record.recompute = fields.find_word("recompute", {"none", "selective", "full"});
-  record.schedule = fields.find_word("schedule", {"1f1b", "interleaved", "gpipe", "zb1p", "zb2p"});
+  record.context_kind = fields.find_value<ContextKind>("cp_kind");
+  record.offload = fields.find_value<Offload>("offload").value_or(Offload::none);
+  record.recompute = fields.find_value<Recompute>("recompute");
+  record.schedule = fields.find_value<StageSchedule>("schedule");
   record.optimizer = fields.find_text("optimizer");
   record.framework = fields.find_text("framework");
   record.gradient_bytes = find_gradient_bytes(fields);

@@ -89,8 +89,7 @@ CollectiveRecord read_collective(const Fields& fields) {
   if (const auto env = fields.find_object("env"))
     for (const auto& [name, value] : env->text_pairs()) record.env[name] = value;
   record.nccl_version = fields.find_text("nccl_version");
-  record.tool =
-      fields.value("tool", {BenchTool::nccl_tests, BenchTool::torch_distributed, BenchTool::kernel_time});
+  record.tool = fields.value<BenchTool>("tool");
   for (const Fields& row : fields.objects("rows"))
     record.rows.push_back({static_cast<Bytes>(row.number("bytes", 1, 1e15)),
                            row.number("time_us", 1e-3, 1e12) * 1e-6, row.find_flag("peak").value_or(false)});
@@ -139,13 +138,13 @@ TrainingRecord read_training(const Fields& fields) {
 Record read_record(const Fields& fields, const std::string& where) {
   Record record;
   record.where = where;
-  record.kind = fields.value("kind", {RecordKind::collective, RecordKind::training, RecordKind::parallel});
+  record.kind = fields.value<RecordKind>("kind");
   record.id = fields.text("id");
   record.source = fields.find_text("source").value_or("");
   record.platform = fields.text("platform");
   record.group = fields.text("group");
   record.notes = fields.find_text("notes").value_or("");
-  record.quality = fields.value("quality", {Quality::ok, Quality::weak, Quality::odd});
+  record.quality = fields.value<Quality>("quality");
   const auto machine = fields.find_object("machine");
   if (!machine) fields.fail("machine", "an object");
   record.node = read_node(*machine, where);

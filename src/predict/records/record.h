@@ -8,16 +8,28 @@
 #include <string_view>
 #include <vector>
 
+#include "base/names.h"
 #include "base/units.h"
 #include "predict/workload/transformer.h"
+#include "sched/training.h"
 #include "topo/machine.h"
 #include "topo/node_spec.h"
 
 namespace gradwire {
 
 enum class RecordKind { collective, training, parallel };
+template <>
+inline constexpr std::array<std::string_view, 3> kNamesOf<RecordKind> = {"collective", "training",
+                                                                         "parallel"};
+
 enum class Quality { ok, weak, odd };  // predict and count it; rough; faulty: never calibrate on it
+template <>
+inline constexpr std::array<std::string_view, 3> kNamesOf<Quality> = {"ok", "weak", "odd"};
+
 enum class BenchTool { nccl_tests, torch_distributed, kernel_time };
+template <>
+inline constexpr std::array<std::string_view, 3> kNamesOf<BenchTool> = {"nccl-tests", "torch.distributed",
+                                                                        "kernel-time"};
 
 struct MeasuredTime {
   Bytes bytes = 0;  // the buffer of one rank
@@ -33,14 +45,10 @@ struct CollectiveRecord {  // of an all_reduce
   std::vector<MeasuredTime> rows;
 };
 
-enum class LinkSetting {
-  normal,
-  nvlink,
-  pcie,
-  no_p2p,
-  infiniband,
-  ethernet
-};  // normal is "default" in files
+enum class LinkSetting { normal, nvlink, pcie, no_p2p, infiniband, ethernet };
+template <>
+inline constexpr std::array<std::string_view, 6> kNamesOf<LinkSetting> = {
+    "default", "nvlink", "pcie", "no-p2p", "infiniband", "ethernet"};
 
 struct TrainingValue {
   int nodes = 1, gpus = 1, accumulate = 1;
@@ -75,13 +83,18 @@ struct ParallelRecord {
   LinkSetting link = LinkSetting::normal;
   TransformerSizes model;
   bool convolutional = false;
-  bool shaped = true;  // all sizes that a cut needs are stated
-  std::string precision, tuning;
+  bool shaped = true;     // all sizes that a cut needs are stated
+  std::string precision;  // as it says it: "amp-fp16" too
+  Tuning tuning = Tuning::full;
   std::optional<int> global_batch, micro_batch;  // sequences
   int tp = 1, pp = 1, cp = 1, dp = 1;
   std::optional<int> virtual_stages, expert_parallel, shard, shard_size;
   std::optional<bool> sequence_parallel;
-  std::optional<std::string> context_kind, offload, recompute, schedule, optimizer, framework;
+  std::optional<ContextKind> context_kind;
+  Offload offload = Offload::none;
+  std::optional<Recompute> recompute;
+  std::optional<StageSchedule> schedule;
+  std::optional<std::string> optimizer, framework;
   std::optional<int>
       gradient_bytes;           // of an element as it is joined over dp, where notes or our own table tell
   std::optional<Seconds> step;  // what is to be predicted
@@ -99,10 +112,5 @@ struct Record {
   std::optional<ParallelRecord> parallel;
   std::string where;  // "collectives.jsonl line 7"
 };
-
-std::string_view to_string(RecordKind);
-std::string_view to_string(Quality);
-std::string_view to_string(BenchTool);
-std::string_view to_string(LinkSetting);
 
 }  // namespace gradwire

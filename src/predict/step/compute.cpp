@@ -12,9 +12,7 @@ namespace {
 constexpr int kTensorCores = 70;    // compute capability x 10 that brought them
 constexpr double kWinograd = 2.25;  // times fewer multiplications in a 3 x 3 convolution, tiles of 2 x 2
 
-double bytes_of(Precision precision) {
-  return precision == Precision::fp16 || precision == Precision::bf16 ? 2 : 4;
-}
+double bytes_of(Precision precision) { return is_mixed(precision) ? 2 : 4; }
 
 // Convolutions with few channels and matrix products with few rows do not fill a GPU: with less than this
 // work a kernel runs at a proportionally lower rate. 2^27 flops are about one wave of tiles on an 80-SM GPU.

@@ -25,34 +25,29 @@ T parse(std::string_view what, std::string_view text,
   throw ConfigError(fmt::format("'{}' is not a {}: there are {}", text, what, known));
 }
 
-template <typename T, std::size_t N>
-std::string_view name_of(T value, const std::array<std::pair<std::string_view, T>, N>& names) {
-  for (const auto& [name, known] : names)
-    if (known == value) return name;
-  return "?";
+// A word as users and records write it, and what it names.
+template <HasNames T>
+using Word = std::pair<std::string_view, T>;
+
+template <HasNames T>
+constexpr Word<T> named(T value) {
+  return {name_of(value), value};
 }
 
-constexpr std::array<std::pair<std::string_view, Precision>, 5> kPrecisions = {{{"fp32", Precision::fp32},
-                                                                                {"tf32", Precision::tf32},
-                                                                                {"fp16", Precision::fp16},
-                                                                                {"amp-fp16", Precision::fp16},
-                                                                                {"bf16", Precision::bf16}}};
-constexpr std::array<std::pair<std::string_view, Distribution>, 10> kDistributions = {
-    {{"ddp", Distribution::ddp},
-     {"horovod", Distribution::horovod},
-     {"tf-replicated", Distribution::tf_replicated},
-     {"dataparallel", Distribution::dataparallel},
-     {"none", Distribution::none},
-     {"megatron-dp", Distribution::ddp},
-     {"paddle", Distribution::ddp},
-     {"byteps", Distribution::horovod},
-     {"mxnet", Distribution::horovod},
-     {"mirrored", Distribution::tf_replicated}}};
-constexpr std::array<std::pair<std::string_view, Compression>, 4> kCompressions = {
-    {{"none", Compression::none},
-     {"fp16", Compression::fp16},
-     {"bf16", Compression::fp16},
-     {"powersgd", Compression::powersgd}}};
+constexpr std::array<Word<Precision>, 5> kPrecisions = {named(Precision::fp32),
+                                                        named(Precision::tf32),
+                                                        named(Precision::fp16),
+                                                        {"amp-fp16", Precision::fp16},
+                                                        named(Precision::bf16)};
+constexpr std::array<Word<Distribution>, 10> kDistributions = {
+    named(Distribution::ddp),           named(Distribution::horovod),
+    named(Distribution::tf_replicated), named(Distribution::dataparallel),
+    named(Distribution::none),          {"megatron-dp", Distribution::ddp},
+    {"paddle", Distribution::ddp},      {"byteps", Distribution::horovod},
+    {"mxnet", Distribution::horovod},   {"mirrored", Distribution::tf_replicated}};
+constexpr std::array<Word<Compression>, 4> kCompressions = {
+    named(Compression::none), named(Compression::fp16), named(Compression::bf16),
+    named(Compression::powersgd)};
 
 void check_range(std::string_view what, double value, double low, double high) {
   if (!(value >= low && value <= high))
@@ -60,16 +55,19 @@ void check_range(std::string_view what, double value, double low, double high) {
 }
 
 int gradient_bytes(const std::string& name) {
-  if (name == "fp32") return 4;
-  if (name == "fp16" || name == "bf16") return 2;
+  const auto type = find_enumerator<Precision>(name);
+  if (type == Precision::fp32) return 4;
+  if (type && is_mixed(*type)) return 2;
   throw ConfigError(fmt::format("--gradients {}: there are fp32, fp16, bf16", name));
 }
 
-void check_optimizer(const std::string& name) {
-  const std::vector<std::string> known = {"sgd", "adam", "adamw", "lamb"};
-  if (!name.empty() && std::find(known.begin(), known.end(), name) == known.end())
-    throw ConfigError(fmt::format("--optimizer {:.40}: there are {}{}", name, join(known, ", "),
-                                  did_you_mean(name, known)));
+OptimizerKind parse_optimizer(const std::string& name) {
+  const auto choices = {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::lamb};
+  const auto found = find_enumerator<OptimizerKind>(name);
+  if (found == OptimizerKind::models_own || (found && std::ranges::count(choices, *found) > 0)) return *found;
+  const auto known = names_of(choices);
+  throw ConfigError(
+      fmt::format("--optimizer {:.40}: there are {}{}", name, join(known, ", "), did_you_mean(name, known)));
 }
 
 }  // namespace
@@ -87,23 +85,33 @@ void check_options(const StepOptions& options) {
   check_range("a measured step's accumulation", options.anchor->accumulate, 1, 1e7);
 }
 
-std::string_view to_string(Precision precision) { return name_of(precision, kPrecisions); }
-std::string_view to_string(Distribution distribution) { return name_of(distribution, kDistributions); }
-std::string_view to_string(Compression compression) { return name_of(compression, kCompressions); }
-
 Precision parse_precision(std::string_view text) { return parse("precision", text, kPrecisions); }
 Distribution parse_distribution(std::string_view text) {
   return parse("way to distribute", text, kDistributions);
 }
 Compression parse_compression(std::string_view text) { return parse("compression", text, kCompressions); }
 
+OptimizerKind optimizer_in(std::string_view text) {
+  const auto says = [&](OptimizerKind one) { return text.find(name_of(one)) != std::string_view::npos; };
+  if (text.empty()) return OptimizerKind::models_own;
+  if (says(OptimizerKind::lamb) || text.find("novo") != std::string_view::npos) return OptimizerKind::lamb;
+  for (const auto one : {OptimizerKind::adamw, OptimizerKind::adam, OptimizerKind::sgd})
+    if (says(one)) return one;
+  return OptimizerKind::other;
+}
+
+OptimizerKind optimizer_of(const StepOptions& options, const Workload& workload) {
+  return options.optimizer == OptimizerKind::models_own ? optimizer_in(workload.optimizer)
+                                                        : options.optimizer;
+}
+
 std::optional<int> sequence_of(const StepFlags& flags) {
   return flags.sequence > 0 ? std::optional(flags.sequence) : std::nullopt;
 }
 
 StepOptions step_options(const StepFlags& flags, const Workload& workload) {
-  check_optimizer(flags.optimizer);
   StepOptions options;
+  options.optimizer = parse_optimizer(flags.optimizer);
   options.batch = flags.batch > 0 ? flags.batch : workload.batch;
   options.accumulate = flags.accumulate;
   options.precision = parse_precision(flags.precision);
@@ -117,7 +125,6 @@ StepOptions step_options(const StepFlags& flags, const Workload& workload) {
   const bool hides =
       options.distribution == Distribution::ddp || options.distribution == Distribution::tf_replicated;
   if (hides || flags.no_overlap) options.overlap = !flags.no_overlap;
-  options.optimizer = flags.optimizer;
   options.data = flags.data_ms / 1e3;
   options.backend = parse_backend(flags.backend);
   options.nccl = nccl_settings(flags.nccl);

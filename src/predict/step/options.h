@@ -12,11 +12,10 @@
 #include "predict/nccl/settings.h"
 #include "predict/workload/workload.h"
 #include "sched/buckets.h"
+#include "sched/training.h"
 #include "trace/breakdown.h"
 
 namespace gradwire {
-
-enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16 };  // fp16: mixed precision with tensor cores
 
 // Who spreads the batches and joins the gradients.
 //   ddp            one process a GPU, buckets that leave during backward
@@ -27,9 +26,9 @@ enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16 };  // fp16: mixed 
 //                  the first GPU every step
 //   none           ranks are not synchronised
 enum class Distribution : std::uint8_t { ddp, horovod, tf_replicated, dataparallel, none };
-
-// What travels instead of the gradient: DDP's communication hooks. fp16 stands for bf16 too.
-enum class Compression : std::uint8_t { none, fp16, powersgd };
+template <>
+inline constexpr std::array<std::string_view, 5> kNamesOf<Distribution> = {"ddp", "horovod", "tf-replicated",
+                                                                           "dataparallel", "none"};
 
 // A step measured on one GPU without any distribution: from it, compute time is exact and only what
 // communication adds is predicted.
@@ -54,7 +53,7 @@ struct StepOptions {
   bool zero1 = false;  // each rank keeps and updates its share of the optimizer's state
   Distribution distribution = Distribution::ddp;
   std::optional<bool> overlap;  // all-reduce under backward; absent: not known, the usual of its kind
-  std::string optimizer;        // "sgd", "adam", "lamb"; empty: the model's own
+  OptimizerKind optimizer = OptimizerKind::models_own;
   std::optional<Anchor> anchor;
   Seconds data = 0;                 // waiting for the input pipeline, each micro-batch
   Backend backend = Backend::nccl;  // who joins the gradients
@@ -63,12 +62,13 @@ struct StepOptions {
 
 void check_options(const StepOptions&);  // throws ConfigError: what, and what would be right
 
-std::string_view to_string(Precision);
-std::string_view to_string(Distribution);
-std::string_view to_string(Compression);
 Precision parse_precision(std::string_view text);        // also "amp-fp16"; throws ConfigError
 Distribution parse_distribution(std::string_view text);  // every name of a record; throws ConfigError
 Compression parse_compression(std::string_view text);    // throws ConfigError
+
+// What a record or the file of a model says that it was trained by, "adamw (bf16 states)".
+OptimizerKind optimizer_in(std::string_view text);
+OptimizerKind optimizer_of(const StepOptions&, const Workload&);  // asked for, or the model's own
 
 // How a model is trained, in the words of a user: the flags of `compare` and `train --on`, and what a page asks. A value.
 struct StepFlags {

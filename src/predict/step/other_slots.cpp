@@ -1,7 +1,5 @@
 #include "predict/step/other_slots.h"
 
-#include <fmt/format.h>
-
 namespace gradwire {
 
 std::optional<Machine> in_other_slots(const Machine& machine) {
@@ -17,10 +15,10 @@ std::optional<Machine> in_other_slots(const Machine& machine) {
   return build_machine(node);
 }
 
-std::string other_slots_of(const Machine& machine) {
-  if (!machine.node.lanes_assumed) return "slots are assumed, with two cards behind each PCIe switch";
+OtherSlots other_slots_of(const Machine& machine) {
+  if (!machine.node.lanes_assumed) return {};
   const int all = machine.gpu.pcie_width;
-  return fmt::format("slots are taken as x{} each, with x{}", machine.node.pcie_width.value_or(all), all);
+  return {machine.node.pcie_width.value_or(all), all};
 }
 
 }  // namespace gradwire

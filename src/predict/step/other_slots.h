@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "topo/machine.h"
 
@@ -12,7 +11,10 @@ namespace gradwire {
 // slots are stated, or none other are usual.
 std::optional<Machine> in_other_slots(const Machine&);
 
-// "slots are taken as x8 each, with x16", to be ended by what is so there. Of a machine that may be in others.
-std::string other_slots_of(const Machine&);
+// How the slots of a machine that may be in others were taken, and what they may be instead.
+struct OtherSlots {
+  int lanes = 0, all_lanes = 0;  // of each card; 0: with no PCIe switch that two cards share, and with one
+};
+OtherSlots other_slots_of(const Machine&);
 
 }  // namespace gradwire

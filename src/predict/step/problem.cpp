@@ -15,10 +15,10 @@ constexpr double kMemoryShare =
     0.8;  // of the data sheet's bandwidth: AIConfigurator's figure, facts/hardware
 constexpr Bytes kHorovodFusion = Bytes{64} << 20;  // HOROVOD_FUSION_THRESHOLD's default
 
-double optimizer_bytes(const std::string& name, const StepConstants& constants) {
-  if (name.find("lamb") != std::string::npos || name.find("novo") != std::string::npos)
-    return constants.lamb_bytes;
-  return name.find("adam") != std::string::npos ? constants.adam_bytes : constants.sgd_bytes;
+double optimizer_bytes(OptimizerKind optimizer, const StepConstants& constants) {
+  if (optimizer == OptimizerKind::lamb) return constants.lamb_bytes;
+  const bool adam = optimizer == OptimizerKind::adam || optimizer == OptimizerKind::adamw;
+  return adam ? constants.adam_bytes : constants.sgd_bytes;
 }
 
 Seconds memory_time(const Gpu& gpu, double bytes) {
@@ -29,7 +29,7 @@ Seconds memory_time(const Gpu& gpu, double bytes) {
 Bytes travelling(std::uint64_t elements, const StepOptions& options) {
   if (options.compression == Compression::powersgd)
     return static_cast<Bytes>(2 * std::sqrt(double(elements))) * static_cast<Bytes>(options.gradient_bytes);
-  const int bytes = options.compression == Compression::fp16 ? 2 : options.gradient_bytes;
+  const int bytes = is_half(options.compression) ? 2 : options.gradient_bytes;
   return elements * static_cast<Bytes>(bytes);
 }
 
@@ -183,7 +183,7 @@ StepProblem make_problem(const Workload& workload, const Gpu& gpu, const Wires& 
   StepProblem problem;
   auto& options = problem.options = given;
   if (options.batch == 0) options.batch = workload.batch;
-  if (options.optimizer.empty()) options.optimizer = workload.optimizer;
+  options.optimizer = optimizer_of(options, workload);
   problem.ranks = wires.ranks;
   problem.nodes = wires.nodes;
   problem.host_share = wires.through_host ? wires.host_share : 0;

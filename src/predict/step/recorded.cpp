@@ -112,6 +112,10 @@ RecordedStep recorded_step(const Timeline& timeline, const std::string& name) {
   return recorded;
 }
 
+bool was_disturbed(const RecordedStep& recorded) {
+  return recorded.parts.comm_overlapped + recorded.parts.comm_exposed >= 0.01 * recorded.parts.step();
+}
+
 double unsteadiness(const Timeline& timeline) {
   std::vector<double> all;
   for (const auto& [step, lengths] : lengths_of(timeline))

@@ -38,6 +38,9 @@ struct RecordedStep {
 // Throws ConfigError with `name` in front when the timeline has no step or its steps have no buckets.
 RecordedStep recorded_step(const Timeline&, const std::string& name);
 
+// Its ranks communicated, so that what they computed is not what they would compute undisturbed.
+bool was_disturbed(const RecordedStep&);
+
 // Half the distance of the quartiles of its steps, but for the first, as a share of their median.
 double unsteadiness(const Timeline&);
 

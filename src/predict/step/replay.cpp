@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "predict/step/recorded.h"
 #include "sched/step_run.h"
 
 namespace gradwire {
@@ -254,6 +255,19 @@ Replayed replay(const Timeline& rehearsal, const MeasuredCalls& wires) {
   replayed.communication /=
       static_cast<double>(parts.size()) * static_cast<double>(std::max<std::size_t>(1, steps.size()));
   return replayed;
+}
+
+StepEstimate replayed_estimate(const Timeline& rehearsal, const Replayed& replayed) {
+  StepEstimate estimate;
+  estimate.parts = breakdown(replayed.timeline);
+  estimate.step = estimate.parts.step();
+  estimate.ranks = rehearsal.ranks;
+  estimate.batch = rehearsal.samples;
+  estimate.samples_per_s = rehearsal.samples * rehearsal.ranks / estimate.step;
+  estimate.communication = replayed.communication;
+  estimate.scaling = breakdown(rehearsal).step() / estimate.step;
+  estimate.relative_error = unsteadiness(replayed.timeline);
+  return estimate;
 }
 
 }  // namespace gradwire

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "predict/step/step.h"
 #include "sim/curve.h"
 #include "sim/sweep.h"
 #include "trace/rehearsal.h"
@@ -48,5 +49,8 @@ struct Replayed {
 
 // Throws ConfigError for a timeline that is no rehearsal, or whose ranks do not make the same calls.
 Replayed replay(const Timeline& rehearsal, const MeasuredCalls& wires);
+
+// What that makes of a step; its scaling is the share of it that the rehearsal, which waits for nobody, takes.
+StepEstimate replayed_estimate(const Timeline& rehearsal, const Replayed&);
 
 }  // namespace gradwire

@@ -64,7 +64,7 @@ TrainingCase make_case(const Record& record, const TrainingValue& value, const W
                    {},
                    workload.name,
                    training_assumptions(record, value, workload, setup)};
-  one.point = fmt::format("{} gpus {}", value.gpus, to_string(value.link));
+  one.point = fmt::format("{} gpus {}", value.gpus, name_of(value.link));
   if (value.accumulate > 1) one.point += fmt::format(" accumulate {}", value.accumulate);
   if (value.distribution) one.point += " " + *value.distribution;
   one.partner = fmt::format("{} {} {} {} {} {}", record.id, value.nodes, value.gpus, value.accumulate,
@@ -106,7 +106,7 @@ void add_record(const Record& record, const Calibration& calibration, const Step
     try {
       set.cases.push_back(make_case(record, value, workload, calibration, model));
     } catch (const ConfigError& error) {
-      set.left_out[fmt::format("{} {} gpus {}", record.id, value.gpus, to_string(value.link))] = error.what();
+      set.left_out[fmt::format("{} {} gpus {}", record.id, value.gpus, name_of(value.link))] = error.what();
     }
   }
   note_unpredicted(first, set);
@@ -233,7 +233,7 @@ std::vector<ValidationPoint> predict_training(const TrainingSet& set, const Cons
       if (!is_pair(with, without)) continue;
       points.push_back(
           point_of(with, with.measured / without.measured, predict_gain(with, without, constants_of(with))));
-      points.back().point += "/" + std::string(to_string(without.link));
+      points.back().point += "/" + std::string(name_of(without.link));
       points.back().alpha_beta = plain_rate(with) / plain_rate(without);
       points.back().pair = true;
     }

@@ -87,7 +87,7 @@ StepOptions options_of(const Record& record, const TrainingValue& value, const T
   options.distribution = parse_distribution(value.distribution.value_or(training.distribution));
   if (!value.distribution) options.overlap = overlap_of(record, options.distribution);
   if (training.bucket_bytes) options.buckets.rest = std::max<Bytes>(1, *training.bucket_bytes);
-  options.optimizer = training.optimizer.value_or("");
+  options.optimizer = optimizer_in(training.optimizer.value_or(""));
   if (anchor) {
     const int batch = batch_of(training, *anchor, anchor);
     options.anchor =
@@ -115,8 +115,7 @@ std::vector<std::string> training_assumptions(const Record& record, const Traini
   if (!training.parameters && !find_model(training.model))
     assumed.push_back(
         fmt::format("parameters are not stated: taken as {} million", parameter_count(workload) / 1000000));
-  if (workload.title.find("stand-in") != std::string::npos)
-    assumed.push_back("the model's layers are not known: " + workload.title);
+  if (workload.stand_in) assumed.push_back("the model's layers are not known: " + workload.title);
   if (!training.counts_samples || !(value.batch_per_gpu || training.batch_per_gpu))
     assumed.push_back(
         fmt::format("samples of a step are not stated: taken as {} a GPU", setup.options.batch));

@@ -44,6 +44,7 @@ Workload build_stand_in(const StandIn& what) {
   workload.family = what.family;
   workload.sample = what.sample;
   workload.source = "parameter count alone";
+  workload.stand_in = true;
   return workload;
 }
 

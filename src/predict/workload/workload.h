@@ -44,7 +44,8 @@ struct Workload {
   int batch = 32;                // per GPU, when nobody says
   std::string optimizer = "sgd";
   std::vector<Layer> layers;
-  std::string source;  // of the architecture or its parameter count
+  std::string source;     // of the architecture or its parameter count
+  bool stand_in = false;  // its layers are another model's, scaled
   bool operator==(const Workload&) const = default;
 };
 

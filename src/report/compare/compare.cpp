@@ -121,7 +121,7 @@ void add_turns(Report& report, const Comparison& comparison) {
 std::string precision_of(const Comparison& comparison) {
   const auto has_tf32 = [](const Contender& contender) { return contender.machine.gpu.tf32_flops > 0; };
   const bool either = std::ranges::any_of(comparison.contenders, has_tf32);
-  const std::string name(to_string(comparison.options.precision));
+  const std::string name(name_of(comparison.options.precision));
   return comparison.options.precision == Precision::fp32 && either ? name + " (without TF32)" : name;
 }
 
@@ -182,8 +182,7 @@ void add_doubts(Report& report, const Comparison& comparison) {
     if (const auto text = doubts_of(contender); !text.empty()) report.add(Sentence{text, "  ", "    "});
   for (const Contender& contender : comparison.contenders)
     for (const std::string& note : contender.machine.notes)
-      if (!note.starts_with("measured"))
-        report.add(Sentence{fmt::format("{}, assumed: {}", contender.machine.name, note), "  ", "    "});
+      report.add(Sentence{fmt::format("{}, assumed: {}", contender.machine.name, note), "  ", "    "});
   for (const Contender& contender : comparison.contenders)
     if (const auto note = find_version_note(contender.machine, comparison.options.nccl))
       report.add(Sentence{fmt::format("{}, assumed: {}", contender.machine.name, *note), "  ", "    "});
@@ -217,11 +216,10 @@ namespace {
 
 Report report_of(const Comparison& comparison, const Shown& shown) {
   Report report;
-  report.add(Sentence{comparison.answer.sentence});
-  for (const auto& warning : comparison.warnings) report.add(Sentence{"But " + warning + "."});
-  for (const auto& contender : comparison.contenders)
-    for (const auto& note : contender.machine.notes)
-      if (note.starts_with("measured")) report.add(Sentence{contender.machine.name + ": " + note, "", "  "});
+  report.add(Sentence{sentence_of(comparison.workload.name, comparison.answer)});
+  for (const auto& warning : warnings_of(comparison)) report.add(Sentence{"But " + warning + "."});
+  for (const auto& [machine, wires, estimate, plain, gathered] : comparison.contenders)
+    if (!machine.measured.empty()) report.add(Sentence{machine.name + ": " + machine.measured, "", "  "});
   const auto& options = comparison.options;
   add_nccl_notes(report, comparison);
   report.add(Gap{}, Sentence{fmt::format(

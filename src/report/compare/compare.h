@@ -15,6 +15,23 @@ namespace gradwire {
 Report comparison_report(const Comparison&, bool verbose = false);
 Report sweep_report(const std::vector<SweepCurve>&, const SweepSpec&, const Workload&);
 
+// The answer in words: why, in one clause, the factors where there are several, then what each way does with the gradients;
+// and all of it, yes, no, it does not matter, or that it can't be told, where the range says so.
+std::string reason_of(const Answer&);
+std::string sentence_of(const std::string& model, const Answer&);
+
+// "173 ms and costs 173 ms (17 ms of it uncovered)": what collectives take, and what that costs the step.
+std::string communication_words(const StepEstimate&);
+
+// "gpt2 does not fit a GPU of dgx-a100: ...", a clause.
+std::string to_words(const Misfit&);
+
+// What speaks against taking the answer as it is, in clauses.
+std::vector<std::string> warnings_of(const Comparison&);
+
+// "slots are taken as x8 each, with x16", to be ended by what is so there.
+std::string to_words(const OtherSlots&);
+
 // A step on one machine: its parts, and what communication costs in the words of a comparison.
 void add_predicted_step(Report&, const std::string& title, const StepEstimate&);
 

@@ -28,7 +28,7 @@ nlohmann::json contender_json(const Contender& contender, const StepOptions& opt
   machine["algorithm"] = contender.wires.algorithm;
   machine["path"] = contender.wires.path;
   machine["plain_step_ms"] = contender.plain_step * 1e3;
-  machine["assumed"] = contender.machine.notes;
+  machine["assumed"] = contender.machine.all_notes();
   if (options.backend == Backend::nccl)
     for (auto& note : nccl_notes(contender.machine, options.nccl)) machine["assumed"].push_back(note);
   return machine;
@@ -42,7 +42,7 @@ nlohmann::json effect_json(const Effect& effect) {
           {"high", effect.high}};
 }
 
-nlohmann::json answer_json(const Answer& answer) {
+nlohmann::json answer_json(const std::string& model, const Answer& answer) {
   return {{"verdict", to_string(answer.verdict)},
           {"certain", answer.certain},
           {"sure", to_string(answer.sure)},
@@ -53,10 +53,10 @@ nlohmann::json answer_json(const Answer& answer) {
           {"gpu_count", answer.count},
           {"gpu", effect_json(answer.gpu)},
           {"link", effect_json(answer.link)},
-          {"reason", answer.reason},
+          {"reason", reason_of(answer)},
           {"better", answer.better},
           {"worse", answer.worse},
-          {"sentence", answer.sentence}};
+          {"sentence", sentence_of(model, answer)}};
 }
 
 }  // namespace
@@ -75,12 +75,12 @@ nlohmann::json comparison_json(const Comparison& comparison) {
                      {"fits", turn.fits}});
   return {{"model", comparison.workload.name},
           {"batch", comparison.options.batch},
-          {"answer", answer_json(comparison.answer)},
+          {"answer", answer_json(comparison.workload.name, comparison.answer)},
           {"machines", machines},
           {"remedies", remedies},
           {"remedies_on", comparison.remedies_on},
           {"turns", turns},
-          {"warnings", comparison.warnings}};
+          {"warnings", warnings_of(comparison)}};
 }
 
 nlohmann::json sweep_json(const std::vector<SweepCurve>& curves, const SweepSpec& spec) {

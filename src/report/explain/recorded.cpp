@@ -65,4 +65,28 @@ Report recorded_report(const RecordedCalls& calls) {
   return report;
 }
 
+namespace {
+
+// Below what is there, and under a name of its own.
+void add_part(Report& report, const char* name, Report part) {
+  report.data[name] = part.data;
+  report.add(Gap{});
+  report.append(std::move(part));
+}
+
+}  // namespace
+
+Report traces_report(const CaseFile& given, const std::optional<WhatIfs>& others) {
+  Report report = analysis_report(*given.analysis);
+  if (given.nccl_calls) add_part(report, "nccl_calls", recorded_report(*given.nccl_calls));
+  if (others) add_part(report, "what_if", what_if_report(*others));
+  return report;
+}
+
+Report records_report(const CaseFile& given, const Diagnosis& diagnosis) {
+  Report report = diagnosis_report(diagnosis);
+  if (given.nccl_calls) add_part(report, "nccl_calls", recorded_report(*given.nccl_calls));
+  return report;
+}
+
 }  // namespace gradwire

@@ -2,12 +2,22 @@
 // name.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "report/report.h"
 
 namespace gradwire {
+
+// What can be listed.
+struct Listing {
+  const char* name;
+  const char* what;
+  Report (*report)();
+};
+std::span<const Listing> listings();
+Report contents_report();  // of these
 
 Report gpus_report();
 Report links_report();

@@ -29,7 +29,28 @@ nlohmann::json models_data() {
   return models;
 }
 
+constexpr Listing kListings[] = {
+    {"gpus", "GPUs: compute, memory, NVLink, PCIe", gpus_report},
+    {"links", "links and processors, with what they achieve", links_report},
+    {"networks", "networks between nodes: Ethernet, InfiniBand, EFA", networks_report},
+    {"machines", "machines for --on MACHINE", machines_report},
+    {"models", "models for compare MODEL and train MODEL --on MACHINE", models_report},
+};
+
 }  // namespace
+
+std::span<const Listing> listings() { return kListings; }
+
+Report contents_report() {
+  Report report;
+  report.data["lists"] = nlohmann::json::array();
+  report.add(Title{"What is built in:"});
+  for (const Listing& listing : kListings) {
+    report.data["lists"].push_back(listing.name);
+    report.add(Sentence{fmt::format("  gradwire list {:<10} {}", listing.name, listing.what)});
+  }
+  return report;
+}
 
 Report listing(const std::string& name, nlohmann::json entries, const std::vector<Table>& tables,
                std::string note) {

@@ -124,6 +124,14 @@ std::string duration_column(std::span<const DrawnSpan> spans) {
 
 Json block_json(const Block& block) { return std::visit(AsJson{}, block); }
 
+PageData plain_page(std::string verb, std::string title, Report report) {
+  PageData page;
+  page.verb = std::move(verb);
+  page.title = std::move(title);
+  page.report = std::move(report);
+  return page;
+}
+
 Json page_json(const PageData& page) {
   Json blocks = Json::array(), timelines = Json::array(), topologies = Json::array();
   for (const Block& block : page.report.blocks) blocks.push_back(block_json(block));

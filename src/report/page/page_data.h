@@ -61,6 +61,9 @@ struct PageData {
   nlohmann::json question;  // null: there is nothing to change
 };
 
+// What a verb shows where no more than its report is drawn.
+PageData plain_page(std::string verb, std::string title, Report report);
+
 nlohmann::json page_json(const PageData&);
 nlohmann::json block_json(const Block&);
 

@@ -233,7 +233,7 @@ Json question_json(const PageQuestion& question) {
   if (const auto& anchor = question.anchor) {
     result["anchor"] = {
         {"step_ms", anchor->step * 1e3}, {"batch", anchor->batch}, {"accumulate", anchor->accumulate}};
-    if (anchor->precision) result["anchor"]["precision"] = to_string(*anchor->precision);
+    if (anchor->precision) result["anchor"]["precision"] = name_of(*anchor->precision);
     if (anchor->recorded) result["anchor"]["recorded_ms"] = parts_json(*anchor->recorded);
   }
   if (!question.sweep.empty()) result["sweep"] = question.sweep;

@@ -44,7 +44,7 @@ nlohmann::json plan_json(const PlannedStep& plan) {
           {"shard", layout.shard},
           {"micro_batch", layout.micro_batch},
           {"accumulate", layout.micro_batches},
-          {"recompute", to_string(layout.recompute)},
+          {"recompute", name_of(layout.recompute)},
           {"step_ms", 1e3 * plan.step},
           {"low_ms", 1e3 * plan.low},
           {"high_ms", 1e3 * plan.high},
@@ -65,9 +65,9 @@ nlohmann::json machine_json(const PlannedMachine& machine) {
   for (const auto& plan : machine.answer.plans) plans.push_back(plan_json(plan));
   return {{"on", machine.on()},
           {"gpus", machine.gpus()},
-          {"assumed", machine.machine.notes},
+          {"assumed", machine.machine.all_notes()},
           {"batch", machine.answer.batch},
-          {"precision", to_string(machine.best().layout.precision)},
+          {"precision", name_of(machine.best().layout.precision)},
           {"candidates", machine.answer.candidates},
           {"fitting", machine.answer.fitting},
           {"usable_gib", machine.answer.usable_bytes / kGib},
@@ -85,7 +85,7 @@ std::vector<std::string> cells_of(const PlannedStep& plan, bool experts) {
   for (const int size : {layout.shard, layout.micro_batch, layout.micro_batches})
     cells.push_back(fmt::to_string(size));
   for (const auto& text :
-       {std::string(to_string(layout.recompute)), format_seconds(plan.step),
+       {std::string(name_of(layout.recompute)), format_seconds(plan.step),
         fmt::format("{:.4g}", plan.samples_per_s), gibibytes(plan.memory.total()) + (plan.fits ? "" : "!"),
         times_text(plan.nvlink_speedup)})
     cells.push_back(text);
@@ -142,7 +142,7 @@ void add_machine(Report& report, const PlanQuestion& question, const PlannedMach
   report.add(Title{fmt::format("{} on {}: {}, {} sequence{} of {} tokens a step, {}", question.shape.name,
                                machine.on(), counted_gpus(machine.gpus()), machine.answer.batch,
                                machine.answer.batch == 1 ? "" : "s", question.shape.sequence,
-                               to_string(best.layout.precision))});
+                               name_of(best.layout.precision))});
   if (!machine.answer.advice.empty()) {
     for (const auto& advice : machine.answer.advice) report.add(Sentence{advice + ".", "", "  "});
   } else {
@@ -159,7 +159,7 @@ void add_machine(Report& report, const PlanQuestion& question, const PlannedMach
                            machine.answer.candidates, machine.answer.fitting)});
   report.add(Gap{}, memory_table(best, machine.answer.usable_bytes), Sentence{widths(best.layout)});
   if (!best.traffic.empty()) report.add(Gap{}, traffic_table(best));
-  add_notes(report, machine.machine.notes);
+  add_notes(report, machine.machine.all_notes());
 }
 
 // Which of several machines is the quickest, and by how much.
@@ -189,6 +189,10 @@ std::vector<PlannedMachine> renamed(std::vector<PlannedMachine> machines,
 
 std::string time_or_none(Seconds time) { return time > 0 ? format_seconds(time) : "none"; }
 
+void add_nccl_environment(Report& report, const NcclSettings& settings) {
+  if (auto note = find_environment_note(settings)) report.add(Sentence{std::move(*note)});
+}
+
 Report plan_report(const PlanQuestion& question, const std::vector<PlannedMachine>& machines) {
   Report report;
   auto list = nlohmann::json::array();
@@ -198,6 +202,7 @@ Report plan_report(const PlanQuestion& question, const std::vector<PlannedMachin
     list.push_back(machine_json(machine));
   }
   add_contest(report, machines);
+  add_nccl_environment(report, question.nccl);
   report.data = {{"model", question.shape.name},           {"parameters", parameter_count(question.shape)},
                  {"precision", list.front()["precision"]}, {"sequence", question.shape.sequence},
                  {"plans", list.front()["plans"]},         {"machines", list}};

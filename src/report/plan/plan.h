@@ -21,6 +21,9 @@ struct PlannedMachine {
 // The same machines under other names: those of files without their folders, for people.
 std::vector<PlannedMachine> renamed(std::vector<PlannedMachine>, const std::vector<std::string>& names);
 
+// "the environment sets NCCL_P2P_DISABLE=1: ...": a sentence, where that changes a price.
+void add_nccl_environment(Report&, const NcclSettings&);
+
 std::string time_or_none(Seconds);  // "12.3 ms"; "none" of nothing
 
 Report plan_report(const PlanQuestion&, const std::vector<PlannedMachine>&);

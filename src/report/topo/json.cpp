@@ -106,7 +106,7 @@ nlohmann::json machine_json(const Machine& machine, const Endpoints& endpoints,
   json["devices"] = devices_json(machine.topology);
   json["links"] = links_json(machine.topology);
   json["facts"] = machine.facts;
-  json["notes"] = machine.notes;
+  json["notes"] = machine.all_notes();
   return json;
 }
 

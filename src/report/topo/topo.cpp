@@ -206,7 +206,7 @@ Report machine_report(const Machine& machine, const NcclSettings& settings) {
   }
   add_all_reduce(report, machine, settings);
   add_between_nodes(report, machine);
-  auto notes = machine.notes;
+  auto notes = machine.all_notes();
   std::ranges::move(nccl_notes(machine, settings), std::back_inserter(notes));
   report.data["notes"] = notes;
   add_notes(report, notes);

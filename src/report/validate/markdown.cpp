@@ -28,10 +28,6 @@ constexpr const char* kHead =
 
 using Points = std::vector<ValidationPoint>;
 
-Points good(const Points& points, const std::string& kind) {
-  return points_where(points, [&](const auto& p) { return counts(p) && kind_name(p) == kind; });
-}
-
 Points side(const Points& points, bool large) {
   return points_where(points, [&](const auto& p) { return counts(p) && is_large(p) == large; });
 }
@@ -39,7 +35,7 @@ Points side(const Points& points, bool large) {
 std::string overall(const Validation& validation) {
   std::string text = "## All-reduce\n\n";
   text += kHead;
-  const Points points = good(validation.points, "collective");
+  const Points points = counted_of(validation.points, PointKind::collective);
   text += row("from 1 MB, platform never seen", side(points, true));
   text += row("below 1 MB, platform never seen", side(points, false));
   text += row("from 1 MB, group never seen", side(validation.by_group, true));
@@ -83,7 +79,8 @@ std::string worst_sweeps(const Points& points) {
 }
 
 std::string training(const Validation& validation) {
-  const Points points = good(validation.points, "training"), pairs = good(validation.points, "training_pair");
+  const Points points = counted_of(validation.points, PointKind::training),
+               pairs = counted_of(validation.points, PointKind::training_pair);
   if (points.empty() && pairs.empty()) return "";
   std::string text = "\n## Training\n\n";
   text += kHead;
@@ -147,7 +144,7 @@ std::string validation_markdown(const Validation& validation, std::span<const Re
                                 const std::vector<std::string>& files) {
   std::string text = fmt::format(kIntroduction, join(files, " "));
   text += fmt::format("{} records, {} predictions.\n\n", records.size(), validation.points.size());
-  const Points points = good(validation.points, "collective");
+  const Points points = counted_of(validation.points, PointKind::collective);
   if (!points.empty()) {
     text += overall(validation);
     text += table("By class of machine, from 1 MB", side(points, true), &ValidationPoint::scope);

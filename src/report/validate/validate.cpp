@@ -23,21 +23,18 @@ std::vector<std::string> summary_row(const std::string& name, const ErrorSummary
           summary.alpha_beta_error > 0 ? format_percent(summary.alpha_beta_error) : "-"};
 }
 
-std::set<std::string> kinds_of(const Validation& validation) {
-  std::set<std::string> kinds;
-  for (const ValidationPoint& point : validation.points) kinds.insert(kind_name(point));
+std::set<PointKind> kinds_of(const Validation& validation) {
+  std::set<PointKind> kinds;
+  for (const ValidationPoint& point : validation.points) kinds.insert(kind_of(point));
   return kinds;
-}
-
-std::vector<ValidationPoint> of_kind(const std::vector<ValidationPoint>& points, const std::string& kind) {
-  return points_where(points, [&](const ValidationPoint& p) { return counts(p) && kind_name(p) == kind; });
 }
 
 Table summaries(const Validation& validation) {
   Table table{{{"", "count", "mean", "median", "p90", "bias", "inside", "plain"}}};
-  for (const std::string& kind : kinds_of(validation)) {
-    table.rows.push_back(summary_row(kind, summarize(of_kind(validation.points, kind))));
-    if (kind != "collective") continue;
+  for (const PointKind kind : kinds_of(validation)) {
+    table.rows.push_back(
+        summary_row(std::string(name_of(kind)), summarize(counted_of(validation.points, kind))));
+    if (kind != PointKind::collective) continue;
     const auto add = [&](const std::string& name, const std::vector<ValidationPoint>& of, bool large) {
       const auto some = points_where(of, [&](const auto& p) {
         return counts(p) && p.kind == RecordKind::collective && is_large(p) == large;
@@ -98,9 +95,9 @@ double as_written(double value) { return std::stod(fmt::format("{:.15g}", value)
 
 nlohmann::json point_json(const ValidationPoint& point) {
   nlohmann::json json = {{"id", point.id},
-                         {"kind", kind_name(point)},
+                         {"kind", name_of(kind_of(point))},
                          {"platform", point.platform},
-                         {"quality", to_string(point.quality)},
+                         {"quality", name_of(point.quality)},
                          {"point", point.point},
                          {"measured", as_written(point.measured)},
                          {"predicted", point.predicted},
@@ -114,8 +111,13 @@ nlohmann::json point_json(const ValidationPoint& point) {
 
 }  // namespace
 
-std::string kind_name(const ValidationPoint& point) {
-  return point.kind == RecordKind::collective ? "collective" : point.pair ? "training_pair" : "training";
+PointKind kind_of(const ValidationPoint& point) {
+  if (point.kind == RecordKind::collective) return PointKind::collective;
+  return point.pair ? PointKind::training_pair : PointKind::training;
+}
+
+std::vector<ValidationPoint> counted_of(const std::vector<ValidationPoint>& points, PointKind kind) {
+  return points_where(points, [&](const ValidationPoint& p) { return counts(p) && kind_of(p) == kind; });
 }
 
 namespace {
@@ -134,9 +136,10 @@ nlohmann::json validation_json(const Validation& validation) {
                      {"inside", figure(of.inside)}};
     if (of.alpha_beta_error > 0) summary[kind]["alpha_beta_mean_abs_error"] = of.alpha_beta_error;
   };
-  for (const std::string& kind : kinds_of(validation)) add(kind, of_kind(validation.points, kind));
-  if (summary.contains("collective")) {
-    const auto all = of_kind(validation.points, "collective");
+  const auto kinds = kinds_of(validation);
+  for (const PointKind kind : kinds) add(std::string(name_of(kind)), counted_of(validation.points, kind));
+  if (kinds.contains(PointKind::collective)) {
+    const auto all = counted_of(validation.points, PointKind::collective);
     add("collective_from_1mb", points_where(all, is_large));
     add("collective_below_1mb", points_where(all, [](const auto& p) { return !is_large(p); }));
   }

@@ -2,15 +2,22 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "base/names.h"
 #include "predict/parallel/validation.h"
 #include "predict/step/validation.h"
 #include "report/report.h"
 
 namespace gradwire {
 
-// "collective", "training", or "training_pair" for the ratio of two values that differ in their link.
-std::string kind_name(const ValidationPoint&);
+// A pair is the ratio of two values that differ in their link.
+enum class PointKind : std::uint8_t { collective, training, training_pair };
+template <>
+inline constexpr std::array<std::string_view, 3> kNamesOf<PointKind> = {"collective", "training",
+                                                                        "training_pair"};
+PointKind kind_of(const ValidationPoint&);
+std::vector<ValidationPoint> counted_of(const std::vector<ValidationPoint>&, PointKind);  // those that count
 
 Report validation_report(const Validation&, int most_points);
 std::string validation_markdown(const Validation&, std::span<const Record>,

@@ -65,7 +65,7 @@ void read_gpus(const ProbeOptions& options, Host& host) {
                           : report->error.empty() ? "NVML sees none"
                                                   : report->error;
   if (seen.empty())
-    host.notes.push_back(fmt::format("there is no NVIDIA GPU on this machine ({})", why));
+    host.notes.push_back(host.no_gpu = fmt::format("there is no NVIDIA GPU on this machine ({})", why));
   else
     host.notes.push_back(fmt::format("there are NVIDIA GPUs at {} but their driver does not answer ({})",
                                      join(seen, ", "), why));

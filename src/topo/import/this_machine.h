@@ -38,6 +38,8 @@ struct Host {
   std::vector<HostDevice> gpus, nics;
   std::vector<HostNvlink> nvlinks;
   std::vector<std::string> facts, notes;
+  std::string
+      no_gpu;  // the note that says there is none, and why; empty: there is one, even if nobody answers for it
 };
 
 struct ProbeOptions {

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "sched/training.h"
+
 namespace gradwire {
 
 enum class ModelKind { mlp, convnet, resnet, gpt, bert };
@@ -26,7 +28,7 @@ struct TrainableModel {
   int depth = 0;                // of resnet
   // What `train` takes unless told otherwise.
   int batch = 0;  // per rank
-  std::string_view optimizer = "sgd";
+  OptimizerKind optimizer = OptimizerKind::sgd;
   double learning_rate = 0.05;
 };
 

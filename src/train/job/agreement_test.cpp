@@ -32,7 +32,7 @@ TEST(Agreement, is_refused_on_the_rank_that_differs) {
   second.rank = 1;
   first.store = second.store = std::make_shared<MemoryStore>();
   TrainOptions sgd, adam;
-  sgd.optimizer = "sgd", adam.optimizer = "adamw";
+  sgd.optimizer = OptimizerKind::sgd, adam.optimizer = OptimizerKind::adamw;
   agree_on_options(first, sgd);
   EXPECT_NO_THROW(agree_on_options(second, sgd));
   EXPECT_THAT(

@@ -9,22 +9,25 @@
 namespace gradwire {
 namespace {
 
-std::shared_ptr<CommHook> make_hook(const std::string& compress) {
-  if (compress == "fp16") return make_fp16_hook();
-  if (compress == "bf16") return make_bf16_hook();
-  return compress == "powersgd" ? make_power_sgd_hook() : nullptr;
-}
-
-Overlap overlap_named(const std::string& name) {
-  if (name == "during") return Overlap::during_backward;
-  return name == "after" ? Overlap::after_backward : Overlap::automatic;
+std::shared_ptr<CommHook> make_hook(Compression compress) {
+  switch (compress) {
+    case Compression::none:
+      return nullptr;
+    case Compression::fp16:
+      return make_fp16_hook();
+    case Compression::bf16:
+      return make_bf16_hook();
+    case Compression::powersgd:
+      return make_power_sgd_hook();
+  }
+  throw Error("bug in gradwire: a compression of no kind");
 }
 
 Bytes mib(double count) { return static_cast<Bytes>(count * (1 << 20)); }
 
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(const TrainOptions& options,
                                                         const std::vector<torch::Tensor>& parameters) {
-  if (options.optimizer == "adamw")
+  if (options.optimizer == OptimizerKind::adamw)
     return std::make_unique<torch::optim::AdamW>(parameters,
                                                  torch::optim::AdamWOptions(options.learning_rate));
   return std::make_unique<torch::optim::SGD>(parameters,
@@ -33,14 +36,13 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const TrainOptions& opti
 
 }  // namespace
 
-bool is_mixed(const TrainOptions& options) {
-  return options.precision == "bf16" || options.precision == "fp16";
+torch::ScalarType learnt_type(const TrainOptions& options) {
+  return options.precision == Precision::fp64 ? torch::kFloat64 : torch::kFloat32;
 }
 
 torch::ScalarType asked_type(const TrainOptions& options) {
-  if (options.precision == "fp64") return torch::kFloat64;
-  if (options.precision == "bf16") return torch::kBFloat16;
-  return options.precision == "fp16" ? torch::kFloat16 : torch::kFloat32;
+  if (!is_mixed(options.precision)) return learnt_type(options);
+  return options.precision == Precision::bf16 ? torch::kBFloat16 : torch::kFloat16;
 }
 
 torch::ScalarType compute_type(const TrainOptions& options, torch::Device device) {
@@ -58,23 +60,23 @@ DdpOptions ddp_options(const TrainOptions& options, torch::Device device) {
   made.first_bucket_bytes = mib(std::min(options.first_bucket_mb, options.bucket_mb));
   made.bucket_bytes = mib(options.bucket_mb);
   made.device = device;
-  made.overlap = overlap_named(options.overlap);
+  made.overlap = options.overlap;
   made.hook = make_hook(options.compress);
   // Where a CPU computes float16 in float32, its gradients still travel as float16.
-  if (options.precision == "fp16" && !made.hook && compute_type(options, device) == torch::kFloat32)
+  if (options.precision == Precision::fp16 && !made.hook && compute_type(options, device) == torch::kFloat32)
     made.hook = make_fp16_hook();
   return made;
 }
 
 ReplicaOptions replica_options(const TrainOptions& options, torch::Device device) {
   ReplicaOptions made{.ddp = ddp_options(options, device), .shard = options.shard};
-  if (is_mixed(options)) made.precision = asked_type(options);
+  if (is_mixed(options.precision)) made.precision = asked_type(options);
   return made;
 }
 
 Learner::Learner(const TrainOptions& options, std::vector<torch::Tensor> parameters, Communicator& everybody)
     : parameters_(std::move(parameters)), optimizer_(make_optimizer(options, parameters_)) {
-  if (options.precision == "fp16") scaler_.emplace(everybody);
+  if (options.precision == Precision::fp16) scaler_.emplace(everybody);
 }
 
 void Learner::step(const std::function<void()>& clip) {

@@ -15,8 +15,8 @@
 
 namespace gradwire {
 
-bool is_mixed(const TrainOptions& options);  // computes in 16 bits what is learnt in float32
-torch::ScalarType asked_type(const TrainOptions& options);
+torch::ScalarType learnt_type(const TrainOptions& options);  // of parameters and the optimizer's state
+torch::ScalarType asked_type(const TrainOptions& options);   // of what is computed
 
 // What a model of these options computes in: float32 where float16 is asked for and libtorch can't.
 torch::ScalarType compute_type(const TrainOptions& options, torch::Device device);

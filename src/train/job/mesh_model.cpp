@@ -70,8 +70,8 @@ MeshModelOptions mesh_model_options(const TrainOptions& options, const Mesh& mes
           .pipeline = pipeline_of(options),
           .sequence_parallel = options.sequence_parallel,
           .recompute = options.recompute,
-          .wires = mesh_wires(options.backend == "none" ? "auto" : options.backend, device),
-          .type = options.precision == "fp64" ? torch::kFloat64 : torch::kFloat32,
+          .wires = mesh_wires(options.backend.name, device),
+          .type = learnt_type(options),
           .replicas = replica_options(options, device)};
 }
 

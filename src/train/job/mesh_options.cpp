@@ -53,7 +53,8 @@ void check_stages(const TrainOptions& options, const TrainableModel& model) {
   if (options.pp == 1) {
     need(options.micro_batches == 0,
          "--micro-batches fill a pipeline: write --accumulate, or --pp 2 or more");
-    need(options.schedule == "1f1b", "--schedule is a pipeline's: write --pp 2 or more");
+    need(options.schedule == PipelineSchedule::one_f_one_b,
+         "--schedule is a pipeline's: write --pp 2 or more");
     need(options.virtual_stages <= 1, "--virtual-stages are a pipeline's: write --pp 2 or more");
     return;
   }
@@ -70,14 +71,14 @@ void check_stages(const TrainOptions& options, const TrainableModel& model) {
 }
 
 void check_company(const TrainOptions& options) {
-  need(options.compress != "powersgd" || options.virtual_stages == 1,
+  need(options.compress != Compression::powersgd || options.virtual_stages == 1,
        "--compress powersgd with --virtual-stages: it keeps its state by bucket, and each chunk has its own");
 }
 
 }  // namespace
 
 bool rehearses(const TrainOptions& options) {
-  return options.backend == "none" && (ranks_a_model(options) > 1 || options.shard > 0);
+  return options.backend.is_none() && (ranks_a_model(options) > 1 || options.shard > 0);
 }
 
 bool uses_mesh(const TrainOptions& options) { return ranks_a_model(options) > 1 || options.recompute; }
@@ -89,7 +90,8 @@ TrainOptions complete_mesh(TrainOptions options, const TrainableModel& model) {
   check_mesh({.dp = options.dp == 0 ? 1 : options.dp, .tp = options.tp, .pp = options.pp});
   need(options.micro_batches >= 0 && options.virtual_stages >= 0,
        "--micro-batches and --virtual-stages are 1 or more");
-  if (options.virtual_stages == 0) options.virtual_stages = options.schedule == "interleaved" ? 2 : 1;
+  if (options.virtual_stages == 0)
+    options.virtual_stages = options.schedule == PipelineSchedule::interleaved ? 2 : 1;
   if (options.pp > 1 && options.micro_batches == 0) options.micro_batches = 2 * options.pp;
   check_tensor(options, model);
   check_stages(options, model);
@@ -111,8 +113,8 @@ Mesh mesh_of(const TrainOptions& options, int ranks) {
 }
 
 PipelineShape pipeline_of(const TrainOptions& options) {
-  return {parse_pipeline_schedule(options.schedule), options.pp,
-          options.pp > 1 ? options.micro_batches : options.accumulate, options.virtual_stages};
+  return {options.schedule, options.pp, options.pp > 1 ? options.micro_batches : options.accumulate,
+          options.virtual_stages};
 }
 
 PipelineResult measure_pipeline(const Timeline& timeline, const TrainOptions& options,

@@ -45,7 +45,7 @@ TEST(MeshOptions, a_pipeline_is_filled_with_twice_its_stages) {
   EXPECT_EQ(completed(asked("gpt-tiny", 1, 4)).accumulate, 8);
   EXPECT_EQ(completed(asked("gpt-tiny", 4, 1)).accumulate, 1);
   auto options = asked("gpt-tiny", 1, 2);
-  options.schedule = "interleaved";
+  options.schedule = PipelineSchedule::interleaved;
   EXPECT_EQ(pipeline_of(completed(options)).chunks(), 4);
 }
 
@@ -74,7 +74,7 @@ TEST(MeshOptions, what_makes_no_sense_is_refused_with_the_reason) {
   options.accumulate = 3;
   EXPECT_NE(refusal(options), "");
   options = asked("gpt-tiny", 1, 4);
-  options.schedule = "interleaved";
+  options.schedule = PipelineSchedule::interleaved;
   EXPECT_EQ(refusal(options),
             "--pp 4 with --virtual-stages 2: gpt-tiny has 4 layers, and every stage needs one");
 }
@@ -82,7 +82,7 @@ TEST(MeshOptions, what_makes_no_sense_is_refused_with_the_reason) {
 TEST(MeshOptions, ranks_that_share_a_model_and_do_not_communicate_rehearse) {
   auto options = asked("gpt-tiny", 2, 1);
   EXPECT_FALSE(rehearses(options));
-  options.backend = "none";
+  options.backend = parse_train_backend("none");
   EXPECT_EQ(refusal(options), "");
   EXPECT_TRUE(rehearses(options));
   options.tp = 1;
@@ -93,7 +93,7 @@ TEST(MeshOptions, ranks_that_share_a_model_and_do_not_communicate_rehearse) {
 
 TEST(MeshOptions, a_mesh_goes_with_sharding_sixteen_bits_checkpoints_and_recomputation) {
   for (const bool recompute : {false, true})
-    for (const char* precision : {"fp32", "fp64", "bf16", "fp16"})
+    for (const auto precision : {Precision::fp32, Precision::fp64, Precision::bf16, Precision::fp16})
       for (int shard = 0; shard <= 3; ++shard) {
         auto options = asked("gpt-tiny", 2, 2);
         options.recompute = recompute;

@@ -17,11 +17,6 @@
 namespace gradwire {
 namespace {
 
-void check_choice(const char* flag, const std::string& value, const std::vector<std::string>& choices) {
-  if (std::find(choices.begin(), choices.end(), value) == choices.end())
-    throw ConfigError(fmt::format("{} '{:.40}': there are {}", flag, value, join(choices, ", ")));
-}
-
 // `least` and `most` may themselves be taken.
 void check_range(const char* flag, double value, double least, double most) {
   if (!(value >= least && value <= most))
@@ -43,7 +38,7 @@ void check_place(const char* flag, const std::string& file) {
 }
 
 void check_wires(const TrainOptions& options) {
-  if (options.backend != "none") return check_backend(options.backend);
+  if (!options.backend.is_none()) return check_backend(options.backend.name);
   if (!options.checkpoint.empty())
     throw ConfigError(
         "--checkpoint with --backend none: ranks that train apart have no common model to keep");
@@ -66,10 +61,10 @@ void check_training_numbers(const TrainOptions& options) {
 void check_shard(const TrainOptions& options) {
   check_range("--shard", options.shard, 0, 3);
   if (options.shard == 0) return;
-  if (options.compress != "none")
+  if (options.compress != Compression::none)
     throw ConfigError(
         "--shard with --compress: shares are reduced as they are; --precision bf16 halves what travels");
-  if (options.overlap != "auto")
+  if (options.overlap != Overlap::automatic)
     throw ConfigError("--shard with --overlap: a unit's gradients always leave when they are there");
 }
 
@@ -140,8 +135,43 @@ TrainOptions from_argument(std::string_view argument) {
   return fields.get<TrainOptions>();
 }
 
+TrainBackend parse_train_backend(const std::string& word) {
+  for (const auto& known : {TrainBackend{}, TrainBackend{TrainBackend::Kind::none}})
+    if (to_string(known) == word) return known;
+  return {TrainBackend::Kind::named, word};
+}
+
+std::string to_string(const TrainBackend& backend) { return backend.is_none() ? "none" : backend.name; }
+
+void to_json(nlohmann::json& json, const TrainBackend& backend) { json = to_string(backend); }
+
+void from_json(const nlohmann::json& json, TrainBackend& backend) {
+  backend = parse_train_backend(json.get<std::string>());
+}
+
 std::string full_precision(const std::string& name) {
   return name == "f32" || name == "f64" ? "fp" + name.substr(1) : name;
+}
+
+Overlap parse_overlap(const std::string& word) {
+  return parse_choice("--overlap", word,
+                      {Overlap::automatic, Overlap::during_backward, Overlap::after_backward});
+}
+
+void read_words(const TrainWords& words, TrainOptions& options) {
+  options.backend = parse_train_backend(words.backend);
+  if (!words.data.empty())
+    options.data = parse_choice("--data", words.data, {DataSource::real, DataSource::generated});
+  options.precision = parse_choice("--precision", full_precision(words.precision),
+                                   {Precision::fp32, Precision::fp64, Precision::bf16, Precision::fp16});
+  options.compress =
+      parse_choice("--compress", words.compress,
+                   {Compression::none, Compression::fp16, Compression::bf16, Compression::powersgd});
+  if (!words.optimizer.empty())
+    options.optimizer =
+        parse_choice("--optimizer", words.optimizer, {OptimizerKind::sgd, OptimizerKind::adamw});
+  options.overlap = parse_overlap(words.overlap);
+  options.schedule = parse_pipeline_schedule(words.schedule);
 }
 
 void read_interval(const std::string& text, TrainOptions& options) {
@@ -167,21 +197,16 @@ TrainOptions complete(TrainOptions options) {
   const TrainableModel& model = find_trainable(options.model);
   check_sense(options, model);
   if (options.batch == 0) options.batch = model.batch;
-  if (options.optimizer.empty()) options.optimizer = model.optimizer;
+  if (options.optimizer == OptimizerKind::models_own) options.optimizer = model.optimizer;
   if (options.learning_rate == 0) options.learning_rate = model.learning_rate;
-  if (options.data.empty()) options.data = model.kind == ModelKind::resnet ? "generated" : "real";
+  if (options.data == DataSource::models_own)
+    options.data = model.kind == ModelKind::resnet ? DataSource::generated : DataSource::real;
   if (takes_text(model)) {
     if (options.sequence == 0) options.sequence = std::min(128, model.shape.context);
     check_range("--sequence", options.sequence, 1, model.shape.context);
   }
   options = complete_mesh(std::move(options), model);
   check_training_numbers(options);
-  check_choice("--data", options.data, {"real", "generated"});
-  options.precision = full_precision(options.precision);
-  check_choice("--precision", options.precision, {"fp32", "fp64", "bf16", "fp16"});
-  check_choice("--compress", options.compress, {"none", "fp16", "bf16", "powersgd"});
-  check_choice("--optimizer", options.optimizer, {"sgd", "adamw"});
-  check_choice("--overlap", options.overlap, {"auto", "during", "after"});
   check_wires(options);
   check_shard(options);
   check_place("--trace", options.trace);

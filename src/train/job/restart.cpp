@@ -25,7 +25,7 @@ std::string versions_at(const std::filesystem::path& checkpoint) {
 Beginning newest_whole(const std::string& checkpoint, const std::string& before,
                        const FindFault& find_fault) {
   const auto kept = list_versions(checkpoint);
-  if (kept.empty()) return {checkpoint, "", checkpoint};
+  if (kept.empty()) return {checkpoint, BeginningKind::as_asked, checkpoint};
   std::vector<std::filesystem::path> candidates = {checkpoint};
   candidates.insert(candidates.end(), kept.begin(), kept.end());
   std::string faults;
@@ -34,10 +34,12 @@ Beginning newest_whole(const std::string& checkpoint, const std::string& before,
     if (version.empty()) faults += fmt::format("{} is not there; ", candidate.string());
     if (version.empty() || before.find(version) != std::string::npos) continue;
     const auto fault = find_fault(candidate);
-    if (!fault) return {candidate.string(), faults.empty() ? "" : "resuming", faults + candidate.string()};
+    if (!fault)
+      return {candidate.string(), faults.empty() ? BeginningKind::as_asked : BeginningKind::resuming,
+              faults + candidate.string()};
     faults += *fault + "; ";
   }
-  return {checkpoint, "", checkpoint};
+  return {checkpoint, BeginningKind::as_asked, checkpoint};
 }
 
 }  // namespace
@@ -58,18 +60,18 @@ TrainOptions prepare_for_restarts(TrainOptions options, int max_restarts) {
 }
 
 Beginning find_beginning(const TrainOptions& options, int restarts, const FindFault& find_fault) {
-  if (restarts == 0 && options.resume.empty()) return {"", "", ""};
+  if (restarts == 0 && options.resume.empty()) return {};
   if (restarts == 0) return newest_whole(options.resume, "", find_fault);
   const std::string version = file_version(options.checkpoint);
   if (!version.empty() && options.checkpoint_before.find(version) == std::string::npos) {
     Beginning beginning = newest_whole(options.checkpoint, options.checkpoint_before, find_fault);
-    beginning.what = "resuming";
+    beginning.kind = BeginningKind::resuming;
     return beginning;
   }
   const std::string reason = options.checkpoint.empty()
                                  ? "without --checkpoint nothing was kept"
                                  : fmt::format("{} was not written yet", options.checkpoint);
-  return {options.resume, "starting over", reason};
+  return {options.resume, BeginningKind::starting_over, reason};
 }
 
 int restarts_so_far() {

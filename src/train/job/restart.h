@@ -19,11 +19,15 @@ std::string file_version(const std::filesystem::path& path);
 // and how often to write one where nobody said.
 TrainOptions prepare_for_restarts(TrainOptions options, int max_restarts);
 
+// How a run begins: as it was asked to, or otherwise, after a restart or because another checkpoint than was named is taken.
+enum class BeginningKind : std::uint8_t { as_asked, resuming, starting_over };
+template <>
+inline constexpr std::array<std::string_view, 3> kNamesOf<BeginningKind> = {"", "resuming", "starting over"};
+
 struct Beginning {
-  std::string resume;  // the checkpoint to go on from; empty: from step 0
-  std::string
-      what;  // "resuming" or "starting over" after a restart, or from another than was named; else empty
-  std::string why;  // what more there is to say of it
+  std::string resume = {};  // the checkpoint to go on from; empty: from step 0
+  BeginningKind kind = BeginningKind::as_asked;
+  std::string why = {};  // what more there is to say of it
 };
 
 // What is wrong with a checkpoint; nothing where it is whole.

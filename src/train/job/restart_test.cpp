@@ -32,15 +32,15 @@ TEST(Restart, goes_on_from_the_checkpoint_that_the_run_has_written) {
   EXPECT_EQ(options.checkpoint_every, 5);
 
   EXPECT_EQ(begin(options, 0).resume, "");
-  EXPECT_EQ(begin(options, 0).what, "");
+  EXPECT_EQ(begin(options, 0).kind, BeginningKind::as_asked);
   EXPECT_EQ(begin(options, 1).resume, "") << "not from what lay there before";
-  EXPECT_EQ(begin(options, 1).what, "starting over");
+  EXPECT_EQ(begin(options, 1).kind, BeginningKind::starting_over);
   EXPECT_THAT(begin(options, 1).why, HasSubstr("was not written yet"));
 
   write_file(options.checkpoint, "of this run");
   EXPECT_EQ(begin(options, 0).resume, "");
   EXPECT_EQ(begin(options, 1).resume, options.checkpoint);
-  EXPECT_EQ(begin(options, 1).what, "resuming");
+  EXPECT_EQ(begin(options, 1).kind, BeginningKind::resuming);
 }
 
 TEST(Restart, takes_the_newest_checkpoint_that_is_whole) {
@@ -53,10 +53,10 @@ TEST(Restart, takes_the_newest_checkpoint_that_is_whole) {
   }
   const auto resumed = find_beginning(options, 0, whole_but_for_bad);
   EXPECT_EQ(resumed.resume, options.checkpoint + ".step-1");
-  EXPECT_EQ(resumed.what, "resuming");
+  EXPECT_EQ(resumed.kind, BeginningKind::resuming);
   EXPECT_THAT(resumed.why, HasSubstr("c.ckpt is damaged"));
   EXPECT_EQ(find_beginning(options, 0, all_whole).resume, options.checkpoint);
-  EXPECT_EQ(find_beginning(options, 0, all_whole).what, "");
+  EXPECT_EQ(find_beginning(options, 0, all_whole).kind, BeginningKind::as_asked);
 
   options = prepare_for_restarts(options, 1);
   write_file(options.checkpoint, "bad");

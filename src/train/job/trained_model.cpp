@@ -62,7 +62,7 @@ struct NarrowedModel {
 NarrowedModel narrowed(std::shared_ptr<Net> model, const TrainOptions& options, torch::Device device) {
   model->to(device);
   NarrowedModel made{{}, model};
-  if (is_mixed(options))
+  if (is_mixed(options.precision))
     for (const auto& parameter : model->parameters()) made.values.push_back(parameter.detach().clone());
   model->to(compute_type(options, device));
   return made;
@@ -75,7 +75,8 @@ class Replicated final : public RunsAlone {
              const DdpOptions& ddp)
       : hook_(std::dynamic_pointer_cast<KeepingHook>(ddp.hook)),
         ddp_(std::move(narrow.model), communicator, ddp) {
-    if (is_mixed(options)) masters_.emplace(ddp_.parameters(), std::move(narrow.values), asked_type(options));
+    if (is_mixed(options.precision))
+      masters_.emplace(ddp_.parameters(), std::move(narrow.values), asked_type(options));
     learner_.emplace(options, masters_ ? masters_->parameters() : ddp_.parameters(), communicator);
   }
 
@@ -148,7 +149,7 @@ ShardOptions shard_options(const TrainOptions& options, torch::Device device) {
   ShardOptions made;
   made.stage = options.shard;
   made.device = device;
-  if (is_mixed(options)) made.compute_type = asked_type(options);
+  if (is_mixed(options.precision)) made.compute_type = asked_type(options);
   return made;
 }
 
@@ -224,7 +225,7 @@ std::unique_ptr<TrainedModel> make_trained_model(std::shared_ptr<Net> model, Com
     return std::make_unique<Replicated>(narrowed(std::move(model), options, device), communicator, options,
                                         ddp_options(options, device));
   compute_type(options, device);  // refuses
-  model->to(device, options.precision == "fp64" ? torch::kFloat64 : torch::kFloat32);
+  model->to(device, learnt_type(options));
   return std::make_unique<SharedOut>(std::move(model), communicator, options, device);
 }
 

@@ -20,9 +20,9 @@ namespace {
 // GPUs where there is one for every rank of this host and nobody asked for something else; of models that are cut only
 // where they are asked for.
 bool takes_gpus(const World& world, const TrainOptions& options) {
-  if (options.backend.starts_with("nccl")) return true;
-  return options.backend == "auto" && !uses_mesh(options) && torch::cuda::is_available() &&
-         static_cast<int>(torch::cuda::device_count()) >= world.local_size;
+  if (moves_gpu_memory(options.backend.name)) return true;
+  return options.backend.kind == TrainBackend::Kind::automatic && !uses_mesh(options) &&
+         torch::cuda::is_available() && static_cast<int>(torch::cuda::device_count()) >= world.local_size;
 }
 
 // With the learning rate that --scale-lr asks for.
@@ -69,7 +69,7 @@ void Trainer::resume() {
     scale->restore(position.loss_scale, position.good_steps);
 }
 
-bool Trainer::is_apart() const { return options_.backend == "none"; }
+bool Trainer::is_apart() const { return options_.backend.is_none(); }
 
 // Ranks that train models of their own are a mesh of one each.
 std::unique_ptr<TrainedModel> Trainer::make_parts(std::shared_ptr<Net> net) {
@@ -81,7 +81,7 @@ std::unique_ptr<TrainedModel> Trainer::make_parts(std::shared_ptr<Net> net) {
   model->learn_by(options_);
   World hosts = world_;
   hosts.name = "train-mesh";
-  if (!apart) links_ = describe_mesh(mesh_, rehearsal_ ? "nothing" : options_.backend, hosts_of(hosts));
+  if (!apart) links_ = describe_mesh(mesh_, rehearsal_ ? "nothing" : options_.backend.name, hosts_of(hosts));
   return model;
 }
 
@@ -94,7 +94,9 @@ void Trainer::make_communicators() {
   else if (rehearsal_)
     communicator_ = rehearsal_->among(make_communicator(world_), "world");
   else
-    communicator_ = make_communicator(world_, gpus && options_.backend == "auto" ? "nccl" : options_.backend);
+    communicator_ = make_communicator(world_, gpus && options_.backend.kind == TrainBackend::Kind::automatic
+                                                  ? "nccl"
+                                                  : options_.backend.name);
   World host = world_;
   host.name = "train-host";
   if (gpus || apart) host_communicator_ = make_communicator(host, "auto");
@@ -128,7 +130,7 @@ TrainResult Trainer::describe() const {
   model_->describe(result);
   result.ranks = world_.size;
   result.threads = torch::get_num_threads();
-  result.backend = is_apart() ? "none" : communicator_->name();
+  result.backend = is_apart() ? to_string(options_.backend) : communicator_->name();
   result.data = data_.what();
   result.first_step = first_step_;
   return result;

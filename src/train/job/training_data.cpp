@@ -10,7 +10,7 @@ namespace {
 constexpr int kTestBatch = 16;  // for each reader
 
 Data data_for(const TrainOptions& options) {
-  return make_data(find_trainable(options.model), {.real = options.data == "real",
+  return make_data(find_trainable(options.model), {.real = options.data == DataSource::real,
                                                    .text = options.text,
                                                    .sequence = options.sequence,
                                                    .image = options.image,

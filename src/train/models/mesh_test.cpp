@@ -129,7 +129,7 @@ TEST(MeshModels, test_as_one_process_does) {
   });
 }
 
-TrainOptions learning(const char* optimizer, const char* precision = "fp64") {
+TrainOptions learning(OptimizerKind optimizer, Precision precision = Precision::fp64) {
   TrainOptions options;
   options.optimizer = optimizer;
   options.precision = precision;
@@ -163,7 +163,7 @@ TEST(MeshModels, save_checkpoints_of_the_whole_model_that_go_on_with_any_mesh) {
   const auto run = [&](const MeshCase& given, bool resumed) {
     run_mesh(given, [&](const World& world) {
       MeshModel model(world, make_tiny(given), make_tokens(1, 1).inputs[0], options_of(given));
-      model.learn_by(learning("adamw"));
+      model.learn_by(learning(OptimizerKind::adamw));
       World all = world;
       all.name = "files";
       const auto everybody = make_communicator(all, "shm");
@@ -205,7 +205,7 @@ TEST(MeshModels, refuse_a_checkpoint_of_another_model_on_all_ranks) {
     other->to(torch::kFloat64);
     save_checkpoint(path, {tensors_of_model(*other)}, {.step = 2}, *everybody);
     MeshModel model(world, make_tiny(given), make_tokens(1, 1).inputs[0], options_of(given));
-    model.learn_by(learning("sgd"));
+    model.learn_by(learning(OptimizerKind::sgd));
     const auto before = flat_parameters(model.pipeline().parameters());
     EXPECT_NE(
         error_of([&] { model.load(path, *everybody, Unchecked::refuse); }).find("another shape or type"),
@@ -223,7 +223,7 @@ TEST(MeshModels, compute_in_bfloat16_and_learn_in_float32) {
       options.type = torch::kFloat32;
       options.replicas.precision = torch::kBFloat16;
       MeshModel model(world, make_tiny(given), make_tokens(1, 1).inputs[0], options);
-      model.learn_by(learning("adamw", "bf16"));
+      model.learn_by(learning(OptimizerKind::adamw, Precision::bf16));
       double first = 0, last = 0;
       for (int step = 0; step < 15; ++step) {
         last = model.step(make_tokens(given.mesh.dp, 7).of(model.place().data));
@@ -249,7 +249,7 @@ TEST(MeshModels, leave_a_step_out_on_all_ranks_when_one_overflowed) {
     options.type = torch::kFloat32;
     options.replicas.precision = torch::kFloat16;
     MeshModel model(world, make_tiny(given), make_tokens(1, 1).inputs[0], options);
-    model.learn_by(learning("sgd", "fp16"));
+    model.learn_by(learning(OptimizerKind::sgd, Precision::fp16));
     const auto step = [&](bool overflows) {
       const double loss = model.step(make_tokens(2, 7).of(model.place().data));
       if (model.pipeline().is_last()) {

@@ -1,14 +1,15 @@
-#include "predict/compare/compare.h"
-
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
+#include "report/compare/compare.h"
+
+// An answer in words: yes or no, how much, and because of what.
 namespace gradwire {
 namespace {
 
-std::string milliseconds(Seconds time) {
+std::string short_milliseconds(Seconds time) {
   return time < 0.01 ? fmt::format("{:.1f} ms", time * 1e3) : fmt::format("{:.0f} ms", time * 1e3);
 }
 
@@ -18,32 +19,29 @@ std::string megabytes(Bytes bytes) {
   return mega >= 10 ? fmt::format("{:.0f} MB", mega) : fmt::format("{:.2g} MB", mega);
 }
 
-// Of all that crosses the wires in a step: gradients, parameters that are gathered, buffers.
 Seconds taken(const StepEstimate& estimate) { return estimate.communication + estimate.synchronising; }
-Seconds taken(const Contender& contender) { return taken(contender.estimate); }
 
-// What that costs a step: what is uncovered, and what is hidden but slows backward. Each is said where it is noticed among
-// what the collectives take, however long the step around them is.
+// What collectives cost a step: what is uncovered, and what is hidden but slows backward. Each is said where it is noticed
+// among what they take, however long the step around them is.
 std::string cost(const StepEstimate& estimate) {
   constexpr double kNoticed = 0.05;
   const auto noticed = [&](Seconds time) { return time >= kNoticed * taken(estimate); };
   if (!noticed(estimate.communication_cost())) return "hides under backward";
-  auto text = fmt::format("costs {}", milliseconds(estimate.communication_cost()));
+  auto text = fmt::format("costs {}", short_milliseconds(estimate.communication_cost()));
   const Seconds uncovered = estimate.parts.comm_exposed + estimate.synchronising;
   if (!noticed(estimate.slowdown)) return text;
   if (!noticed(uncovered)) return text + " by slowing backward";
-  return text + fmt::format(" ({} of it uncovered)", milliseconds(uncovered));
+  return text + fmt::format(" ({} of it uncovered)", short_milliseconds(uncovered));
 }
 
-std::string sent(const Contender& contender) {
-  auto text = fmt::format("a step sends {} of gradients", megabytes(contender.estimate.gradient_bytes));
-  if (contender.gathered > 0)
-    text += fmt::format(" and gathers {} of parameters", megabytes(contender.gathered));
+std::string sent(const Rewired& step) {
+  auto text = fmt::format("a step sends {} of gradients", megabytes(step.estimate.gradient_bytes));
+  if (step.gathered > 0) text += fmt::format(" and gathers {} of parameters", megabytes(step.gathered));
   return text + "; ";
 }
 
-double load_on(const std::string& resource, const Contender& contender) {
-  for (const auto& one : contender.wires.loads)
+double load_on(const std::string& resource, const Wires& wires) {
+  for (const auto& one : wires.loads)
     if (one.name == resource) return one.load;
   return 0;
 }
@@ -53,9 +51,9 @@ std::string times(double count) {
 }
 
 // What holds up the slower one, and how much of that load the other takes off.
-std::string crowded(const Contender& slow, const Contender& fast) {
-  if (slow.wires.loads.empty() || fast.wires.loads.empty() || slow.wires.nodes > 1) return "";
-  const auto& narrowest = slow.wires.loads.front();
+std::string crowded(const Wires& slow, const Wires& fast) {
+  if (slow.loads.empty() || fast.loads.empty() || slow.nodes > 1) return "";
+  const auto& narrowest = slow.loads.front();
   const double other = load_on(narrowest.name, fast);
   if (other >= narrowest.load) return "";
   return fmt::format("; there every byte crosses {} {}, here {}", narrowest.name, times(narrowest.load),
@@ -83,18 +81,39 @@ std::string count_and_link(const Answer& answer) {
 }
 
 // Where several things differ: what each contributes.
-std::string factors(const Answer& answer, const Contender& better, const Contender& worse) {
+std::string factors(const Answer& answer) {
   if (more_of_the_same(answer)) return count_and_link(answer) + ": ";
   std::string text;
   if (answer.count != 1)
-    text +=
-        fmt::format("GPUs {:.2f}x ({} instead of {}), ", answer.count, better.wires.ranks, worse.wires.ranks);
+    text += fmt::format("GPUs {:.2f}x ({} instead of {}), ", answer.count, answer.on_better.wires.ranks,
+                        answer.on_worse.wires.ranks);
   if (!answer.alike)
-    text += fmt::format("GPU {:.2f}x ({} against {}), ", answer.gpu.speedup, better.machine.gpu.name,
-                        worse.machine.gpu.name);
+    text +=
+        fmt::format("GPU {:.2f}x ({} against {}), ", answer.gpu.speedup, answer.better_gpu, answer.worse_gpu);
   if (text.empty()) return text;
   return text + fmt::format("link {}; ", how_much(answer.link));
 }
+
+// What each way does with the gradients.
+std::string ways(const Answer& answer) {
+  const auto &fast = answer.on_better, &slow = answer.on_worse;
+  if (slow.taken() == 0 && fast.taken() == 0)
+    return slow.wires.ranks > 1 ? "ranks that are not synchronised send nothing" : "one GPU sends nothing";
+  auto text = sent(slow.taken() > 0 ? slow : fast);
+  const auto takes = [](const Rewired& one) { return communication_words(one.estimate); };
+  if (slow.taken() == 0)
+    return text + fmt::format("{} that takes {}, on one GPU nothing is sent", fast.wires.way, takes(fast));
+  text += fmt::format("{} that takes {}", slow.wires.way, takes(slow));
+  if (fast.taken() == 0) return text;
+  if (same_way(fast.wires, fast.estimate.communication, slow.wires, slow.estimate.communication))
+    return text + " on both";
+  const auto why = crowded(slow.wires, fast.wires);
+  if (fast.wires.way == slow.wires.way)
+    return text + fmt::format(" on {}, {} on {}{}", answer.worse, takes(fast), answer.better, why);
+  return text + fmt::format(", {} {}{}", fast.wires.way, takes(fast), why);
+}
+
+double gibibytes(Bytes bytes) { return static_cast<double>(bytes) / (1 << 30); }
 
 // How the reason is joined to the answer.
 std::string link_clause(const Answer& answer) {
@@ -111,34 +130,51 @@ std::string link_clause(const Answer& answer) {
 
 }  // namespace
 
+std::string to_words(const Misfit& misfit) {
+  const auto machines = join(misfit.machines, " or ");
+  if (misfit.state > misfit.memory)
+    return fmt::format(
+        "{} does not fit a GPU of {}: weights, gradients and optimizer take {:.0f} GiB, it has {:.0f}; times "
+        "are as if it did",
+        misfit.model, machines, gibibytes(misfit.state), gibibytes(misfit.memory));
+  return fmt::format(
+      "a batch of {} of {} does not fit a GPU of {}: activations take over {:.0f} GiB and weights, gradients "
+      "and optimizer {:.1f}, it has {:.0f}; times are as if it did",
+      misfit.batch, misfit.model, machines, gibibytes(misfit.activations), gibibytes(misfit.state),
+      gibibytes(misfit.memory));
+}
+
+std::vector<std::string> warnings_of(const Comparison& comparison) {
+  auto warnings = comparison.warnings;
+  for (const Misfit& misfit : comparison.misfits) warnings.push_back(to_words(misfit));
+  if (comparison.links_alone)
+    warnings.emplace_back(
+        "the step you measured stands for every GPU here, though they differ: the links alone are compared");
+  return warnings;
+}
+
+std::string to_words(const OtherSlots& slots) {
+  if (slots.lanes == 0) return "slots are assumed, with two cards behind each PCIe switch";
+  return fmt::format("slots are taken as x{} each, with x{}", slots.lanes, slots.all_lanes);
+}
+
 std::string communication_words(const StepEstimate& estimate) {
-  return fmt::format("{} and {}", milliseconds(taken(estimate)), cost(estimate));
+  return fmt::format("{} and {}", short_milliseconds(taken(estimate)), cost(estimate));
 }
 
-std::string reason_of(const Answer& answer, const Contender& better, const Rewired& same) {
-  const auto& [fast, slow] = same;
-  const auto parts = factors(answer, better, slow);
-  if (taken(slow) == 0 && taken(fast) == 0)
-    return parts +
-           (slow.wires.ranks > 1 ? "ranks that are not synchronised send nothing" : "one GPU sends nothing");
-  auto text = parts + sent(taken(slow) > 0 ? slow : fast);
-  const auto takes = [](const Contender& one) { return communication_words(one.estimate); };
-  if (taken(slow) == 0)
-    return text + fmt::format("{} that takes {}, on one GPU nothing is sent", fast.wires.way, takes(fast));
-  text += fmt::format("{} that takes {}", slow.wires.way, takes(slow));
-  if (taken(fast) == 0) return text;
-  if (same_way(fast.wires, fast.estimate.communication, slow.wires, slow.estimate.communication))
-    return text + " on both";
-  const auto why = crowded(slow, fast);
-  if (fast.wires.way == slow.wires.way)
-    return text + fmt::format(" on {}, {} on {}{}", slow.machine.name, takes(fast), better.machine.name, why);
-  return text + fmt::format(", {} {}{}", fast.wires.way, takes(fast), why);
+std::string reason_of(const Answer& answer) {
+  auto text = factors(answer) + ways(answer);
+  for (const Otherwise& other : answer.otherwise) {
+    const auto words = std::visit([](const auto& what) { return to_words(what); }, other.what);
+    text += fmt::format("; {} {:.2f}x", words, other.gain);
+  }
+  return text;
 }
 
-std::string sentence_of(const Workload& workload, const Answer& answer) {
+std::string sentence_of(const std::string& model, const Answer& answer) {
   if (answer.better == answer.worse)  // those that differ are told apart by their names
-    return fmt::format("It does not matter for {}: {} and {} are the same machine.", workload.name,
-                       answer.better, answer.worse);
+    return fmt::format("It does not matter for {}: {} and {} are the same machine.", model, answer.better,
+                       answer.worse);
   const bool told = answer.sure != Sure::cant_tell;
   const bool probably = answer.sure == Sure::probably;
   const auto* word = !told                              ? "Can't tell"
@@ -153,8 +189,8 @@ std::string sentence_of(const Workload& workload, const Answer& answer) {
   const auto saved = told && answer.verdict == Verdict::helps && !more_of_the_same(answer)
                          ? fmt::format(", {:.1f} h saved of every 24", hours_saved(answer))
                          : "";
-  return fmt::format("{} for {}: {} over {} gives {}{}{} {}.", word, workload.name, answer.better,
-                     answer.worse, gives, saved, link_clause(answer), answer.reason);
+  return fmt::format("{} for {}: {} over {} gives {}{}{} {}.", word, model, answer.better, answer.worse,
+                     gives, saved, link_clause(answer), reason_of(answer));
 }
 
 }  // namespace gradwire

@@ -1,0 +1,126 @@
+// The closed form of a plan's price against the step graph passed task by task.
+#include "predict/parallel/price.h"
+
+#include <gtest/gtest.h>
+
+#include "predict/parallel/problem.h"
+#include "sched/step_graph.h"
+#include "sched/step_run.h"
+
+namespace gradwire {
+namespace {
+
+// Constants that leave compute alone: nothing is hidden, nothing added.
+ParallelValues bare_values() {
+  auto values = default_parallel_model().values;
+  const auto set = [&](ParallelConstant constant, double value) {
+    values[static_cast<std::size_t>(constant)] = value;
+  };
+  set(ParallelConstant::micro, 0);
+  set(ParallelConstant::spread, 0);
+  set(ParallelConstant::update, 0);
+  set(ParallelConstant::output, 0);
+  set(ParallelConstant::stage, 0);
+  set(ParallelConstant::slowdown, 0);
+  return values;
+}
+
+ParallelLayout pipelined(int stages, int micro_batches, int chunks = 1) {
+  ParallelLayout layout;
+  layout.mesh.pp = stages;
+  layout.micro_batches = micro_batches;
+  layout.virtual_stages = chunks;
+  if (chunks > 1) layout.schedule = StageSchedule::interleaved;
+  return layout;
+}
+
+// The same step as a graph whose tasks last as layer_time() says.
+Seconds graph_step(const TransformerSizes& sizes, const PlanProblem& problem, const ParallelValues& values) {
+  const auto& layout = problem.layout;
+  StepPlan plan;
+  plan.mesh = layout.mesh;
+  plan.micro_batches = layout.micro_batches;
+  plan.virtual_stages = layout.virtual_stages;
+  plan.schedule = layout.virtual_stages > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b;
+  plan.by_unit = false;
+  const int chunks = layout.mesh.pp * layout.virtual_stages;
+  const double layers = double(sizes.layers) / chunks;
+  const auto time = layer_time(problem, values);
+  const auto graph = make_step_graph(
+      plan, std::vector<ChunkCut>(static_cast<std::size_t>(chunks), {.units = {1}, .output = 1}));
+  return run_step(graph,
+                  [&](Rank, const Task& task) {
+                    if (task.kind == TaskKind::forward) return layers * time.forward;
+                    if (task.kind == TaskKind::backward) return layers * time.backward;
+                    return task.kind == TaskKind::collective ? problem.wires.join : 0.0;
+                  })
+      .end;
+}
+
+TEST(PlanPrice, is_that_of_the_step_graph_passed_task_by_task) {
+  const auto machine = find_machine("dgx-a100");
+  GroupWires wires(machine);
+  auto sizes = transformer_sizes("llama-7b");
+  sizes.vocab = 1;  // the output layer has no part in a graph of equal stages
+  const auto values = bare_values();
+  for (const auto& [stages, micro_batches, chunks] :
+       {std::tuple{1, 4, 1}, {2, 2, 1}, {4, 8, 1}, {8, 8, 1}, {4, 8, 2}, {8, 16, 4}, {2, 6, 2}}) {
+    const auto problem = make_problem(sizes, pipelined(stages, micro_batches, chunks), wires);
+    EXPECT_NEAR(price_plan(problem, values).total() / graph_step(sizes, problem, values), 1, 1e-3)
+        << stages << " stages, " << micro_batches << " micro-batches, " << chunks << " chunks";
+  }
+}
+
+TEST(PlanPrice, adds_what_tensor_parallelism_sends_and_what_joining_gradients_shows) {
+  const auto machine = find_machine("dgx-a100");
+  GroupWires wires(machine);
+  const auto sizes = transformer_sizes("llama-7b");
+  ParallelLayout layout;
+  layout.mesh.tp = 8;
+  const auto split = price_plan(make_problem(sizes, layout, wires), default_parallel_model().values);
+  EXPECT_GT(split.tensor, 0);
+  layout.mesh = {.dp = 8};
+  const auto joined = price_plan(make_problem(sizes, layout, wires), default_parallel_model().values);
+  EXPECT_EQ(joined.tensor, 0);
+  EXPECT_GT(joined.replicas + joined.slowdown, 0);
+  layout.overlap = false;
+  EXPECT_GT(price_plan(make_problem(sizes, layout, wires), default_parallel_model().values).replicas,
+            joined.replicas);
+}
+
+TEST(PlanPrice, of_full_recomputation_is_a_forward_more) {
+  const auto machine = find_machine("dgx-a100");
+  GroupWires wires(machine);
+  const auto sizes = transformer_sizes("llama-7b");
+  ParallelLayout layout;
+  const auto values = bare_values();
+  const auto plain = layer_time(make_problem(sizes, layout, wires), values);
+  layout.recompute = Recompute::full;
+  const auto again = layer_time(make_problem(sizes, layout, wires), values);
+  EXPECT_DOUBLE_EQ(again.backward, plain.backward + plain.forward);
+}
+
+TEST(PlanPrice, of_selective_recomputation_is_attention_once_more) {
+  const auto machine = find_machine("dgx-a100");
+  GroupWires wires(machine);
+  const auto sizes = transformer_sizes("llama-7b");
+  ParallelLayout layout;
+  const auto plain = layer_time(make_problem(sizes, layout, wires), bare_values());
+  layout.recompute = Recompute::selective;
+  const auto again = layer_time(make_problem(sizes, layout, wires), bare_values());
+  EXPECT_GT(again.backward, plain.backward);
+  EXPECT_LT(again.backward, plain.backward + 0.3 * plain.forward);
+}
+
+TEST(PlanPrice, gathers_tensor_by_tensor_where_parameters_are_sharded_and_nothing_goes_on_under_compute) {
+  const auto machine = find_machine("16*dgx-a100@8x-hdr");
+  GroupWires wires(machine);
+  ParallelLayout layout{.mesh = {.dp = 128}, .shard = 3};
+  const auto sizes = transformer_sizes("gpt3-175b");
+  const Seconds by_layer = make_problem(sizes, layout, wires).wires.gather_forward;
+  layout.overlap = false;
+  EXPECT_GT(make_problem(sizes, layout, wires).wires.gather_forward, 1.5 * by_layer);
+}
+
+}  // namespace
+}  // namespace gradwire
