@@ -190,7 +190,8 @@ void read_interval(const std::string& text, TrainOptions& options) {
 }
 
 bool writes_parts(const TrainOptions& options) {
-  return options.sharded || options.shard > 0 || uses_mesh(options) || options.compress == "powersgd";
+  return options.sharded || options.shard > 0 || uses_mesh(options) ||
+         options.compress == Compression::powersgd;
 }
 
 TrainOptions complete(TrainOptions options) {

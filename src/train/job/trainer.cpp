@@ -61,7 +61,7 @@ void Trainer::resume() {
     throw ConfigError(fmt::format("--resume {}: it says to be of step {}, which no run here comes to",
                                   options_.resume, position.step));
   first_step_ = static_cast<int>(position.step);
-  if (options_.compress == "powersgd" && uses_mesh(options_) && world_.rank == 0)
+  if (options_.compress == Compression::powersgd && uses_mesh(options_) && world_.rank == 0)
     say("gradwire train",
         "what --compress powersgd keeps from step to step is not in checkpoints of models that are cut or "
         "recomputed, and begins anew");
