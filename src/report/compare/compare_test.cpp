@@ -45,7 +45,7 @@ TEST(CompareText, three_machines_with_long_names_fit_a_terminal) {
   const auto text = text_of(comparison, true);
   expect_to_fit(text);
   EXPECT_THAT(text, HasSubstr("comm costs"));
-  EXPECT_THAT(text, HasSubstr("narrowest: network"));
+  EXPECT_THAT(text, HasSubstr("narrowest: copies through host memory"));
   EXPECT_THAT(text, HasSubstr("What all-reduce times rest on"));
 }
 
