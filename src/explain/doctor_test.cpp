@@ -45,6 +45,19 @@ TEST(Doctor, finds_tiny_buckets_the_search_for_unused_parameters_and_broadcasts)
   EXPECT_EQ(first_rule(diagnose(case_of_trace(buffers))), "R27");
 }
 
+TEST(Doctor, prices_tiny_buckets_by_what_one_call_with_all_of_them_would_take) {
+  const auto cost = [](long large) {
+    SampleTrace trace;
+    trace.distributed(0, 2).gpus(2).step(0, 0, 10000).kernel(10, 6000);
+    trace.host("cpu_op", "torch::distributed::reducer::mul_out", 100, 5);
+    for (int i = 0; i < 20; ++i) trace.all_reduce(6100 + i * 100.0, 100, 1000);
+    if (large > 0) trace.all_reduce(8100, 400, large);
+    return *diagnose(case_of_trace(trace)).findings.at(0).cost_ms;
+  };
+  EXPECT_NEAR(cost(0), 20 * 0.1 - 0.1, 1e-6);        // one size tells of latency alone
+  EXPECT_NEAR(cost(1'000'000), 2.0 - 0.1057, 1e-3);  // 400 us for 4 MB, 100 us for 4 kB: 105.7 us for 80 kB
+}
+
 // Thirty small all-reduces a step, each after a kernel, so many of them in backward.
 Diagnosis diagnosis_of_small_calls(int in_backward) {
   SampleTrace trace;

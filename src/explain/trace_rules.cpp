@@ -11,35 +11,10 @@
 namespace gradwire {
 namespace {
 
-// Where computing has no core to itself it pays for what communication does under it: as long as its thread waited for
-// the core.
-Seconds paid_for_hidden(const CaseFile& given, int rank, Seconds hidden) {
-  for (const WatchNotes& notes : given.files.notes)
-    if (notes.rank == rank && notes.no_spare_core())
-      return notes.waited_ms ? std::min(hidden, *notes.waited_ms * 1e-3) : hidden;
-  return 0;
-}
-
-// What communication costs a typical step.
-Seconds communication_cost(const CaseFile& given) {
-  Seconds sum = 0;
-  for (const AnalyzedRank& rank : given.analysis->ranks) {
-    const Breakdown parts = rank.summary.typical.value_or(rank.summary.mean.parts);
-    sum += parts.comm_exposed + paid_for_hidden(given, rank.summary.rank, parts.comm_overlapped);
-  }
-  return sum / static_cast<double>(given.analysis->ranks.size());
-}
-
 // On a processor the loop's own thread copies gradients into buckets and back.
-Seconds bucketing_cost(const RunAnalysis& analysis, const LoopHabits& habits) {
-  return analysis.ranks[0].summary.on_gpu ? 0 : habits.bucketing / std::max(1, analysis.ranks[0].steps);
-}
-
-// What DistributedDataParallel said of itself, if the run was watched.
-const DdpSettings* find_settings(const CaseFile& given) {
-  for (const WatchNotes& notes : given.files.notes)
-    if (notes.ddp) return &*notes.ddp;
-  return nullptr;
+Seconds bucketing_cost(const CaseFile& given, const LoopHabits& habits) {
+  const AnalyzedRank& rank = given.analysis->ranks[0];
+  return rank.summary.on_gpu ? 0 : habits.bucketing / std::max(1, rank.steps) * untraced_share(given);
 }
 
 // What holds the run up, as a finding with its cost.
@@ -93,7 +68,7 @@ void check_synchronising(const CaseFile& given, const LoopHabits& habits, std::v
       "R26", Severity::high,
       fmt::format("{}: {} forwards, {} of them followed by an all-reduce, and {} steps of the optimizer",
                   short_name(profile.file), habits.forwards, habits.synced_forwards, habits.optimizer_steps),
-      (communication_cost(given) + bucketing_cost(*given.analysis, habits)) * unneeded);
+      (communication_cost(given) + bucketing_cost(given, habits)) * unneeded);
   finding.what = fmt::format(
       "gradients are all-reduced {:.1f} times for each step of the optimizer: accumulation without no_sync()",
       static_cast<double>(habits.synced_forwards) / steps);
@@ -131,65 +106,6 @@ void check_search(const CaseFile& given, const LoopHabits& habits, std::vector<F
       "DistributedDataParallel looks for unused parameters every step (find_unused_parameters=True)";
   if (settings != nullptr && settings->unused_parameters) finding.what += ", and there are none";
   finding.fix = "find_unused_parameters=False; if that fails, static_graph=True";
-  findings.push_back(std::move(finding));
-}
-
-// DistributedDataParallel's own words: its forward, its operators, or what it says of itself. What Gradwire recorded are its
-// buckets.
-bool names_ddp(const CaseFile& given, const LoopHabits& habits) {
-  return given.files.profiles.empty() || habits.forwards > 0 || habits.reducer ||
-         find_settings(given) != nullptr;
-}
-
-// Gradients are there when backward has begun. Tensor parallelism calls in forward too, over the same group and with as
-// many bytes; where no backward is seen, as in inference, only DistributedDataParallel's name tells.
-bool carries_gradients(const RunAnalysis& analysis, const CollectiveRow& row, bool named) {
-  constexpr double kSome = 0.2;
-  return analysis.ranks[0].has_backward ? row.forward_share < kSome : named;
-}
-
-struct SmallCalls {
-  double each_step = 0;
-  Seconds exposed = 0;
-};
-
-// All-reduces that are mostly latency, of a step; SyncBatchNorm has its own in forward.
-SmallCalls small_all_reduces(const CaseFile& given, const LoopHabits& habits) {
-  constexpr Bytes kSmall = 1 << 20;
-  constexpr Seconds kQuick = 2e-3;  // where sizes are not known; sockets take that long for 1 MiB
-  const bool named = names_ddp(given, habits);
-  SmallCalls small;
-  for (const CollectiveRow& row : given.analysis->collectives) {
-    if (row.collective.kind != Collective::all_reduce) continue;
-    if (row.bytes > 0 ? row.bytes > kSmall : row.transfer > kQuick) continue;
-    if (!habits.sync_batch_norm && !carries_gradients(*given.analysis, row, named)) continue;
-    small.each_step += row.each_step;
-    small.exposed += row.exposed;
-  }
-  return small;
-}
-
-void check_buckets(const CaseFile& given, const LoopHabits& habits, std::vector<Finding>& findings) {
-  const RunAnalysis& analysis = *given.analysis;
-  const DdpSettings* settings = find_settings(given);
-  const bool capped = settings != nullptr && settings->bucket_cap > 0 && settings->bucket_cap < (1 << 20);
-  const SmallCalls small = small_all_reduces(given, habits);
-  const double each = small.each_step;
-  if (each < (capped ? 4 : 20) || small.exposed < kWorthSaying * mean_step(analysis)) return;
-  const char* rule = habits.sync_batch_norm ? "R27" : "R24";
-  Finding finding = trace_finding(
-      rule, Severity::high,
-      fmt::format("{}: {:.0f} small all-reduces a step", short_name(analysis.ranks[0].file), each),
-      std::min(small.exposed, communication_cost(given) * (1 - 1 / each)));
-  finding.cost_note = "all that these calls expose: the most that mending them can give";
-  finding.what =
-      habits.sync_batch_norm
-          ? "SyncBatchNorm all-reduces in every layer, and every layer waits for it"
-          : fmt::format("gradients travel in {:.0f} pieces a step, so small that each is mostly latency",
-                        each);
-  finding.fix = habits.sync_batch_norm
-                    ? "plain BatchNorm if each GPU's batch is large enough; else GroupNorm"
-                    : "DistributedDataParallel(model, bucket_cap_mb=25)  # the default; more on fast links";
   findings.push_back(std::move(finding));
 }
 
@@ -266,7 +182,7 @@ void add_trace_findings(const CaseFile& given, Diagnosis& diagnosis) {
     check_search(given, habits, diagnosis.findings);
     check_gloo_under_gpus(analysis, given.files.profiles[0], diagnosis.findings);
   }
-  check_buckets(given, habits, diagnosis.findings);
+  add_bucket_findings(given, habits, diagnosis.findings);
   check_broadcasts(given, habits, diagnosis.findings);
   add_link_findings(given, diagnosis.findings);
   add_bottleneck(given, diagnosis.findings);

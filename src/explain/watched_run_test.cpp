@@ -99,6 +99,21 @@ TEST(WatchedRun, prices_communication_under_computing_by_what_computing_waited_f
   EXPECT_NEAR(cost(1), (4 * 0.45 + 0.6) * 3 / 4, 1e-6);
 }
 
+TEST(WatchedRun, prices_communication_as_it_is_where_nothing_is_traced) {
+  SampleTrace trace;
+  trace.distributed(0, 2).step(0, 0, 10000);
+  for (int micro = 0; micro < 4; ++micro) {
+    trace.host("user_annotation", "DistributedDataParallel.forward", micro * 2000.0, 400);
+    trace.host("cpu_op", "aten::mm", micro * 2000.0, 900);
+    trace.host("user_annotation", "gloo:all_reduce", micro * 2000.0 + 1000, 900, 9);
+  }
+  trace.host("user_annotation", "Optimizer.step#SGD.step", 9000, 500);
+  WatchNotes notes = notes_of_rank(0);
+  const double traced = *diagnosis_with(trace, notes).findings.at(0).cost_ms;
+  notes.after_ms = 8;
+  EXPECT_NEAR(*diagnosis_with(trace, notes).findings.at(0).cost_ms, traced * 0.8, 1e-6);
+}
+
 TEST(WatchedRun, prices_buffers_until_the_model_begins) {
   SampleTrace trace;
   trace.distributed(0, 2).step(0, 0, 10000);

@@ -56,41 +56,60 @@ def wrap(model, fault, mended):
     return DistributedDataParallel(model, broadcast_buffers=fault == "buffers")
 
 
+class Loop:
+    """A model that is trained step by step, with its fault or, mended, without it."""
+
+    def __init__(self, fault, mended, rank):
+        self.mended, self.pieces = mended, 4 if fault == "accumulation" else 1
+        width = 128
+        batch = {"accumulation": 32, "unused": 64, "buffers": 64, "tiny-buckets": 64}.get(fault, 4096)
+        self.late = 0.06 if fault == "slow-rank" and rank == 1 and not mended else 0
+        delay = 0.05 if fault == "slow-input" and not mended else 0
+        self.batches = iter(DataLoader(Batches(batch, width, delay), batch_size=None))
+        torch.manual_seed(1)
+        self.model = wrap(make_model(fault, width), fault, mended)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
+        self.times = []
+
+    def step(self):
+        began = time.perf_counter()
+        for piece in range(self.pieces):
+            inputs, targets = next(self.batches)
+            time.sleep(self.late)
+            self.model.require_backward_grad_sync = piece == self.pieces - 1 or not self.mended
+            self.loss = nn.functional.cross_entropy(self.model(inputs), targets)
+            self.loss.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        self.times.append(time.perf_counter() - began)
+
+
+def median(times):
+    return sorted(times[5:])[len(times[5:]) // 2] * 1e3
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("fault", choices=FAULTS)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--mended", action="store_true", help="the same without the fault")
+    parser.add_argument("--beside-mended", action="store_true", help="a step with the fault, a step without it, and so on")
     options = parser.parse_args()
-    fault, mended = options.fault, options.mended
-    torch.manual_seed(1)
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     rank = dist.get_rank()
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[rank % len(cores)]})
-    width, pieces = 128, 4 if fault == "accumulation" else 1
-    batch = {"accumulation": 32, "unused": 64, "buffers": 64, "tiny-buckets": 64}.get(fault, 4096)
-    delay = 0.05 if fault == "slow-input" and not mended else 0
-    batches = iter(DataLoader(Batches(batch, width, delay), batch_size=None))
-    model = wrap(make_model(fault, width), fault, mended)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    times = []
+    loop = Loop(options.fault, options.mended, rank)
+    mended = Loop(options.fault, True, rank) if options.beside_mended else None
     for step in range(options.steps):
-        began = time.perf_counter()
-        for piece in range(pieces):
-            inputs, targets = next(batches)
-            if fault == "slow-rank" and rank == 1 and not mended:
-                time.sleep(0.06)
-            last = piece == pieces - 1
-            model.require_backward_grad_sync = last or not mended
-            loss = nn.functional.cross_entropy(model(inputs), targets)
-            loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        times.append(time.perf_counter() - began)
-    if rank == 0:
-        print("loss %.4f, step %.3f ms" % (loss.item(), sorted(times[5:])[len(times[5:]) // 2] * 1e3), flush=True)
+        loop.step()
+        if mended:
+            mended.step()
+    if rank == 0 and mended:
+        print("costs %.3f ms" % median([a - b for a, b in zip(loop.times, mended.times)]), flush=True)
+    elif rank == 0:
+        print("loss %.4f, step %.3f ms" % (loop.loss.item(), median(loop.times)), flush=True)
 
 
 main()
