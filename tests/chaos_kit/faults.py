@@ -92,11 +92,11 @@ def stop_rank(trial):
     if not hit:
         return
     rank, phase, when = hit
-    trial.end_by(when + TIMEOUT + GRACE, "deadline and grace")
+    begins = trial.start_up if phase == "start-up" else 0  # who has not joined does not wait yet
+    trial.end_by(when + begins + TIMEOUT + GRACE, "deadline and grace")
     trial.check_nothing_left()
     if is_done(trial):
         return
-    begins = trial.start_up if phase == "start-up" else 0  # who has not joined does not wait yet
     trial.check_told(rank, when, TIMEOUT + SLACK + begins)
     # Under mpirun the others are ended when the first has lost patience.
     survivors = [] if "mpi" in trial.setup.backend else survivors_that_speak(trial, rank, phase)
