@@ -64,7 +64,7 @@ void set_schedule(const ParallelRecord& record, ParallelLayout& layout, std::vec
 }
 
 // What runs join, where nobody says: gradients as wide as the products' inputs, but for 8-bit ones.
-int gradient_width(const ParallelRecord& record, MatmulPrecision precision) {
+int gradient_width(const ParallelRecord& record, Precision precision) {
   return record.gradient_bytes.value_or(number_bytes(precision));
 }
 
@@ -168,7 +168,7 @@ class MachineShelf {
 ParallelLayout layout_of(const ParallelRecord& record, std::vector<std::string>& assumed) {
   ParallelLayout layout;
   layout.mesh = {.dp = record.dp, .tp = record.tp, .pp = record.pp, .cp = record.cp};
-  layout.precision = parse_matmul_precision(record.precision);
+  layout.precision = parse_plan_precision(record.precision);
   set_schedule(record, layout, assumed);
   set_memory(record, layout);
   layout.expert_parallel = record.expert_parallel.value_or(1);
@@ -182,7 +182,7 @@ ParallelLayout layout_of(const ParallelRecord& record, std::vector<std::string>&
   if (!record.micro_batch) assumed.emplace_back("the micro-batch is not stated: taken as 1");
   layout.tuning = record.tuning;
   // 16-bit training with loss scaling is of the years before fused attention; so is what says it recomputes scores.
-  const bool old = layout.precision == MatmulPrecision::fp16 || layout.precision == MatmulPrecision::fp32;
+  const bool old = layout.precision == Precision::fp16 || layout.precision == Precision::fp32;
   layout.fused_attention = !old;
   layout.overlap = !old;  // as frameworks of those years
   layout.compiled = says(record.framework, "compiled");

@@ -60,7 +60,7 @@ TEST(PlanReport, says_how_wide_weights_gradients_and_states_are) {
   question.shard = 3;
   EXPECT_THAT(plan_text(question, {"dgx-a100"}), AllOf(HasSubstr("2 B of weight, 2 of gradient, 12 of state"),
                                                        HasSubstr("joined in 16 bits with shard 3 alone")));
-  question.precision = MatmulPrecision::fp32;
+  question.precision = Precision::fp32;
   EXPECT_THAT(plan_text(question, {"dgx-a100"}),
               AllOf(HasSubstr("4 B of weight, 4 of gradient, 8 of state"), Not(HasSubstr("16 bits"))));
 }
@@ -87,7 +87,7 @@ TEST(PlanReport, says_that_nothing_else_joins_the_trays_of_a_rack) {
 TEST(PlanReport, says_the_precision_of_each_machine) {
   auto question = question_of("gpt2", 8);
   auto planned = planned_on(question, {"dgx-a100"});
-  question.precision = MatmulPrecision::fp16;
+  question.precision = Precision::fp16;
   planned.push_back(planned_on(question, {"2x-titan-rtx-pcie"}).front());
   const auto report = plan_report(question, planned);
   EXPECT_THAT(words_of(report), AllOf(HasSubstr("tokens a step, bf16"), HasSubstr("tokens a step, fp16")));
@@ -96,7 +96,7 @@ TEST(PlanReport, says_the_precision_of_each_machine) {
 
 PlanQuestion two_replicas() {
   auto question = question_of("gpt2-xl", 16);
-  question.precision = MatmulPrecision::fp32;
+  question.precision = Precision::fp32;
   question.dp = 2;
   return question;
 }
