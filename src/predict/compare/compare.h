@@ -4,6 +4,7 @@
 // Pure functions of values.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -77,15 +78,35 @@ struct Answer : Effect {
   std::vector<Otherwise> otherwise;  // where that would make a difference
 };
 
-// Something else to change on the machine whose collectives take longer, and what it would bring there.
-struct Remedy {
-  std::string what;  // "--accumulate 4"
-  double speedup = 1;
-  std::string note;  // what it costs or needs
+// What else could be changed: an option, or where the GPUs are.
+enum class Change : std::uint8_t {
+  accumulate,
+  batch,
+  bucket,
+  compression,
+  precision,
+  overlap,
+  backend,
+  one_node,         // alone
+  all_in_one_node,  // instead of several
+  one_switch,
+  one_socket,
+  bridges
 };
 
+// A change on the machine whose collectives take longer, and what it would bring there.
+struct Remedy {
+  Change change;
+  StepOptions options;  // with the change, where it is one of them
+  int count = 0;        // GPUs that one node leaves idle, GPUs that all are, bridges
+  double speedup = 1;
+};
+
+// Where the answer becomes another: from so large a batch or accumulation on, or down to it.
 struct Turn {
-  std::string what;  // "from batch 16"
+  Change of = Change::batch;
+  bool down = false;
+  int value = 0;
   Verdict verdict;
   double speedup = 1;
   bool fits = true;  // the memory of both machines' GPUs
@@ -133,7 +154,8 @@ Contender with_ideal_wires(const Workload&, const Contender&, const StepOptions&
 
 // The same GPUs placed otherwise: on fewer nodes, in other slots, with a bridge.
 struct Rearrangement {
-  std::string what, note;
+  Change change;
+  int count = 0;  // as a Remedy's
   Machine machine;
 };
 

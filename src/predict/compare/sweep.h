@@ -1,6 +1,7 @@
 // The answer along one axis: more GPUs, larger batches, faster links. Values.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,16 +27,21 @@ struct SweepPoint {
   bool fits = true;  // the GPU's memory
 };
 
+// The sizes a machine can have: parts of a node, and whole ones where a network joins them.
+struct Sizes {
+  int gpus_per_node = 0;
+  bool several_nodes = false;
+};
+
 struct SweepCurve {
   std::string on;
   std::vector<SweepPoint> points;  // values that a machine can't have are left out
-  std::string note;                // and why: "dgx-a100 has 8 GPUs; ..."; empty: none are
+  std::optional<Sizes> sizes;      // where some are
 };
 
-// What the values of an axis stand for, where that is not plain; empty: it is.
-std::string assumption_of(Axis);
+// Of an all-reduce over the one link of Axis::link, whatever its size.
+constexpr Seconds kLinkLatency = 20e-6;
 
-// Throws ConfigError when no machine can have any of the values.
 // Of each machine; with Axis::link, of each machine with all its links replaced by one of that bus bandwidth.
 std::vector<SweepCurve> sweep(const Workload&, const std::vector<Machine>&, const StepOptions&,
                               const SweepSpec&, const StepModel& = {});

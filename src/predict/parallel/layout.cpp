@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "topo/machine.h"
 
 namespace gradwire {
 
@@ -33,8 +34,6 @@ std::string describe(const ParallelLayout& layout) {
   if (layout.offload_optimizer || layout.offload_parameters) text += ", offload";
   return text;
 }
-
-std::string counted_gpus(int gpus) { return fmt::format("{} GPU{}", gpus, gpus == 1 ? "" : "s"); }
 
 void check_layout(const ParallelLayout& layout) {
   check_mesh(layout.mesh);

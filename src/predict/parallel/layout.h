@@ -56,7 +56,6 @@ Recompute parse_recompute(std::string_view);
 
 // "dp 2 x tp 8, ZeRO-1, full recomputation"
 std::string describe(const ParallelLayout&);
-std::string counted_gpus(int);  // "1 GPU", "8 GPUs"
 
 // Throws ConfigError: sizes that can't be, or do not divide the ranks of a stage.
 void check_layout(const ParallelLayout&);

@@ -67,9 +67,9 @@ nlohmann::json comparison_json(const Comparison& comparison) {
   for (const auto& contender : comparison.contenders)
     machines.push_back(contender_json(contender, comparison.options));
   for (const auto& remedy : comparison.remedies)
-    remedies.push_back({{"what", remedy.what}, {"speedup", remedy.speedup}, {"note", remedy.note}});
+    remedies.push_back({{"what", to_words(remedy)}, {"speedup", remedy.speedup}, {"note", note_of(remedy)}});
   for (const auto& turn : comparison.turns)
-    turns.push_back({{"what", turn.what},
+    turns.push_back({{"what", to_words(turn)},
                      {"verdict", to_string(turn.verdict)},
                      {"speedup", turn.speedup},
                      {"fits", turn.fits}});
@@ -94,7 +94,7 @@ nlohmann::json sweep_json(const std::vector<SweepCurve>& curves, const SweepSpec
       points.push_back(one);
     }
     all.push_back({{"on", curve.on}, {"points", points}});
-    if (!curve.note.empty()) all.back()["note"] = curve.note;
+    if (curve.sizes) all.back()["note"] = why_left_out(curve);
   }
   nlohmann::json sweep = {{"axis", to_string(spec.axis)}, {"curves", all}};
   if (const auto assumed = assumption_of(spec.axis); !assumed.empty()) sweep["assumed"] = assumed;

@@ -52,6 +52,13 @@ TEST(PlanReport, says_what_was_assumed_of_the_machine) {
   EXPECT_THAT(data["machines"][0]["assumed"].dump(), HasSubstr("slots are not stated"));
 }
 
+TEST(PlanReport, says_what_would_make_a_model_fit) {
+  EXPECT_THAT(plan_text(question_of("llama-405b", 8), {"dgx-a100"}),
+              AllOf(HasSubstr("llama-405b does not fit: the least is "), HasSubstr(". it fits "),
+                    HasSubstr(" such nodes of 8 GPUs.")));
+  EXPECT_TRUE(advice_of(question_of("gpt2", 8), planned_on(question_of("gpt2", 8), {"dgx-a100"})[0]).empty());
+}
+
 TEST(PlanReport, says_how_wide_weights_gradients_and_states_are) {
   auto question = question_of("llama-7b", 8);
   question.dp = 8;

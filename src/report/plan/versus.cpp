@@ -128,7 +128,7 @@ Report plan_comparison(const PlanQuestion& question, const std::vector<PlannedMa
   if (!open.empty())
     report.add(Sentence{"Taken at its best on each machine, since not asked for: " + join(open, ", ") + "."});
   for (const auto& machine : machines)
-    for (const auto& advice : machine.answer.advice)
+    for (const auto& advice : advice_of(question, machine))
       report.add(Sentence{fmt::format("{}: {}.", machine.on(), advice), "", "  "});
   report.add(
       Sentence{"Computing as with fused attention and kernels as large as they get, where `compare` without "
