@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "predict/parallel/memory.h"
-#include "predict/records/read.h"
 
 namespace gradwire {
 namespace {

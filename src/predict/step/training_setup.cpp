@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "predict/records/read.h"
 #include "predict/workload/catalog.h"
 
 namespace gradwire {

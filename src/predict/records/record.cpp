@@ -1,10 +1,9 @@
+#include "predict/records/record.h"
+
 #include <utility>
 
 #include "base/error.h"
-#include "predict/records/read.h"
-#include "topo/machine.h"
 
-// The machine that a record was measured on.
 namespace gradwire {
 namespace {
 
