@@ -121,10 +121,6 @@ bool computed_on_cpu(const Timeline& timeline) {
   return timeline.source.starts_with("gradwire train ") && timeline.source.find("nccl") == std::string::npos;
 }
 
-std::string_view to_string(Verdict verdict) {
-  return verdict == Verdict::helps ? "helps" : verdict == Verdict::hurts ? "hurts" : "no_difference";
-}
-
 Contender contend(const Workload& workload, const Machine& machine, const StepOptions& options,
                   const StepModel& model) {
   Contender contender{machine, wires_for(machine, options, typical_bucket(workload, options)), {}, 0, 0};

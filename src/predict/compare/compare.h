@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/names.h"
 #include "base/units.h"
 #include "predict/nccl/version.h"
 #include "predict/step/gain.h"
@@ -21,8 +22,9 @@
 
 namespace gradwire {
 
-enum class Verdict { helps, no_difference, hurts };
-std::string_view to_string(Verdict);
+enum class Verdict : std::uint8_t { helps, no_difference, hurts };
+template <>
+inline constexpr std::array<std::string_view, 3> kNamesOf<Verdict> = {"helps", "no_difference", "hurts"};
 
 // Below this gain a difference is called none: it drowns in what steps vary by.
 constexpr double kMatters = 0.05;
@@ -40,9 +42,10 @@ double hours_saved(const Effect&);  // of every 24 that the slower one trains; b
 bool is_certain(const Effect&);     // the range does not contradict the verdict
 
 // yes: that range; probably: the range that holds three of five instead of four.
-enum class Sure { yes, probably, cant_tell };
+enum class Sure : std::uint8_t { yes, probably, cant_tell };
+template <>
+inline constexpr std::array<std::string_view, 3> kNamesOf<Sure> = {"yes", "probably", "cant_tell"};
 Sure how_sure(const Effect&);
-std::string_view to_string(Sure);
 
 // The worse machine's computing on some wires.
 struct Rewired {

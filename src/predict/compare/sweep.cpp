@@ -70,16 +70,10 @@ std::optional<SweepPoint> at(const Workload& workload, const Machine& machine, S
 
 }  // namespace
 
-std::string_view to_string(Axis axis) {
-  return axis == Axis::gpus ? "gpus" : axis == Axis::batch ? "batch" : "link";
-}
-
 SweepSpec parse_sweep(std::string_view text) {
   const auto equals = text.find('=');
-  const auto name = text.substr(0, equals);
-  for (const auto axis : {Axis::gpus, Axis::batch, Axis::link})
-    if (to_string(axis) == name && equals != std::string_view::npos)
-      return {axis, parse_values(text.substr(equals + 1), text)};
+  const auto axis = find_enumerator<Axis>(text.substr(0, equals));
+  if (axis && equals != std::string_view::npos) return {*axis, parse_values(text.substr(equals + 1), text)};
   throw ConfigError(fmt::format("--sweep {}: write gpus=1..64, batch=8,32,128 or link=1..400", text));
 }
 

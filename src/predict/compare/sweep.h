@@ -10,7 +10,9 @@
 
 namespace gradwire {
 
-enum class Axis { gpus, batch, link };
+enum class Axis : std::uint8_t { gpus, batch, link };
+template <>
+inline constexpr std::array<std::string_view, 3> kNamesOf<Axis> = {"gpus", "batch", "link"};
 
 struct SweepSpec {
   Axis axis = Axis::gpus;
@@ -19,7 +21,6 @@ struct SweepSpec {
 
 // "gpus=1..64" doubles, "batch=8,32,128" lists, "link=1..400" doubles GB/s. Throws ConfigError.
 SweepSpec parse_sweep(std::string_view text);
-std::string_view to_string(Axis);
 
 struct SweepPoint {
   double value = 0;

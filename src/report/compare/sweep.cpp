@@ -34,7 +34,7 @@ void check_any(const std::vector<SweepCurve>& curves, const SweepSpec& spec) {
     if (!curve.points.empty()) return;
     reasons.push_back(why_left_out(curve));
   }
-  throw ConfigError(fmt::format("--sweep {}: no machine here can have any of these: {}", to_string(spec.axis),
+  throw ConfigError(fmt::format("--sweep {}: no machine here can have any of these: {}", name_of(spec.axis),
                                 join(reasons, "; ")));
 }
 

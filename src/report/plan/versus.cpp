@@ -17,12 +17,12 @@ constexpr std::size_t kMostOfAName = 29;  // in a table
 nlohmann::json answer_json(const JudgedPlans& judged) {
   const auto& gain = judged.gain;
   const auto reason = judged.misfit.empty() ? judged.reason : judged.misfit + "; " + judged.reason;
-  return {{"verdict", to_string(verdict_of(gain))},
+  return {{"verdict", name_of(verdict_of(gain))},
           {"speedup", gain.speedup},
           {"low", gain.low},
           {"high", gain.high},
           {"certain", is_certain(gain) && judged.misfit.empty()},
-          {"sure", to_string(judged.sure)},
+          {"sure", name_of(judged.sure)},
           {"hours_saved_per_day", hours_saved(gain)},
           {"better", judged.better},
           {"worse", judged.worse},
