@@ -83,7 +83,7 @@ PageData split_page(const PlanQuestion& question, const std::vector<PlannedMachi
 int compare_split(const CompareFlags& flags) {
   PlanQuestion question;
   question.shape = transformer_sizes(flags.model, sequence_of(flags.step));
-  question.precision = parse_matmul_precision(flags.step.precision);
+  question.precision = parse_plan_precision(flags.step.precision);
   question.nccl = nccl_settings(flags.step.nccl);
   apply(flags.sizes, question);
   const int usual = load_model(flags.model, sequence_of(flags.step)).batch;

@@ -52,7 +52,7 @@ int run_plan(const PlanFlags& flags) {
   std::vector<PlannedMachine> planned;
   for (const auto& machine : measured_machines(flags.on, flags.measured, question.nccl)) {
     question.precision =
-        flags.precision.empty() ? usual_precision(machine.gpu) : parse_matmul_precision(flags.precision);
+        flags.precision.empty() ? usual_precision(machine.gpu) : parse_plan_precision(flags.precision);
     planned.push_back({machine, make_plans(question, machine, flags.most)});
   }
   Report report = plan_report(question, renamed(planned, without_folders(flags.on)));

@@ -46,7 +46,9 @@ const ScriptLine* find_current_gpu(const ScriptFile& script) {
   return nullptr;
 }
 
-void check_device(const ScriptFile& script, std::vector<Finding>& findings) {
+}  // namespace
+
+void add_device_findings(const ScriptFile& script, std::vector<Finding>& findings) {
   if (!distributes(script) || !uses_gpus(script) || places_by_rank(script)) return;
   const bool asks =
       script.has("LOCAL_RANK") || script.has("local_rank");  // and may hand it to somebody who sets it
@@ -58,35 +60,6 @@ void check_device(const ScriptFile& script, std::vector<Finding>& findings) {
           "every rank puts its model on the same GPU: nothing in the script chooses a device by LOCAL_RANK",
           "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))  # first thing in every rank"},
          findings);
-}
-
-void check_device_count(const ScriptFile& script, std::vector<Finding>& findings) {
-  const ScriptLine* line = script.find("%torch.cuda.device_count()");
-  if (line == nullptr || script.has("LOCAL_RANK")) return;
-  add_at(script, *line,
-         {"R23", Severity::low,
-          "rank % device_count() takes the wrong GPU where a node runs fewer processes than it has GPUs",
-          "int(os.environ[\"LOCAL_RANK\"])"},
-         findings);
-}
-
-// One that says where a file is loaded to knows of it: what it loads elsewhere is data, or of a run without others.
-void check_loading(const ScriptFile& script, std::vector<Finding>& findings) {
-  const ScriptLine* line = script.find("torch.load(");
-  if (line == nullptr || !distributes(script) || !uses_gpus(script) || script.has("map_location")) return;
-  add_at(script, *line,
-         {"R22", Severity::low,
-          "torch.load() without map_location puts every rank's copy on the GPU it was saved from",
-          "torch.load(path, map_location=f\"cuda:{local_rank}\")"},
-         findings);
-}
-
-}  // namespace
-
-void add_device_findings(const ScriptFile& script, std::vector<Finding>& findings) {
-  check_device(script, findings);
-  check_device_count(script, findings);
-  check_loading(script, findings);
 }
 
 }  // namespace gradwire

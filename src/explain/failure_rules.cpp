@@ -139,12 +139,12 @@ Severity severity_of(Told told) {
 Finding finding_of(const NcclLog& log, const NcclLog& run, const ToldFailure& told) {
   const bool sure = told.known->told != Told::unexplained && told.known->told != Told::usual_cause;
   Finding finding;
-  finding.rule = told.known->rule;
+  finding.rule = told.known->meaning.rule;
   finding.severity = severity_of(told.known->told);
   finding.sure = sure ? Certainty::certain : Certainty::likely;
-  finding.what = told.known->what;
+  finding.what = told.known->meaning.what;
   finding.evidence = line_of_file(log.file, told.said->line, told.said->text);
-  finding.fix = told.known->fix;
+  finding.fix = told.known->meaning.fix;
   if (told.known->told == Told::symptom && finding.rule == kHang) {
     finding.what = who_is_stuck(run).value_or(finding.what);
     if (hangs_in_transfer(run)) blame_peer_access(run, finding);
@@ -185,9 +185,9 @@ void add_failures_of(const NcclLog& log, const NcclLog& run, Deaths& all) {
   const auto told_by_log = told_failures(log);
   for (const ToldFailure& told : told_by_log) {
     const Weight weight = weight_of(*told.known, run, tells_of_death(told_by_log));
-    if (weight == Weight::hint && hinted.insert(told.known->rule).second)
+    if (weight == Weight::hint && hinted.insert(told.known->meaning.rule).second)
       all.hints.push_back(hint_of(log, told));
-    if (weight != Weight::finding || !rules.insert(told.known->rule).second) continue;
+    if (weight != Weight::finding || !rules.insert(told.known->meaning.rule).second) continue;
     all.findings.push_back({told.known->told, finding_of(log, run, told)});
     blame_silent_peer(log, all.findings.back().finding);
   }

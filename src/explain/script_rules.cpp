@@ -10,16 +10,52 @@
 namespace gradwire {
 namespace {
 
-void check_unused_parameters(const ScriptFile& script, std::vector<Finding>& findings) {
-  const ScriptLine* line = script.find("find_unused_parameters=True");
-  if (line == nullptr) line = script.find("ddp_find_unused_parameters_true");  // Lightning's word for it
-  if (line == nullptr) return;
-  add_at(script, *line,
-         {"R25", Severity::medium,
-          "find_unused_parameters=True walks the whole graph every step and delays the first all-reduce; it "
-          "is needed only where parameters get no gradient",
-          "find_unused_parameters=False; if that fails, static_graph=True, or the parameters it names"},
-         findings);
+// What one line shows, unless another word of the script says that it was thought of.
+struct LineRule {
+  const char* rule;
+  Severity severity;
+  std::string_view sign, unless;  // empty: whatever else it says
+  const char *what, *fix;
+  std::string_view same_sign = {};  // in another's words
+  bool on_gpus = false;             // of DistributedDataParallel on GPUs alone
+};
+
+constexpr LineRule kCostlyLines[] = {
+    {"R25", Severity::medium, "find_unused_parameters=True", "",
+     "find_unused_parameters=True walks the whole graph every step and delays the first all-reduce; it "
+     "is needed only where parameters get no gradient",
+     "find_unused_parameters=False; if that fails, static_graph=True, or the parameters it names",
+     "ddp_find_unused_parameters_true"},  // Lightning's
+    {"R23", Severity::low, "%torch.cuda.device_count()", "LOCAL_RANK",
+     "rank % device_count() takes the wrong GPU where a node runs fewer processes than it has GPUs",
+     "int(os.environ[\"LOCAL_RANK\"])"},
+    // One that says where a file is loaded to knows of it: what it loads elsewhere is data, or of a run without others.
+    {"R22", Severity::low, "torch.load(", "map_location",
+     "torch.load() without map_location puts every rank's copy on the GPU it was saved from",
+     "torch.load(path, map_location=f\"cuda:{local_rank}\")", "", true},
+};
+
+constexpr LineRule kHintedLines[] = {
+    {"R41", Severity::low, "DataLoader(", "num_workers",
+     "a DataLoader without num_workers makes each batch in the loop itself, while the GPU waits",
+     "DataLoader(..., num_workers=4, pin_memory=True, persistent_workers=True)"},
+    {"R27", Severity::low, "convert_sync_batchnorm(", "",
+     "SyncBatchNorm all-reduces in every layer, forward and backward, and every layer waits for it",
+     "plain BatchNorm if each GPU's batch is large enough; else GroupNorm"},
+};
+
+const ScriptLine* find_sign(const ScriptFile& script, const LineRule& rule) {
+  const ScriptLine* line = script.find(rule.sign);
+  return line == nullptr && !rule.same_sign.empty() ? script.find(rule.same_sign) : line;
+}
+
+void add_lines(const ScriptFile& script, std::span<const LineRule> rules, std::vector<Finding>& list) {
+  for (const LineRule& rule : rules) {
+    const ScriptLine* line = find_sign(script, rule);
+    if (line == nullptr || (!rule.unless.empty() && script.has(rule.unless))) continue;
+    if (rule.on_gpus && !(distributes(script) && uses_gpus(script))) continue;
+    add_at(script, *line, {rule.rule, rule.severity, rule.what, rule.fix}, list);
+  }
 }
 
 // The lines below an if or a loop that are indented more; of a long block its beginning.
@@ -133,26 +169,6 @@ void hint_at_buckets(const ScriptFile& script, std::vector<Finding>& hints) {
          hints);
 }
 
-void hint_at_input(const ScriptFile& script, std::vector<Finding>& hints) {
-  const ScriptLine* loader = script.find("DataLoader(");
-  if (loader == nullptr || script.has("num_workers")) return;
-  add_at(script, *loader,
-         {"R41", Severity::low,
-          "a DataLoader without num_workers makes each batch in the loop itself, while the GPU waits",
-          "DataLoader(..., num_workers=4, pin_memory=True, persistent_workers=True)"},
-         hints);
-}
-
-void hint_at_synced_norms(const ScriptFile& script, std::vector<Finding>& hints) {
-  const ScriptLine* line = script.find("convert_sync_batchnorm(");
-  if (line == nullptr) return;
-  add_at(script, *line,
-         {"R27", Severity::low,
-          "SyncBatchNorm all-reduces in every layer, forward and backward, and every layer waits for it",
-          "plain BatchNorm if each GPU's batch is large enough; else GroupNorm"},
-         hints);
-}
-
 }  // namespace
 
 void add_at(const ScriptFile& script, const ScriptLine& line, SaidOfScript said, std::vector<Finding>& list) {
@@ -179,15 +195,14 @@ bool uses_gpus(const ScriptFile& script) { return script.has("cuda"); }
 
 void add_script_findings(const CaseFile& given, Diagnosis& diagnosis) {
   for (const ScriptFile& script : given.files.scripts) {
-    check_unused_parameters(script, diagnosis.findings);
+    add_lines(script, kCostlyLines, diagnosis.findings);
     check_accumulation(script, diagnosis.findings);
     check_no_sync_block(script, diagnosis.findings);
     check_backend(script, diagnosis.findings);
     add_device_findings(script, diagnosis.findings);
     add_launch_findings(script, given.files.logs, diagnosis);
     hint_at_buckets(script, diagnosis.hints);
-    hint_at_input(script, diagnosis.hints);
-    hint_at_synced_norms(script, diagnosis.hints);
+    add_lines(script, kHintedLines, diagnosis.hints);
   }
 }
 

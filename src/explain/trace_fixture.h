@@ -80,4 +80,19 @@ class SampleTrace {
   int correlation_ = 1000;
 };
 
+// Forward 1000-3000, backward 3000-7000 on another thread with an all-reduce from 6000 to 9000, optimizer
+// 9000-9500, then nothing until 10000; the DataLoader holds the loop up in the first 1000.
+inline SampleTrace one_step(int rank = 0, double shift = 0, double late = 0) {
+  SampleTrace trace;
+  trace.distributed(rank, 2).gpus(8).step(3, shift, 10000);
+  trace.host("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", shift, 1000);
+  trace.gpu("kernel", "forward", shift + 1000, 2000 + late);
+  trace.host("cpu_op", "autograd::engine::evaluate_function: MmBackward0", shift + 2980 + late, 50, 2);
+  trace.gpu("kernel", "backward", shift + 3000 + late, 4000 - late, 7, "", 5, 2);
+  trace.all_reduce(shift + 6000 + late, 3000 - late);
+  trace.host("user_annotation", "Optimizer.step#SGD.step", shift + 8980, 40);
+  trace.gpu("kernel", "optimizer", shift + 9000, 500);
+  return trace;
+}
+
 }  // namespace gradwire

@@ -25,10 +25,15 @@ enum class Scope : std::uint8_t {
   any       // wherever it stands
 };
 
+// What it is, and what to do about it; rules are numbered as in docs/explain.md.
+struct Meaning {
+  const char *rule = "", *what = "", *fix = "";
+};
+
 struct KnownFailure {
   std::string_view sign;  // in small letters; a star stands for anything
   Told told;
-  const char *rule, *what, *fix;
+  Meaning meaning;
   Scope scope = Scope::nccl;
 };
 
@@ -36,7 +41,7 @@ struct KnownFailure {
 const KnownFailure* find_known_failure(std::string_view text);
 
 // A peer that was asked again and again.
-const KnownFailure& silent_peer();
+const Meaning& silent_peer();
 
 // Whether a line, or any line of a text, is known though NCCL did not log it.
 bool tells_of_failure(std::string_view text);

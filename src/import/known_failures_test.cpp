@@ -9,8 +9,8 @@ namespace {
 
 TEST(KnownFailures, are_found_in_any_letters_the_first_that_fits) {
   ASSERT_NE(find_known_failure("NCCL WARN DUPLICATE GPU detected : rank 1 and rank 0"), nullptr);
-  EXPECT_STREQ(find_known_failure("transport/nvls.cc:254 Cuda failure 401 'x'")->rule, "R20");
-  EXPECT_STREQ(find_known_failure("enqueue.cc:254 Cuda failure 700 'x'")->rule, "R00");
+  EXPECT_STREQ(find_known_failure("transport/nvls.cc:254 Cuda failure 401 'x'")->meaning.rule, "R20");
+  EXPECT_STREQ(find_known_failure("enqueue.cc:254 Cuda failure 700 'x'")->meaning.rule, "R00");
   EXPECT_EQ(find_known_failure("Could not find real path of /sys/class/x"), nullptr);
 }
 
@@ -38,12 +38,16 @@ TEST(KnownFailures, are_not_passed_over_at_a_glance_wherever_they_stand_in_a_lin
 
 TEST(KnownFailures, tell_what_a_card_may_not_read_from_a_link_that_broke) {
   EXPECT_STREQ(
-      find_known_failure("NET/IB : Got completion from peer fe80::1<5> with error 4, opcode 1")->rule, "R38");
-  EXPECT_STREQ(find_known_failure("NET/IB: Got completion from peer a<5> with status=4 opcode=0")->rule,
+      find_known_failure("NET/IB : Got completion from peer fe80::1<5> with error 4, opcode 1")->meaning.rule,
+      "R38");
+  EXPECT_STREQ(
+      find_known_failure("NET/IB: Got completion from peer a<5> with status=4 opcode=0")->meaning.rule,
+      "R38");
+  EXPECT_STREQ(find_known_failure("NET/IB : Got completion with error 4, opcode 1, len 9")->meaning.rule,
                "R38");
-  EXPECT_STREQ(find_known_failure("NET/IB : Got completion with error 4, opcode 1, len 9")->rule, "R38");
-  EXPECT_STREQ(find_known_failure("NET/IB : Got completion from peer a<5> with status=12 opcode=4")->rule,
-               "R37");
+  EXPECT_STREQ(
+      find_known_failure("NET/IB : Got completion from peer a<5> with status=12 opcode=4")->meaning.rule,
+      "R37");
 }
 
 TEST(KnownFailures, stand_in_one_line) {

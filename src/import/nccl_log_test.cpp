@@ -3,10 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "import/environment.h"
-#include "import/file_kind.h"
-#include "import/machine_reports.h"
-#include "import/script.h"
 
 namespace gradwire {
 namespace {
@@ -162,78 +158,6 @@ TEST(NcclLog, survives_garbage_and_refuses_another_programs_log) {
   EXPECT_EQ(log.nccl_lines, 5);
 }
 
-TEST(Environment, is_read_from_env_exports_and_proc) {
-  EXPECT_EQ(parse_environment("A=1\nexport NCCL_DEBUG=\"INFO\"\n# C=2\nnot a pair\n", "e")
-                .variables.at("NCCL_DEBUG")
-                .text,
-            "INFO");
-  EXPECT_EQ(parse_environment(std::string_view("A=1\0B=2\0", 8), "e").variables.at("B").text, "2");
-}
-
-TEST(MachineReports, count_nvlinks_and_lanes_and_see_acs) {
-  const auto links = parse_nvlink_status(
-      "GPU 0: NVIDIA GeForce RTX 3090 (UUID: GPU-1)\n\t Link 0: 14.062 GB/s\n\t Link 1: <inactive>\n\t Link "
-      "2: <inactive>\n",
-      "n");
-  ASSERT_EQ(links.gpus.size(), 1u);
-  EXPECT_EQ(links.gpus[0].active, 1);
-  EXPECT_EQ(links.gpus[0].inactive, 2);
-  EXPECT_EQ(links.gpus[0].line, 3);
-  const auto pci = parse_lspci(
-      "00:01.1 PCI bridge: AMD Starship Root Port\n\tCapabilities: x\n\t\tACSCtl:\tSrcValid+ TransBlk- "
-      "ReqRedir+ CmpltRedir+ UpstreamFwd+\n"
-      "65:00.0 VGA compatible controller: NVIDIA Corporation GA102 (rev a1)\n"
-      "\t\tLnkCap:\tPort #0, Speed 16GT/s, Width x16, ASPM L1\n\t\tLnkSta:\tSpeed 2.5GT/s (downgraded), "
-      "Width x8 (downgraded)\n",
-      "p");
-  ASSERT_EQ(pci.devices.size(), 2u);
-  EXPECT_TRUE(pci.devices[0].redirects);
-  EXPECT_TRUE(pci.devices[1].gpu);
-  EXPECT_EQ(pci.devices[1].width_now, 8);
-  EXPECT_EQ(pci.devices[1].width_most, 16);
-}
-
-TEST(MachineReports, read_lanes_from_nvidia_smi_q) {
-  const auto report = parse_smi_query(
-      "==============NVSMI LOG==============\n\nGPU 00000000:01:00.0\n    Product Name                       "
-      "   : NVIDIA GeForce RTX 4090\n"
-      "        GPU Link Info\n            PCIe Generation\n                Max                       : 4\n   "
-      "             Current                   : 1\n"
-      "            Link Width\n                Max                       : 16x\n                Current      "
-      "             : 8x\n",
-      "q");
-  ASSERT_EQ(report.devices.size(), 1u);
-  EXPECT_EQ(report.devices[0].width_most, 16);
-  EXPECT_EQ(report.devices[0].width_now, 8);
-}
-
-TEST(MachineReports, read_who_may_reach_whom_and_are_told_from_a_matrix) {
-  const char* const text =
-      "\tGPU0\tGPU1\n GPU0\tX\tGNS\n GPU1\tGNS\tX\n\nLegend:\n\n  X    = Self\n  OK   = Status Ok\n";
-  EXPECT_EQ(kind_of(text), FileKind::peer_status);
-  const auto report = parse_peer_status(text, "p");
-  EXPECT_EQ(report.gpus, 2);
-  ASSERT_EQ(report.refusals.size(), 2u);
-  EXPECT_EQ(report.refusals[0].to, "GPU1");
-  EXPECT_EQ(report.refusals[0].status, "GNS");
-  EXPECT_EQ(kind_of("\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n"), FileKind::topo_matrix);
-  EXPECT_EQ(
-      kind_of(
-          "GPU 1: NVIDIA H100 (UUID: GPU-1)\nNVML: Unable to retrieve NVLink information as all links are "
-          "inActive\n"),
-      FileKind::nvlink_status);
-}
-
-TEST(Script, leaves_out_comments_and_keeps_indents) {
-  const auto script = parse_script(
-      "import torch  # find_unused_parameters=True\nif x:\n    a = '#' + b\n    c = d // 2\n", "s.py");
-  ASSERT_EQ(script.lines.size(), 4u);
-  EXPECT_FALSE(script.has("find_unused"));
-  EXPECT_EQ(script.lines[2].text, "a = '#' + b");
-  EXPECT_EQ(script.lines[2].indent, 4);
-  EXPECT_EQ(script.lines[3].text, "c = d // 2");
-}
-
 TEST(NcclLog, reads_the_numbers_that_2_5_wrote_for_ways_and_the_devices_of_2_4) {
   const NcclLog log = log_of(
       "n:1:2 [0] NCCL INFO GPU/1000 :GPU/1000 (0/5000/0) GPU/2000 (2/12/4) CPU/0 (1/12/4)\n"
@@ -305,36 +229,6 @@ TEST(NcclLog, keeps_each_warning_once_of_ever_so_many) {
   const NcclLog log = log_of(text);
   EXPECT_EQ(log.warnings.size(), 1000u);
   EXPECT_EQ(log.warnings[3].times, 4);
-}
-
-TEST(FileKind, knows_what_people_paste_a_part_of) {
-  EXPECT_EQ(kind_of("  1024  256  float  sum  -1  9.1  0.1  0.1  0\n# Out of bounds values : 0 OK\n"
-                    "# Avg bus bandwidth    : 67.9\n"),
-            FileKind::nccl_tests);
-  EXPECT_EQ(
-      kind_of(
-          "CUDA_VISIBLE_DEVICES=0,1 OMP_NUM_THREADS=4 python -m torch.distributed.launch \\\n  train.py\n"),
-      FileKind::script);
-  EXPECT_EQ(kind_of("$ torchrun --nproc_per_node=2 train.py\n"), FileKind::script);
-  EXPECT_EQ(kind_of("I ran torchrun and it was slow.\n"), FileKind::unknown);
-  EXPECT_EQ(
-      kind_of("torchrun --nproc_per_node=2 train.py\nRuntimeError: CUDA error: invalid device ordinal\n"),
-      FileKind::nccl_log);
-  EXPECT_EQ(kind_of("| Processes:            |\n|  GPU  PID  Type  Process name  GPU Memory |\n"),
-            FileKind::smi_table);
-}
-
-TEST(FileKind, knows_what_starts_a_run_and_what_a_run_died_of) {
-  EXPECT_EQ(kind_of("#!/bin/bash\nmodule load cuda\nsrun python train.py\n"), FileKind::script);
-  EXPECT_EQ(kind_of("#!/bin/sh\nls | wc -l\n"), FileKind::unknown);
-  EXPECT_EQ(kind_of("FROM pytorch/pytorch\nENV NCCL_P2P_DISABLE=1\nCOPY . /app\n"), FileKind::script);
-  EXPECT_EQ(kind_of("[pod/a-0/main] GPU0 GPU1\n[pod/a-0/main] GPU0 X NV4\n"), FileKind::topo_matrix);
-  EXPECT_EQ(kind_of("[1, 2, {\"a\": 3}]\n"), FileKind::unknown);
-  EXPECT_EQ(
-      kind_of("# nThread 1 nGpus 8\nbox: Test CUDA failure common.cu:941 'system not yet initialized'\n"),
-      FileKind::nccl_log);
-  EXPECT_EQ(kind_of("RuntimeError: [Rank 0]: Ranks 1 failed to pass monitoredBarrier in 30000 ms\n"),
-            FileKind::nccl_log);
 }
 
 }  // namespace

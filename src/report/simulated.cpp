@@ -74,10 +74,9 @@ nlohmann::json simulated_json(const SimulatedStep& step) {
 std::string title_of(const SimulatedStep& step) {
   const StepEstimate& estimate = step.estimate;
   if (step.machine)
-    return fmt::format("{} on {} GPU{} of {}, simulated: {:.1f} ms a step, {:.1f} {}/s, scaling {:.0f} %",
-                       step.machine->workload, estimate.ranks, estimate.ranks == 1 ? "" : "s", step.on,
-                       estimate.step * 1e3, estimate.samples_per_s, plural(step.machine->sample),
-                       100 * estimate.scaling);
+    return fmt::format("{} on {} of {}, simulated: {:.1f} ms a step, {:.1f} {}/s, scaling {:.0f} %",
+                       step.machine->workload, counted_gpus(estimate.ranks), step.on, estimate.step * 1e3,
+                       estimate.samples_per_s, plural(step.machine->sample), 100 * estimate.scaling);
   const auto predicted = fmt::format("{} with {} ranks over {}, predicted: {:.1f} ms a step", step.model,
                                      estimate.ranks, step.backend, estimate.step * 1e3);
   const double percent = 100 * estimate.scaling;

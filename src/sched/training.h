@@ -8,12 +8,12 @@
 
 namespace gradwire {
 
-// What matrix products are computed in. fp16 and bf16 are mixed precision: what is learnt stays in fp32. The predictor has
-// no fp64, and libtorch's tensors no tf32.
-enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16, fp64 };
+// What matrix products are computed in. fp16 and bf16 are mixed precision: what is learnt stays in fp32. Training has neither
+// tf32 nor the narrow ones, the predictor no fp64, and narrow ones of models that are split alone.
+enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16, fp64, fp8, mxfp8, nvfp4 };
 template <>
-inline constexpr std::array<std::string_view, 5> kNamesOf<Precision> = {"fp32", "tf32", "fp16", "bf16",
-                                                                        "fp64"};
+inline constexpr std::array<std::string_view, 8> kNamesOf<Precision> = {"fp32", "tf32", "fp16",  "bf16",
+                                                                        "fp64", "fp8",  "mxfp8", "nvfp4"};
 
 constexpr bool is_mixed(Precision precision) {
   return precision == Precision::fp16 || precision == Precision::bf16;

@@ -56,6 +56,8 @@ std::vector<std::string> Machine::all_notes() const {
   return all;
 }
 
+std::string counted_gpus(int gpus) { return fmt::format("{} GPU{}", gpus, gpus == 1 ? "" : "s"); }
+
 Machine build_machine(const NodeSpec& spec, int nodes, const std::optional<NetworkSpec>& network) {
   const ResolvedNode resolved = resolve(spec, network);
   return assemble(resolved, build_node(resolved), nodes);

@@ -67,6 +67,7 @@ const std::vector<MachinePreset>& all_machines();
 
 // The same machine with only its first GPUs in use, in rank order: some of one node, or all of several nodes.
 Machine with_gpus(Machine, int gpus);
+std::string counted_gpus(int);  // "1 GPU", "8 GPUs"
 
 // How data gets from one device to another on this machine: straight, or through host memory: for two GPUs of
 // a node that have neither NVLink nor peer access, through the memory next to the receiver (that is where

@@ -123,10 +123,6 @@ Sure how_sure(const Effect& effect) {
                                                                                : Sure::cant_tell;
 }
 
-std::string_view to_string(Sure sure) {
-  return sure == Sure::yes ? "yes" : sure == Sure::probably ? "probably" : "cant_tell";
-}
-
 Answer judge(const Workload& workload, const Contender& better, const Contender& worse,
              const StepOptions& options, const StepModel& model) {
   Answer answer;

@@ -2,6 +2,7 @@
 
 // What tests of comparisons share: a question asked by names.
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -32,10 +33,9 @@ inline Machine box_of_eight(Intra intra) {
   return build_machine(node);
 }
 
-inline std::vector<std::string> remedies_of(const Comparison& result) {
-  std::vector<std::string> all;
-  for (const auto& remedy : result.remedies) all.push_back(remedy.what);
-  return all;
+inline const Remedy* find_remedy(const Comparison& result, Change change) {
+  const auto found = std::ranges::find(result.remedies, change, &Remedy::change);
+  return found == result.remedies.end() ? nullptr : &*found;
 }
 
 }  // namespace gradwire

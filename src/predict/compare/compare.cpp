@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "predict/step/compute.h"
 
 namespace gradwire {
 namespace {
@@ -65,21 +65,12 @@ Bytes typical_bucket(const Workload& workload, const StepOptions& options) {
   return std::min(bytes, options.buckets.rest);
 }
 
-double flops_of(const Gpu& gpu, Precision precision) {
-  return precision == Precision::bf16   ? gpu.bf16_flops
-         : precision == Precision::fp16 ? gpu.fp16_flops
-         : precision == Precision::tf32 ? gpu.tf32_flops
-                                        : gpu.fp32_flops;
-}
-
 // A step measured on it shows that it can, somehow.
 void check_precision(const Machine& machine, const StepOptions& options) {
-  if (options.anchor || flops_of(machine.gpu, options.precision) > 0) return;
-  std::vector<std::string> has;
-  for (const auto other : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
-    if (flops_of(machine.gpu, other) > 0) has.emplace_back(name_of(other));
-  throw ConfigError(fmt::format("--precision {}: {} of {} does not have it; it has {}",
-                                name_of(options.precision), machine.gpu.name, machine.name, join(has, ", ")));
+  if (options.anchor || sheet_flops(machine.gpu, options.precision) > 0) return;
+  std::vector<Precision> has = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16};
+  std::erase_if(has, [&](Precision one) { return sheet_flops(machine.gpu, one) == 0; });
+  refuse_precision(options.precision, machine, has);
 }
 
 bool same_machine(const Machine& a, const Machine& b) {
@@ -128,10 +119,6 @@ bool gpus_differ(const std::vector<Contender>& contenders) {
 
 bool computed_on_cpu(const Timeline& timeline) {
   return timeline.source.starts_with("gradwire train ") && timeline.source.find("nccl") == std::string::npos;
-}
-
-std::string_view to_string(Verdict verdict) {
-  return verdict == Verdict::helps ? "helps" : verdict == Verdict::hurts ? "hurts" : "no_difference";
 }
 
 Contender contend(const Workload& workload, const Machine& machine, const StepOptions& options,

@@ -4,11 +4,13 @@
 // Pure functions of values.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "base/names.h"
 #include "base/units.h"
 #include "predict/nccl/version.h"
 #include "predict/step/gain.h"
@@ -20,8 +22,9 @@
 
 namespace gradwire {
 
-enum class Verdict { helps, no_difference, hurts };
-std::string_view to_string(Verdict);
+enum class Verdict : std::uint8_t { helps, no_difference, hurts };
+template <>
+inline constexpr std::array<std::string_view, 3> kNamesOf<Verdict> = {"helps", "no_difference", "hurts"};
 
 // Below this gain a difference is called none: it drowns in what steps vary by.
 constexpr double kMatters = 0.05;
@@ -39,9 +42,10 @@ double hours_saved(const Effect&);  // of every 24 that the slower one trains; b
 bool is_certain(const Effect&);     // the range does not contradict the verdict
 
 // yes: that range; probably: the range that holds three of five instead of four.
-enum class Sure { yes, probably, cant_tell };
+enum class Sure : std::uint8_t { yes, probably, cant_tell };
+template <>
+inline constexpr std::array<std::string_view, 3> kNamesOf<Sure> = {"yes", "probably", "cant_tell"};
 Sure how_sure(const Effect&);
-std::string_view to_string(Sure);
 
 // The worse machine's computing on some wires.
 struct Rewired {
@@ -77,15 +81,35 @@ struct Answer : Effect {
   std::vector<Otherwise> otherwise;  // where that would make a difference
 };
 
-// Something else to change on the machine whose collectives take longer, and what it would bring there.
-struct Remedy {
-  std::string what;  // "--accumulate 4"
-  double speedup = 1;
-  std::string note;  // what it costs or needs
+// What else could be changed: an option, or where the GPUs are.
+enum class Change : std::uint8_t {
+  accumulate,
+  batch,
+  bucket,
+  compression,
+  precision,
+  overlap,
+  backend,
+  one_node,         // alone
+  all_in_one_node,  // instead of several
+  one_switch,
+  one_socket,
+  bridges
 };
 
+// A change on the machine whose collectives take longer, and what it would bring there.
+struct Remedy {
+  Change change;
+  StepOptions options;  // with the change, where it is one of them
+  int count = 0;        // GPUs that one node leaves idle, GPUs that all are, bridges
+  double speedup = 1;
+};
+
+// Where the answer becomes another: from so large a batch or accumulation on, or down to it.
 struct Turn {
-  std::string what;  // "from batch 16"
+  Change of = Change::batch;
+  bool down = false;
+  int value = 0;
   Verdict verdict;
   double speedup = 1;
   bool fits = true;  // the memory of both machines' GPUs
@@ -133,7 +157,8 @@ Contender with_ideal_wires(const Workload&, const Contender&, const StepOptions&
 
 // The same GPUs placed otherwise: on fewer nodes, in other slots, with a bridge.
 struct Rearrangement {
-  std::string what, note;
+  Change change;
+  int count = 0;  // as a Remedy's
   Machine machine;
 };
 

@@ -101,13 +101,12 @@ TEST(PlanGain, of_links_without_limits_is_what_its_own_cost) {
 
 // `plan` and `compare` without a split say in the same words that a GPU does not have a precision.
 TEST(PlanPrecision, is_refused_as_compare_refuses_it) {
-  for (const auto& [on, wide, narrow] :
-       {std::tuple{"2x-titan-rtx-pcie", Precision::bf16, MatmulPrecision::bf16},
-        {"2x-v100-nvlink-pairs", Precision::tf32, MatmulPrecision::tf32},
-        {"2x-k80-pcie", Precision::fp16, MatmulPrecision::fp16}}) {
+  for (const auto& [on, precision] : {std::pair{"2x-titan-rtx-pcie", Precision::bf16},
+                                      {"2x-v100-nvlink-pairs", Precision::tf32},
+                                      {"2x-k80-pcie", Precision::fp16}}) {
     auto question = two_replicas("gpt2");
-    question.precision = narrow;
-    EXPECT_EQ(refusal_of([&, at = wide, name = on] { ask("gpt2", 4, {name}, at); }),
+    question.precision = precision;
+    EXPECT_EQ(refusal_of([&, at = precision, name = on] { ask("gpt2", 4, {name}, at); }),
               refusal_of([&, name = on] { make_plans(question, find_machine(name)); }));
   }
 }

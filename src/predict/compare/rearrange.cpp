@@ -1,7 +1,5 @@
 #include "predict/compare/compare.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <span>
 
@@ -12,16 +10,14 @@ namespace {
 
 constexpr int kMostInABox = 8;  // GPUs that one node of PCIe cards holds
 
-std::string leaves_idle(int gpus) { return fmt::format("leaves {} GPU{} idle", gpus, gpus == 1 ? "" : "s"); }
-
 class Rearrangements {
  public:
   explicit Rearrangements(const Machine& machine) : machine_(machine) {}
 
-  void add(std::string what, std::string note, const NodeSpec& node, int nodes) {
+  void add(Change change, int count, const NodeSpec& node, int nodes) {
     try {
-      all_.push_back({std::move(what), std::move(note),
-                      build_machine(node, nodes, nodes > 1 ? machine_.network : std::nullopt)});
+      all_.push_back(
+          {change, count, build_machine(node, nodes, nodes > 1 ? machine_.network : std::nullopt)});
     } catch (const ConfigError&) {  // such a machine can't be
     }
   }
@@ -29,7 +25,7 @@ class Rearrangements {
   void fewer_nodes() {
     if (machine_.nodes == 1) return;
     auto node = machine_.node;
-    add("one node alone", leaves_idle(machine_.gpus_per_node() * (machine_.nodes - 1)), node, 1);
+    add(Change::one_node, machine_.gpus_per_node() * (machine_.nodes - 1), node, 1);
     const int all = node.gpus * machine_.nodes;
     const bool cards = !node.matrix && !machine_.gpu.nvswitch && node.intra != Intra::nvlink_mesh;
     if (!cards || all > kMostInABox) return;
@@ -38,7 +34,7 @@ class Rearrangements {
     node.gpu_indices.clear();
     node.nvlinks.clear();
     node.pcie = std::nullopt;
-    add(fmt::format("all {} GPUs in one node", all), "instead of the network", node, 1);
+    add(Change::all_in_one_node, all, node, 1);
   }
 
   void other_slots() {
@@ -49,8 +45,8 @@ class Rearrangements {
     own_ports.gpus_per_bridge = gpus;
     for (auto* layout : {&one_switch, &own_ports}) layout->gpus_per_socket = gpus;
     if (!machine_.node.intra || *machine_.node.intra != Intra::pcie) return;
-    place("GPUs on one PCIe switch", one_switch);
-    place("GPUs on ports of one socket", own_ports);
+    place(Change::one_switch, one_switch);
+    place(Change::one_socket, own_ports);
   }
 
   void bridge() {
@@ -65,8 +61,7 @@ class Rearrangements {
     const int bridges = node.matrix ? static_cast<int>(node.nvlinks.size()) : node.gpus / 2;
     if (bridges == 0) return;
     if (node.intra == Intra::pcie) node.intra = Intra::nvlink_pairs;
-    add(bridges == 1 ? "an NVLink bridge" : "NVLink bridges on pairs", "the cards have the connector", node,
-        machine_.nodes);
+    add(Change::bridges, bridges, node, machine_.nodes);
   }
 
   std::vector<Rearrangement> take() { return std::move(all_); }
@@ -101,7 +96,7 @@ class Rearrangements {
     return bridges;
   }
 
-  void place(std::string what, const PcieLayout& layout) {
+  void place(Change change, const PcieLayout& layout) {
     auto node = machine_.node;
     if (node.pcie) {
       if (node.pcie->gpus_per_switch == layout.gpus_per_switch &&
@@ -114,7 +109,7 @@ class Rearrangements {
     } else {
       node.pcie = layout;
     }
-    add(std::move(what), "if the board has the slots", node, machine_.nodes);
+    add(change, 0, node, machine_.nodes);
   }
 
   const Machine& machine_;

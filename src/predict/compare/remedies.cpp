@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 
@@ -15,7 +13,7 @@ constexpr Bytes kMebi = Bytes{1} << 20;
 constexpr int kMostBatch = 1 << 20;  // and accumulation: advice beyond what flags take could not be followed
 
 struct Attempt {
-  std::string what, note;
+  Change change;
   StepOptions options;
 };
 
@@ -27,44 +25,34 @@ bool fits(const Workload& workload, const Machine& machine, StepOptions options,
 std::vector<Attempt> attempts(const Workload& workload, const Contender& contender,
                               const StepOptions& given) {
   std::vector<Attempt> all;
-  const auto add = [&](std::string what, std::string note, auto change) {
-    Attempt attempt{std::move(what), std::move(note), given};
-    change(attempt.options);
-    all.push_back(std::move(attempt));
+  const auto add = [&](Change change, auto make) {
+    all.push_back({change, given});
+    make(all.back().options);
   };
   const int batch = given.batch > 0 ? given.batch : workload.batch;
-  // A flag is named with what must be written instead of what was given; a measured step stays what it was.
-  const std::string measured = given.anchor ? "; reckoned from the step you measured" : "";
-  if (given.accumulate <= kMostBatch / 4)
-    add(fmt::format("--accumulate {}", 4 * given.accumulate), "4 times the samples between updates",
-        [](auto& o) { o.accumulate *= 4; });
+  if (given.accumulate <= kMostBatch / 4) add(Change::accumulate, [](auto& o) { o.accumulate *= 4; });
   if (batch <= kMostBatch / 2 && fits(workload, contender.machine, given, 2 * batch))
-    add(fmt::format("--batch {}", 2 * batch), "if it fits the GPU's memory" + measured,
-        [&](auto& o) { o.batch = 2 * batch; });
+    add(Change::batch, [&](auto& o) { o.batch = 2 * batch; });
   for (const Bytes size : {5, 50, 100})
-    add(fmt::format("--bucket-mb {}", size), "same result", [&](auto& o) {
+    add(Change::bucket, [&](auto& o) {
       o.buckets.rest = size * kMebi;
       o.buckets.first = BucketCaps{}.first;
     });
   if (given.compression == Compression::none && given.gradient_bytes == 4)
-    add("--compress fp16", "gradients rounded to fp16 on the wire",
-        [](auto& o) { o.compression = Compression::fp16; });
+    add(Change::compression, [](auto& o) { o.compression = Compression::fp16; });
   if (given.compression == Compression::none)
-    add("--compress powersgd", "lossy: rank-1 gradients",
-        [](auto& o) { o.compression = Compression::powersgd; });
+    add(Change::compression, [](auto& o) { o.compression = Compression::powersgd; });
   const auto& gpu = contender.machine.gpu;
-  const auto compute_in = [&](Precision faster, double at_least, const std::string& note) {
+  const auto compute_in = [&](Precision faster, double at_least) {
     if (peak_of(gpu, faster).flops <= at_least * peak_of(gpu, given.precision).flops) return;
-    add(fmt::format("--precision {}", name_of(faster)), note + measured, [&](auto& o) {
+    add(Change::precision, [&](auto& o) {
       o.precision = faster;
       if (o.anchor && !o.anchor->precision) o.anchor->precision = given.precision;
     });
   };
-  compute_in(gpu.bf16_flops > 0 ? Precision::bf16 : Precision::fp16, 1.5, "computing; gradients as before");
-  if (given.precision == Precision::fp32 && gpu.tf32_flops > 0)
-    compute_in(Precision::tf32, 1, "matrix products rounded to TF32");
-  if (given.overlap == false)
-    add("without --no-overlap", "all-reduce under backward", [](auto& o) { o.overlap = true; });
+  compute_in(gpu.bf16_flops > 0 ? Precision::bf16 : Precision::fp16, 1.5);
+  if (given.precision == Precision::fp32 && gpu.tf32_flops > 0) compute_in(Precision::tf32, 1);
+  if (given.overlap == false) add(Change::overlap, [](auto& o) { o.overlap = true; });
   return all;
 }
 
@@ -77,8 +65,11 @@ std::vector<Backend> other_backends(const Machine& machine, const StepOptions& g
   return others;
 }
 
-void keep_first(std::vector<Remedy>& remedies, std::string_view kind) {
-  const auto is_it = [&](const Remedy& remedy) { return remedy.what.starts_with(kind); };
+// One of such changes is advice enough: the best, which comes first.
+void keep_first(std::vector<Remedy>& remedies, std::initializer_list<Change> changes) {
+  const auto is_it = [&](const Remedy& remedy) {
+    return std::ranges::find(changes, remedy.change) != changes.end();
+  };
   const auto best = std::ranges::find_if(remedies, is_it);
   if (best != remedies.end()) remedies.erase(std::remove_if(best + 1, remedies.end(), is_it), remedies.end());
 }
@@ -89,25 +80,22 @@ std::vector<Remedy> find_remedies(const Workload& workload, const Contender& con
                                   const StepOptions& given, const StepModel& model) {
   std::vector<Remedy> remedies;
   if (contender.wires.ranks == 1) return remedies;
-  const auto add = [&](const std::string& what, const std::string& note, const StepEstimate& estimate) {
-    const double speedup = estimate.samples_per_s / contender.estimate.samples_per_s;
-    if (speedup >= kWorthwhile) remedies.push_back({what, speedup, note});
+  const auto add = [&](Remedy remedy, const StepEstimate& estimate) {
+    remedy.speedup = estimate.samples_per_s / contender.estimate.samples_per_s;
+    if (remedy.speedup >= kWorthwhile) remedies.push_back(std::move(remedy));
   };
-  for (const auto& attempt : attempts(workload, contender, given))
-    add(attempt.what, attempt.note,
-        estimate_step(workload, contender.machine.gpu, contender.wires, attempt.options, model));
+  for (const auto& [change, options] : attempts(workload, contender, given))
+    add({change, options}, estimate_step(workload, contender.machine.gpu, contender.wires, options, model));
   for (const Backend backend : other_backends(contender.machine, given)) {
     auto options = given;
     options.backend = backend;
-    add("--backend " + to_string(backend),
-        backend == Backend::nccl ? "made for GPUs" : "joins gradients in host memory",
-        contend(workload, contender.machine, options, model).estimate);
+    add({Change::backend, options}, contend(workload, contender.machine, options, model).estimate);
   }
-  for (const auto& other : rearrangements_of(contender.machine))
-    add(other.what, other.note, contend(workload, other.machine, given, model).estimate);
+  for (const auto& [change, count, machine] : rearrangements_of(contender.machine))
+    add({change, given, count}, contend(workload, machine, given, model).estimate);
   std::ranges::stable_sort(remedies, std::greater{}, &Remedy::speedup);
-  keep_first(remedies, "--bucket");  // one bucket size is advice enough
-  keep_first(remedies, "GPUs on");   // and one place
+  keep_first(remedies, {Change::bucket});
+  keep_first(remedies, {Change::one_switch, Change::one_socket});
   return remedies;
 }
 
@@ -121,27 +109,24 @@ std::vector<Turn> find_turns(const Workload& workload, const Contender& better, 
   };
   const auto now = answer_with(given).verdict;
   std::vector<Turn> turns;
-  const auto walk = [&](int start, int end, double factor, auto set, std::string_view what) {
+  const auto walk = [&](Change of, int start, int end, double factor) {
     for (double value = start; factor > 1 ? value <= end : value >= end; value *= factor) {
       auto options = given;
-      set(options, static_cast<int>(value));
+      (of == Change::batch ? options.batch : options.accumulate) = static_cast<int>(value);
       const auto answer = answer_with(options);
       if (answer.verdict == now) continue;
-      turns.push_back({fmt::format("{} {}", what, static_cast<int>(value)), answer.verdict, answer.speedup,
+      turns.push_back({of, factor < 1, static_cast<int>(value), answer.verdict, answer.speedup,
                        fits(workload, better.machine, options, options.batch) &&
                            fits(workload, worse.machine, options, options.batch)});
       return;
     }
   };
-  const auto set_batch = [](StepOptions& options, int value) { options.batch = value; };
   const int batch = given.batch > 0 ? given.batch : workload.batch;
   if (batch <= kMostBatch / 2)
-    walk(2 * batch, std::min(kMostBatch, std::max(4096, 64 * std::min(batch, kMostBatch / 64))), 2, set_batch,
-         "from batch");
-  if (batch > 1) walk(batch / 2, 1, 0.5, set_batch, "down to batch");
-  walk(
-      2 * given.accumulate, 256, 2, [](StepOptions& options, int value) { options.accumulate = value; },
-      "from accumulation");
+    walk(Change::batch, 2 * batch,
+         std::min(kMostBatch, std::max(4096, 64 * std::min(batch, kMostBatch / 64))), 2);
+  if (batch > 1) walk(Change::batch, batch / 2, 1, 0.5);
+  walk(Change::accumulate, 2 * given.accumulate, 256, 2);
   return turns;
 }
 

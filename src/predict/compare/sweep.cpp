@@ -48,27 +48,6 @@ std::optional<Machine> resized(const Machine& machine, int gpus) {
   return larger;
 }
 
-std::string why_not(const Machine& machine) {
-  const int node = machine.gpus_per_node();
-  const auto* s = node == 1 ? "" : "s";
-  if (machine.network || machine.node.network)
-    return fmt::format("{} grows by whole nodes of {} GPU{}", machine.name, node, s);
-  return fmt::format("{0} has {1} GPU{2}; for more, name a network between several, as in 2*{0}@100gbe",
-                     machine.name, node, s);
-}
-
-void check_any(const std::vector<SweepCurve>& curves, const SweepSpec& spec) {
-  std::vector<std::string> notes;
-  for (const auto& curve : curves) {
-    if (!curve.points.empty()) return;
-    notes.push_back(curve.note);
-  }
-  throw ConfigError(fmt::format("--sweep {}: no machine here can have any of these: {}", to_string(spec.axis),
-                                join(notes, "; ")));
-}
-
-constexpr Seconds kLinkLatency = 20e-6;  // of an all-reduce, whatever its size
-
 StepEstimate on_link(const Workload& workload, const Machine& machine, const StepOptions& options,
                      double gbps, const StepModel& model) {
   Wires wires;
@@ -91,26 +70,10 @@ std::optional<SweepPoint> at(const Workload& workload, const Machine& machine, S
 
 }  // namespace
 
-std::string_view to_string(Axis axis) {
-  return axis == Axis::gpus ? "gpus" : axis == Axis::batch ? "batch" : "link";
-}
-
-std::string assumption_of(Axis axis) {
-  if (axis != Axis::link) return "";
-  return fmt::format(
-      "GB/s are bus bandwidth on one link instead of a machine's own: {:.0f} us for an all-reduce to begin, "
-      "and it hides under "
-      "backward as over NVLink, so equal GPUs have equal columns. Through host memory a step takes longer at "
-      "the same GB/s",
-      kLinkLatency * 1e6);
-}
-
 SweepSpec parse_sweep(std::string_view text) {
   const auto equals = text.find('=');
-  const auto name = text.substr(0, equals);
-  for (const auto axis : {Axis::gpus, Axis::batch, Axis::link})
-    if (to_string(axis) == name && equals != std::string_view::npos)
-      return {axis, parse_values(text.substr(equals + 1), text)};
+  const auto axis = find_enumerator<Axis>(text.substr(0, equals));
+  if (axis && equals != std::string_view::npos) return {*axis, parse_values(text.substr(equals + 1), text)};
   throw ConfigError(fmt::format("--sweep {}: write gpus=1..64, batch=8,32,128 or link=1..400", text));
 }
 
@@ -122,10 +85,10 @@ std::vector<SweepCurve> sweep(const Workload& workload, const std::vector<Machin
     for (const double value : spec.values)
       if (auto point = at(workload, machine, options, spec.axis, value, model))
         curve.points.push_back(std::move(*point));
-    if (curve.points.size() < spec.values.size()) curve.note = why_not(machine);
+    if (curve.points.size() < spec.values.size())
+      curve.sizes = {machine.gpus_per_node(), machine.network || machine.node.network};
     curves.push_back(curve);
   }
-  check_any(curves, spec);
   return curves;
 }
 

@@ -1,6 +1,7 @@
 // The answer along one axis: more GPUs, larger batches, faster links. Values.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,7 +10,9 @@
 
 namespace gradwire {
 
-enum class Axis { gpus, batch, link };
+enum class Axis : std::uint8_t { gpus, batch, link };
+template <>
+inline constexpr std::array<std::string_view, 3> kNamesOf<Axis> = {"gpus", "batch", "link"};
 
 struct SweepSpec {
   Axis axis = Axis::gpus;
@@ -18,7 +21,6 @@ struct SweepSpec {
 
 // "gpus=1..64" doubles, "batch=8,32,128" lists, "link=1..400" doubles GB/s. Throws ConfigError.
 SweepSpec parse_sweep(std::string_view text);
-std::string_view to_string(Axis);
 
 struct SweepPoint {
   double value = 0;
@@ -26,16 +28,21 @@ struct SweepPoint {
   bool fits = true;  // the GPU's memory
 };
 
+// The sizes a machine can have: parts of a node, and whole ones where a network joins them.
+struct Sizes {
+  int gpus_per_node = 0;
+  bool several_nodes = false;
+};
+
 struct SweepCurve {
   std::string on;
   std::vector<SweepPoint> points;  // values that a machine can't have are left out
-  std::string note;                // and why: "dgx-a100 has 8 GPUs; ..."; empty: none are
+  std::optional<Sizes> sizes;      // where some are
 };
 
-// What the values of an axis stand for, where that is not plain; empty: it is.
-std::string assumption_of(Axis);
+// Of an all-reduce over the one link of Axis::link, whatever its size.
+constexpr Seconds kLinkLatency = 20e-6;
 
-// Throws ConfigError when no machine can have any of the values.
 // Of each machine; with Axis::link, of each machine with all its links replaced by one of that bus bandwidth.
 std::vector<SweepCurve> sweep(const Workload&, const std::vector<Machine>&, const StepOptions&,
                               const SweepSpec&, const StepModel& = {});

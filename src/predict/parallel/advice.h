@@ -2,18 +2,25 @@
 #pragma once
 
 #include <optional>
-#include <string>
-#include <vector>
 
-#include "predict/parallel/search.h"
+#include "predict/parallel/candidates.h"
+#include "topo/machine.h"
 
 namespace gradwire {
 
-// The least number of such nodes that holds it, dp, tp and pp left open, and more than the machine has. Sizes must
-// divide, so that a larger number may not hold it. Nothing: not even 4096 do.
-std::optional<int> find_fitting_nodes(const PlanQuestion&, const Machine&);
+constexpr int kMostNodesTried = 4096;
 
-// In sentences without a full stop; `least` is the plan that holds least.
-std::vector<std::string> what_would_fit(const PlanQuestion&, const Machine&, const PlannedStep& least);
+struct WouldFit {
+  std::optional<double>
+      offloaded;             // bytes of a GPU with the optimizer's state in host memory, where that fits
+  std::optional<int> nodes;  // the least that hold it; nothing: not even kMostNodesTried do
+};
+
+// `least` is the layout that holds least of those asked for.
+WouldFit what_would_fit(const PlanQuestion&, const Machine&, const ParallelLayout& least);
+
+// The least number of such nodes that holds it, dp, tp and pp left open, and more than the machine has. Sizes must
+// divide, so that a larger number may not hold it.
+std::optional<int> find_fitting_nodes(const PlanQuestion&, const Machine&);
 
 }  // namespace gradwire

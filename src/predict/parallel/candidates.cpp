@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "predict/parallel/problem.h"
+#include "predict/step/on_machine.h"
 
 namespace gradwire {
 namespace {
@@ -133,13 +133,10 @@ void check_precision(const PlanQuestion& question, const Machine& machine) {
   if (machine.gpus.empty() || gpu.bf16_flops + gpu.fp16_flops + gpu.fp32_flops <= 0)
     throw ConfigError(fmt::format("{}: nothing is known of its GPUs; see gradwire list gpus", machine.name));
   if (has_products(gpu, question.precision)) return;
-  std::vector<std::string> has;
-  for (const auto other : {MatmulPrecision::fp32, MatmulPrecision::tf32, MatmulPrecision::fp16,
-                           MatmulPrecision::bf16, MatmulPrecision::fp8, MatmulPrecision::nvfp4})
-    if (has_products(gpu, other)) has.emplace_back(name_of(other));
-  // As `compare` says it of a model that is not split.
-  throw ConfigError(fmt::format("--precision {}: {} of {} does not have it; it has {}",
-                                name_of(question.precision), gpu.name, machine.name, join(has, ", ")));
+  std::vector<Precision> has = {Precision::fp32, Precision::tf32, Precision::fp16,
+                                Precision::bf16, Precision::fp8,  Precision::nvfp4};
+  std::erase_if(has, [&](Precision one) { return !has_products(gpu, one); });
+  refuse_precision(question.precision, machine, has);
 }
 
 void check_experts(const PlanQuestion& question) {

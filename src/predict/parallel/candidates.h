@@ -16,7 +16,7 @@ namespace gradwire {
 struct PlanQuestion {
   TransformerSizes shape;
   int batch = 0;  // sequences of a step over all GPUs; 0: eight a GPU
-  MatmulPrecision precision = MatmulPrecision::bf16;
+  Precision precision = Precision::bf16;
   std::optional<int> dp, tp, pp, shard, micro_batch, virtual_stages, expert_parallel;
   std::optional<Recompute> recompute;
   bool offload = false;  // optimizer state in host memory

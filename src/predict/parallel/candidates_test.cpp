@@ -78,21 +78,27 @@ TEST(Candidates, refuse_experts_that_can_not_be_spread_so) {
 TEST(Candidates, refuse_products_that_the_gpu_has_not) {
   auto question = question_of("gpt2");
   expect_refused(question, "2x-titan-rtx-pcie", HasSubstr("does not have it; it has fp32, fp16"));
-  question.precision = MatmulPrecision::tf32;
+  question.precision = Precision::tf32;
   expect_refused(question, "2x-v100-nvlink-pairs", HasSubstr("--precision tf32: Tesla V100"));
-  question.precision = MatmulPrecision::fp16;
+  question.precision = Precision::fp16;
   expect_refused(question, "2x-k80-pcie", HasSubstr("it has fp32"));
-  question.precision = MatmulPrecision::fp8;
+  question.precision = Precision::fp8;
   expect_refused(question, "dgx-a100", HasSubstr("it has fp32, tf32, fp16, bf16"));
   EXPECT_NO_THROW(layouts_on(question, find_machine("dgx-h100")));
 }
 
 TEST(UsualPrecision, is_bf16_where_the_gpu_has_it_and_what_is_fastest_elsewhere) {
-  EXPECT_EQ(usual_precision(find_gpu("a100-sxm-80")), MatmulPrecision::bf16);
-  EXPECT_EQ(usual_precision(find_gpu("titan-rtx")), MatmulPrecision::fp16);
-  EXPECT_EQ(usual_precision(find_gpu("v100-sxm")), MatmulPrecision::fp16);
-  EXPECT_EQ(usual_precision(find_gpu("p40")), MatmulPrecision::fp32);  // 16-bit ones at a 64th of the rate
-  EXPECT_EQ(usual_precision(find_gpu("k80")), MatmulPrecision::fp32);
+  EXPECT_EQ(usual_precision(find_gpu("a100-sxm-80")), Precision::bf16);
+  EXPECT_EQ(usual_precision(find_gpu("titan-rtx")), Precision::fp16);
+  EXPECT_EQ(usual_precision(find_gpu("v100-sxm")), Precision::fp16);
+  EXPECT_EQ(usual_precision(find_gpu("p40")), Precision::fp32);  // 16-bit ones at a 64th of the rate
+  EXPECT_EQ(usual_precision(find_gpu("k80")), Precision::fp32);
+}
+
+TEST(PlanPrecision, is_any_but_the_one_that_nothing_is_known_of) {
+  EXPECT_EQ(parse_plan_precision("amp-fp16"), Precision::fp16);
+  EXPECT_EQ(parse_plan_precision("nvfp4"), Precision::nvfp4);
+  EXPECT_THROW(parse_plan_precision("fp64"), ConfigError);
 }
 
 }  // namespace

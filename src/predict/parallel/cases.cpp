@@ -15,26 +15,10 @@ bool says(const std::optional<std::string>& text, std::string_view word) {
   return text && text->find(word) != std::string::npos;
 }
 
-NodeSpec node_with_links(const Record& record) {
-  const auto& parallel = *record.parallel;
-  auto node = record.node;
-  node.gpu = record.gpu;
-  node.gpus = parallel.gpus_per_node;
-  if (node.gpu_indices.size() > static_cast<std::size_t>(node.gpus))
-    node.gpu_indices.resize(static_cast<std::size_t>(node.gpus));
-  const bool bare = parallel.link == LinkSetting::pcie || parallel.link == LinkSetting::no_p2p;
-  if (bare && !node.matrix) {
-    node.intra = Intra::pcie;
-    node.nvlink_gen = node.nvlink_links_per_gpu = node.nvlink_links_per_pair = std::nullopt;
-  }
-  if (bare) node.p2p = parallel.link == LinkSetting::pcie;
-  return node;
-}
-
 // A rack of one NVLink domain counts as a node: any pair of it is joined at full rate.
 Machine machine_of_case(const Record& record) {
   const auto& parallel = *record.parallel;
-  auto node = node_with_links(record);
+  auto node = node_with_links(record, parallel.gpus_per_node, parallel.link);
   int nodes = parallel.nodes;
   const int domain = parallel.nvlink_domain.value_or(0);
   if (domain > node.gpus && nodes > 1) {
@@ -52,19 +36,19 @@ Machine machine_of_case(const Record& record) {
   return build_machine(node, nodes, node.network);
 }
 
-void set_schedule(const ParallelRecord& record, ParallelLayout& layout, std::vector<std::string>& assumed) {
+void set_schedule(const ParallelRecord& record, ParallelLayout& layout, std::vector<Unstated>& unstated) {
   layout.schedule = record.schedule.value_or(StageSchedule::one_f_one_b);
   layout.virtual_stages = record.virtual_stages.value_or(1);
   if (layout.virtual_stages > 1) layout.schedule = StageSchedule::interleaved;
   if (layout.schedule == StageSchedule::interleaved && !record.virtual_stages) {
     layout.virtual_stages = 2;
-    assumed.emplace_back("chunks a stage are not stated: taken as 2");
+    unstated.push_back(Unstated::chunks);
   }
-  if (record.pp > 1 && !record.schedule) assumed.emplace_back("the schedule is not stated: taken as 1f1b");
+  if (record.pp > 1 && !record.schedule) unstated.push_back(Unstated::schedule);
 }
 
 // What runs join, where nobody says: gradients as wide as the products' inputs, but for 8-bit ones.
-int gradient_width(const ParallelRecord& record, MatmulPrecision precision) {
+int gradient_width(const ParallelRecord& record, Precision precision) {
   return record.gradient_bytes.value_or(number_bytes(precision));
 }
 
@@ -90,22 +74,47 @@ std::string strategy_of(const ParallelLayout& layout) {
 }
 
 // Not stated: as little is computed again as memory allows; nothing where weights are frozen, which need no inputs kept.
-void settle_recomputation(const ParallelRecord& record, const Gpu& gpu, ParallelLayout& layout,
-                          std::vector<std::string>& assumed) {
+void settle_recomputation(const ParallelRecord& record, const Gpu& gpu, ParallelLayout& layout) {
   if (record.recompute) return;
   for (const auto choice : {Recompute::none, Recompute::full}) {
     layout.recompute = choice;
     if (layout.frozen() || plan_memory(record.model, layout).total() <= usable_memory(gpu)) break;
   }
-  assumed.push_back(fmt::format("recomputation is not stated: taken as {}", name_of(layout.recompute)));
+}
+
+// What a record says as a layout, and what it leaves open.
+ParallelLayout layout_of(const ParallelRecord& record, std::vector<Unstated>& unstated) {
+  ParallelLayout layout;
+  layout.mesh = {.dp = record.dp, .tp = record.tp, .pp = record.pp, .cp = record.cp};
+  layout.precision = parse_plan_precision(record.precision);
+  set_schedule(record, layout, unstated);
+  set_memory(record, layout);
+  layout.expert_parallel = record.expert_parallel.value_or(1);
+  layout.sequence_parallel = record.sequence_parallel.value_or(false);
+  layout.context = record.context_kind.value_or(ContextKind::ring);
+  layout.shard = record.shard.value_or(record.tuning == Tuning::full ? 1 : 0);
+  layout.shard_size = layout.shard > 0 ? std::min(record.shard_size.value_or(0), record.dp * record.cp) : 0;
+  const int share = std::max(1, record.global_batch.value_or(record.dp) / record.dp);
+  layout.micro_batch = std::min(share, record.micro_batch.value_or(1));
+  layout.micro_batches = std::max(1, share / layout.micro_batch);
+  if (!record.micro_batch) unstated.push_back(Unstated::micro_batch);
+  layout.tuning = record.tuning;
+  // 16-bit training with loss scaling is of the years before fused attention; so is what says it recomputes scores.
+  const bool old = layout.precision == Precision::fp16 || layout.precision == Precision::fp32;
+  layout.fused_attention = !old;
+  layout.overlap = !old;  // as frameworks of those years
+  layout.compiled = says(record.framework, "compiled");
+  return layout;
 }
 
 ParallelCase case_of(const Record& record, const Machine& machine, GroupWires& wires) {
   const auto& parallel = *record.parallel;
   ParallelCase one;
-  one.assumed = machine.notes;
-  auto layout = layout_of(parallel, one.assumed);
-  settle_recomputation(parallel, machine.gpu, layout, one.assumed);
+  one.machine_notes = machine.notes;
+  one.layout = layout_of(parallel, one.unstated);
+  settle_recomputation(parallel, machine.gpu, one.layout);
+  if (!parallel.recompute) one.unstated.push_back(Unstated::recomputation);
+  const auto& layout = one.layout;
   one.id = record.id;
   one.group = record.group;
   one.platform = record.platform;
@@ -125,14 +134,17 @@ ParallelCase case_of(const Record& record, const Machine& machine, GroupWires& w
   return one;
 }
 
-std::string reason_against(const Record& record) {
+// Throws ConfigError where a record leaves out what nothing usual can stand for.
+void check_case(const Record& record) {
   const auto& parallel = *record.parallel;
-  if (record.gpu.empty()) return "its GPU is not stated";
-  if (!parallel.shaped) return "sizes of its model are not stated";
-  if (parallel.convolutional) return "a convolutional network can't be cut as a transformer";
-  if (!parallel.global_batch || !parallel.step) return "its batch or step is not stated";
-  if (*parallel.global_batch < parallel.dp) return "its batch is smaller than its data parallelism";
-  return "";
+  const auto need = [](bool there, const char* otherwise) {
+    if (!there) throw ConfigError(otherwise);
+  };
+  need(!record.gpu.empty(), "its GPU is not stated");
+  need(parallel.shaped, "sizes of its model are not stated");
+  need(!parallel.convolutional, "a convolutional network can't be cut as a transformer");
+  need(parallel.global_batch && parallel.step, "its batch or step is not stated");
+  need(*parallel.global_batch >= parallel.dp, "its batch is smaller than its data parallelism");
 }
 
 // Machines repeat from record to record, and walking their links is most of the work.
@@ -165,45 +177,18 @@ class MachineShelf {
 
 }  // namespace
 
-ParallelLayout layout_of(const ParallelRecord& record, std::vector<std::string>& assumed) {
-  ParallelLayout layout;
-  layout.mesh = {.dp = record.dp, .tp = record.tp, .pp = record.pp, .cp = record.cp};
-  layout.precision = parse_matmul_precision(record.precision);
-  set_schedule(record, layout, assumed);
-  set_memory(record, layout);
-  layout.expert_parallel = record.expert_parallel.value_or(1);
-  layout.sequence_parallel = record.sequence_parallel.value_or(false);
-  layout.context = record.context_kind.value_or(ContextKind::ring);
-  layout.shard = record.shard.value_or(record.tuning == Tuning::full ? 1 : 0);
-  layout.shard_size = layout.shard > 0 ? std::min(record.shard_size.value_or(0), record.dp * record.cp) : 0;
-  const int share = std::max(1, record.global_batch.value_or(record.dp) / record.dp);
-  layout.micro_batch = std::min(share, record.micro_batch.value_or(1));
-  layout.micro_batches = std::max(1, share / layout.micro_batch);
-  if (!record.micro_batch) assumed.emplace_back("the micro-batch is not stated: taken as 1");
-  layout.tuning = record.tuning;
-  // 16-bit training with loss scaling is of the years before fused attention; so is what says it recomputes scores.
-  const bool old = layout.precision == MatmulPrecision::fp16 || layout.precision == MatmulPrecision::fp32;
-  layout.fused_attention = !old;
-  layout.overlap = !old;  // as frameworks of those years
-  layout.compiled = says(record.framework, "compiled");
-  return layout;
-}
-
 ParallelCases parallel_cases(std::span<const Record> records) {
   ParallelCases all;
   MachineShelf shelf;
   for (const auto& record : records) {
     if (!record.parallel) continue;
-    auto why = reason_against(record);
     try {
-      if (why.empty()) {
-        auto& place = shelf.of(record);
-        all.cases.push_back(case_of(record, place.machine, *place.wires));
-      }
+      check_case(record);
+      auto& place = shelf.of(record);
+      all.cases.push_back(case_of(record, place.machine, *place.wires));
     } catch (const ConfigError& error) {
-      why = error.what();
+      all.left_out[record.id] = error.what();
     }
-    if (!why.empty()) all.left_out[record.id] = why;
   }
   return all;
 }

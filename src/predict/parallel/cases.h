@@ -2,6 +2,7 @@
 // states, with the usual where it is silent. Nothing of a record's own figure enters.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -11,6 +12,9 @@
 #include "predict/records/record.h"
 
 namespace gradwire {
+
+// What a record may leave open, and is then taken as the case's layout says.
+enum class Unstated : std::uint8_t { chunks, schedule, micro_batch, recomputation };
 
 struct ParallelCase {
   std::string id, group, platform, model, gpu, point;  // point: "64 gpus dp 8 x tp 8, shard 1"
@@ -23,7 +27,9 @@ struct ParallelCase {
   std::string precision;  // as the record says
   LinkSetting link = LinkSetting::normal;
   PlanProblem problem;
-  std::vector<std::string> assumed;
+  ParallelLayout layout;
+  std::vector<std::string> machine_notes;  // what was assumed of the machine
+  std::vector<Unstated> unstated;          // of the layout
 };
 
 struct ParallelCases {
@@ -32,8 +38,5 @@ struct ParallelCases {
 };
 
 ParallelCases parallel_cases(std::span<const Record>);
-
-// What a record says as a layout; what it leaves open is added to `assumed`, a sentence each.
-ParallelLayout layout_of(const ParallelRecord&, std::vector<std::string>& assumed);
 
 }  // namespace gradwire

@@ -3,18 +3,19 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "topo/machine.h"
 
 namespace gradwire {
 
-int number_bytes(MatmulPrecision precision) {
-  return precision == MatmulPrecision::fp32 || precision == MatmulPrecision::tf32 ? 4 : 2;
+int number_bytes(Precision precision) {
+  return precision == Precision::fp32 || precision == Precision::tf32 ? 4 : 2;
 }
 
-int adam_bytes(MatmulPrecision precision) { return number_bytes(precision) == 4 ? 8 : 12; }
+int adam_bytes(Precision precision) { return number_bytes(precision) == 4 ? 8 : 12; }
 
-MatmulPrecision parse_matmul_precision(std::string_view text) {
-  if (text == "amp-fp16") return MatmulPrecision::fp16;
-  if (const auto found = find_enumerator<MatmulPrecision>(text)) return *found;
+Precision parse_plan_precision(std::string_view text) {
+  if (text == "amp-fp16") return Precision::fp16;
+  if (const auto found = find_enumerator<Precision>(text); found && found != Precision::fp64) return *found;
   throw ConfigError(
       fmt::format("'{:.40}' is no precision: write fp32, tf32, fp16, bf16, fp8, mxfp8 or nvfp4", text));
 }
@@ -33,8 +34,6 @@ std::string describe(const ParallelLayout& layout) {
   if (layout.offload_optimizer || layout.offload_parameters) text += ", offload";
   return text;
 }
-
-std::string counted_gpus(int gpus) { return fmt::format("{} GPU{}", gpus, gpus == 1 ? "" : "s"); }
 
 void check_layout(const ParallelLayout& layout) {
   check_mesh(layout.mesh);

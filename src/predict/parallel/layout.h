@@ -13,11 +13,6 @@
 
 namespace gradwire {
 
-enum class MatmulPrecision : std::uint8_t { fp32, tf32, fp16, bf16, fp8, mxfp8, nvfp4 };
-template <>
-inline constexpr std::array<std::string_view, 7> kNamesOf<MatmulPrecision> = {"fp32", "tf32",  "fp16", "bf16",
-                                                                              "fp8",  "mxfp8", "nvfp4"};
-
 struct ParallelLayout {
   Mesh mesh;               // dp, tp, pp, cp
   int virtual_stages = 1;  // chunks a GPU holds
@@ -29,7 +24,7 @@ struct ParallelLayout {
   int shard_size = 0;                      // ranks the shards span; 0: all dp x cp
   int micro_batch = 1, micro_batches = 1;  // sequences at a time, and how many times a step
   Recompute recompute = Recompute::none;
-  MatmulPrecision precision = MatmulPrecision::bf16;
+  Precision precision = Precision::bf16;
   Tuning tuning = Tuning::full;
   bool offload_optimizer = false, offload_parameters = false, offload_activations = false;
   bool fused_attention = true;  // scores never reach memory (FlashAttention)
@@ -51,17 +46,16 @@ struct ParallelLayout {
 };
 
 // Bytes of a weight or an activation as it is kept and sent.
-int number_bytes(MatmulPrecision);
+int number_bytes(Precision);
 // Bytes of Adam's state a parameter: two moments, and a 32-bit copy where the weights themselves are narrower.
-int adam_bytes(MatmulPrecision);
+int adam_bytes(Precision);
 
-MatmulPrecision parse_matmul_precision(
-    std::string_view);  // also "amp-fp16"; these throw ConfigError listing what there is
+// All but fp64, and "amp-fp16"; these throw ConfigError listing what there is.
+Precision parse_plan_precision(std::string_view);
 Recompute parse_recompute(std::string_view);
 
 // "dp 2 x tp 8, ZeRO-1, full recomputation"
 std::string describe(const ParallelLayout&);
-std::string counted_gpus(int);  // "1 GPU", "8 GPUs"
 
 // Throws ConfigError: sizes that can't be, or do not divide the ranks of a stage.
 void check_layout(const ParallelLayout&);

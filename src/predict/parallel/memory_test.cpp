@@ -23,7 +23,7 @@ class RandomPlans {
     layout.mesh = {.dp = power(6), .tp = power(4), .pp = power(4), .cp = power(2)};
     layout.mesh.pp = std::min(layout.mesh.pp, shape.layers);
     layout.shard = number(0, 3);
-    layout.precision = number(0, 1) ? MatmulPrecision::bf16 : MatmulPrecision::fp32;
+    layout.precision = number(0, 1) ? Precision::bf16 : Precision::fp32;
     layout.gradient_bytes = number(0, 1) ? 4 : 2;
     layout.state_bytes = adam_bytes(layout.precision);
     const int ranks = layout.replicas() * layout.mesh.tp;
@@ -118,7 +118,7 @@ TEST(PlanMemories, hold_a_share_of_what_is_sharded) {
 TEST(PlanMemories, hold_no_second_copy_of_weights_that_are_32_bits_wide) {
   PlanQuestion question;
   question.shape = transformer_sizes("gpt2-xl");
-  question.precision = MatmulPrecision::fp32;
+  question.precision = Precision::fp32;
   question.batch = 2;
   question.dp = 2;
   const double parameters = parameter_count(question.shape);
@@ -135,7 +135,7 @@ TEST(PlanMemories, keep_activations_as_wide_as_products_take_them) {
   const auto sizes = transformer_sizes("gpt2-xl");
   ParallelLayout layout;
   const double half = layer_activations(sizes, layout);
-  layout.precision = MatmulPrecision::fp32;
+  layout.precision = Precision::fp32;
   EXPECT_DOUBLE_EQ(layer_activations(sizes, layout), 2 * half);
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "predict/step/compute.h"
+
 namespace gradwire {
 namespace {
 
@@ -11,45 +13,31 @@ constexpr double kHalf = 2;
 
 constexpr int kAda = 89, kBlackwell = 100;
 
-constexpr int generation_of(MatmulPrecision precision) {
+constexpr int generation_of(Precision precision) {
   switch (precision) {
-    case MatmulPrecision::fp8:
-    case MatmulPrecision::mxfp8:
+    case Precision::fp8:
+    case Precision::mxfp8:
       return kAda;
-    case MatmulPrecision::nvfp4:
+    case Precision::nvfp4:
       return kBlackwell;
     default:
       return 0;
   }
 }
 
-// Of the data sheet; narrower products than 16-bit ones begin with those. 0: not in hardware.
-double peak_of(const Gpu& gpu, MatmulPrecision precision) {
-  switch (precision) {
-    case MatmulPrecision::fp32:
-      return gpu.fp32_flops;
-    case MatmulPrecision::tf32:
-      return gpu.tf32_flops;
-    case MatmulPrecision::fp16:
-      return gpu.fp16_flops;
-    default:
-      return gpu.bf16_flops;
-  }
-}
-
 // Dense peak of the products. 8-bit ones double it from Ada and Hopper on, 4-bit ones double that on Blackwell
 // (NVIDIA H100, RTX 4090 and B200 data sheets); where the hardware has none, the products are 16-bit ones.
-double product_peak(const Gpu& gpu, MatmulPrecision precision) {
+double product_peak(const Gpu& gpu, Precision precision) {
   const double half = std::max({gpu.bf16_flops, gpu.fp16_flops, gpu.fp32_flops});
   switch (precision) {
-    case MatmulPrecision::fp32:
+    case Precision::fp32:
       return gpu.fp32_flops;
-    case MatmulPrecision::tf32:
+    case Precision::tf32:
       return std::max(gpu.tf32_flops, gpu.fp32_flops);
-    case MatmulPrecision::fp8:
-    case MatmulPrecision::mxfp8:
+    case Precision::fp8:
+    case Precision::mxfp8:
       return has_products(gpu, precision) ? 2 * half : half;
-    case MatmulPrecision::nvfp4:
+    case Precision::nvfp4:
       return has_products(gpu, precision) ? 4 * half : half;
     default:
       return half;
@@ -81,8 +69,7 @@ class ProblemMaker {
     const auto& machine = wires_.machine();
     problem.peak = product_peak(machine.gpu, layout_.precision);
     problem.half_peak =
-        product_peak(machine.gpu, layout_.precision == MatmulPrecision::fp32 ? MatmulPrecision::fp32
-                                                                             : MatmulPrecision::bf16);
+        product_peak(machine.gpu, layout_.precision == Precision::fp32 ? Precision::fp32 : Precision::bf16);
     problem.memory_bytes_per_s = machine.gpu.memory_bytes_per_s;
     problem.host_bytes_per_s = slot_rate(machine);
     problem.desktop = machine.gpu.desktop;
@@ -247,13 +234,13 @@ class ProblemMaker {
 
 }  // namespace
 
-bool has_products(const Gpu& gpu, MatmulPrecision precision) {
-  return peak_of(gpu, precision) > 0 && gpu.sm >= generation_of(precision);
+bool has_products(const Gpu& gpu, Precision precision) {
+  return sheet_flops(gpu, precision) > 0 && gpu.sm >= generation_of(precision);
 }
 
-MatmulPrecision usual_precision(const Gpu& gpu) {
-  if (gpu.bf16_flops > 0) return MatmulPrecision::bf16;
-  return gpu.fp16_flops > gpu.fp32_flops ? MatmulPrecision::fp16 : MatmulPrecision::fp32;
+Precision usual_precision(const Gpu& gpu) {
+  if (gpu.bf16_flops > 0) return Precision::bf16;
+  return gpu.fp16_flops > gpu.fp32_flops ? Precision::fp16 : Precision::fp32;
 }
 
 PlanProblem make_problem(const TransformerSizes& shape, const ParallelLayout& layout, GroupWires& wires) {

@@ -49,8 +49,8 @@ struct PlanProblem {
 };
 
 // Whether the GPU multiplies in that precision at a rate of its own.
-bool has_products(const Gpu&, MatmulPrecision);
-MatmulPrecision usual_precision(const Gpu&);  // what it trains in, where nobody says: bf16 if it has that
+bool has_products(const Gpu&, Precision);
+Precision usual_precision(const Gpu&);  // what it trains in, where nobody says: bf16 if it has that
 
 PlanProblem make_problem(const TransformerSizes&, const ParallelLayout&, GroupWires&);
 

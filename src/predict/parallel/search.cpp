@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "predict/parallel/advice.h"
 #include "predict/parallel/doubted.h"
 
 namespace gradwire {
@@ -18,22 +17,21 @@ std::vector<PlanTraffic> traffic_of(const PlanProblem& problem, const PlanParts&
   const double each = layout.micro_batches, again = layout.recompute == Recompute::full ? 2 : 1;
   const double layers = double(problem.layers) / mesh.pp;
   std::vector<PlanTraffic> all;
-  const auto add = [&](TrafficKind kind, const char* what, const AllReduceEstimate& way, Seconds time,
-                       Seconds shown) {
-    all.push_back({kind, what, way.path, time, shown, way.doubt});
+  const auto add = [&](TrafficKind kind, const AllReduceEstimate& way, Seconds time, Seconds shown) {
+    const bool gathers = kind == TrafficKind::replicas && layout.shard == 3;
+    all.push_back({kind, gathers, way.path, time, shown, way.doubt});
   };
   if (mesh.tp > 1)
-    add(TrafficKind::tensor, "tensor parallelism", wires.large(mesh.tp, 1),
+    add(TrafficKind::tensor, wires.large(mesh.tp, 1),
         each * layers * (again * times.tensor_forward + times.tensor_backward), parts.tensor);
   if (mesh.pp > 1)
-    add(TrafficKind::pipeline, "pipeline", wires.large_message(mesh.stride(MeshDimension::pipeline)),
+    add(TrafficKind::pipeline, wires.large_message(mesh.stride(MeshDimension::pipeline)),
         message_time(problem), parts.messages);
   if (layout.expert_parallel > 1)
-    add(TrafficKind::experts, "experts", wires.large(layout.expert_parallel, 1),
+    add(TrafficKind::experts, wires.large(layout.expert_parallel, 1),
         each * layers * (again * times.expert_forward + times.expert_backward), parts.expert);
   if (mesh.dp > 1)
-    add(TrafficKind::replicas, layout.shard == 3 ? "parameters and gradients" : "gradients",
-        wires.large(mesh.dp, mesh.tp),
+    add(TrafficKind::replicas, wires.large(mesh.dp, mesh.tp),
         each * (times.gather_forward + times.gather_backward + times.scatter) + times.join + times.spread,
         parts.replicas + parts.slowdown);
   return all;
@@ -159,7 +157,7 @@ PlanAnswer make_plans(const PlanQuestion& question, const Machine& machine, int 
   answer.plans = best_of_each(all, most);
   Narrator narrator(question, doubted, model);
   for (auto& plan : answer.plans) narrator.complete(plan);
-  if (answer.fitting == 0) answer.advice = what_would_fit(question, machine, answer.plans.front());
+  if (answer.fitting == 0) answer.would_fit = what_would_fit(question, machine, answer.plans.front().layout);
   return answer;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "predict/parallel/advice.h"
 #include "predict/parallel/candidates.h"
 #include "predict/parallel/memory.h"
 #include "predict/parallel/price.h"
@@ -19,8 +20,8 @@ enum class TrafficKind : std::uint8_t { tensor, pipeline, experts, replicas };
 // What one dimension of a layout sends in a step, and which way.
 struct PlanTraffic {
   TrafficKind kind;
-  std::string what;  // "tensor parallelism"
-  std::string path;  // "NVLink"
+  bool gathers = false;  // replicas: parameters too, not gradients alone
+  std::string path;      // "NVLink"
   Seconds time = 0;  // of all its collectives or messages on the longest way through a step, hidden or not
   Seconds shown = 0;
   NcclDoubt doubt;  // of that time
@@ -42,8 +43,8 @@ struct PlanAnswer {
   std::vector<PlannedStep> plans;  // best first; one of each tp, pp and shard
   int candidates = 0, fitting = 0;
   int batch = 0;
-  double usable_bytes = 0;          // of a GPU
-  std::vector<std::string> advice;  // where nothing fits: what would make it
+  double usable_bytes = 0;            // of a GPU
+  std::optional<WouldFit> would_fit;  // where nothing fits: what would make it
 };
 
 // Throws ConfigError as layouts_on() does.

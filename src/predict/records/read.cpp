@@ -244,22 +244,4 @@ std::vector<Record> read_records(const std::filesystem::path& path, std::vector<
   return parse_records(read_file(path), path.filename().string(), skipped);
 }
 
-// Grace-Blackwell trays are one NVLink domain unless a network is stated.
-bool one_nvlink_domain(const Record& record) {
-  return !record.node.network && record.node.intra == Intra::nvswitch && !record.gpu.empty() &&
-         find_gpu(record.gpu).c2c_bytes_per_s > 0;
-}
-
-Machine machine_of(const Record& record) {
-  check(record.collective.has_value(), "only a collective record has one machine");
-  NodeSpec node = record.node;
-  int nodes = record.collective->nodes;
-  if (nodes > 1 && one_nvlink_domain(record)) node.gpus *= std::exchange(nodes, 1);
-  if (nodes == 1)
-    node.network.reset();
-  else if (!node.network)
-    node.network.emplace();  // nothing stated: what is usual for the GPU
-  return build_machine(node, nodes);
-}
-
 }  // namespace gradwire

@@ -27,9 +27,6 @@ std::vector<Record> parse_records(std::string_view text, std::string_view where,
 ParallelRecord read_parallel(const Fields&);
 std::optional<int> find_gradient_bytes(const Fields&);
 
-// The machine of a collective record, with the GPUs that took part.
-Machine machine_of(const Record&);
-
 // Where GPUs sit, told by the numbers of their PCI buses where no matrix does. Buses are numbered depth first:
 // cards behind one switch have neighbouring numbers, cards with a root port of their own lie 16 and more apart,
 // and the root buses of a second socket begin at 80 (hexadecimal).

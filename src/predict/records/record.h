@@ -113,4 +113,12 @@ struct Record {
   std::string where;  // "collectives.jsonl line 7"
 };
 
+// The machine of a collective record, with the GPUs that took part.
+Machine machine_of(const Record&);
+
+// A node of a record with so many GPUs, its first or those of these numbers, and the links of a value: NVLink taken away, or
+// peer access too.
+NodeSpec node_with_links(const Record&, int gpus, LinkSetting,
+                         const std::optional<std::vector<int>>& gpu_indices = {});
+
 }  // namespace gradwire

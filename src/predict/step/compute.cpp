@@ -54,6 +54,19 @@ void LayerTimes::scale(double factor) {
     for (auto& time : *times) time *= factor;
 }
 
+double sheet_flops(const Gpu& gpu, Precision precision) {
+  switch (precision) {
+    case Precision::fp32:
+      return gpu.fp32_flops;
+    case Precision::tf32:
+      return gpu.tf32_flops;
+    case Precision::fp16:
+      return gpu.fp16_flops;
+    default:
+      return gpu.bf16_flops;
+  }
+}
+
 Peak peak_of(const Gpu& gpu, Precision precision) {
   const bool cores = gpu.sm >= kTensorCores;
   if (precision == Precision::fp16 && gpu.fp16_flops > gpu.fp32_flops) return {gpu.fp16_flops, cores};

@@ -32,6 +32,9 @@ struct LayerTimes {
 
 LayerTimes layer_times(const Workload&, const Gpu&, Precision, int batch, const Roofline&);
 
+// Of the data sheet, of which narrower products than 16-bit ones are multiples. 0: not in hardware.
+double sheet_flops(const Gpu&, Precision);
+
 // The peak a precision uses on this GPU, and whether that is of tensor cores.
 struct Peak {
   double flops = 0;

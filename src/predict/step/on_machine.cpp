@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "predict/nccl/own.h"
 #include "topo/rates.h"
 
@@ -106,6 +107,13 @@ void check_computes(const Machine& machine, const StepOptions& options) {
         fmt::format("{0} does not say which GPU it has: write {0}:rtx3090 or another of gradwire list "
                     "gpus, or give --step-ms, a step measured on it",
                     machine.name));
+}
+
+void refuse_precision(Precision precision, const Machine& machine, std::span<const Precision> has) {
+  std::vector<std::string> names;
+  for (const Precision one : has) names.emplace_back(name_of(one));
+  throw ConfigError(fmt::format("--precision {}: {} of {} does not have it; it has {}", name_of(precision),
+                                machine.gpu.name, machine.name, join(names, ", ")));
 }
 
 StepEstimate estimate_step(const Workload& workload, const Machine& machine, const StepOptions& options,

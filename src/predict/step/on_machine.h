@@ -1,6 +1,8 @@
 // The step model on a whole Machine: which wires a step has there, by the NCCL model.
 #pragma once
 
+#include <span>
+
 #include "predict/nccl/all_reduce.h"
 #include "predict/step/step.h"
 #include "topo/machine.h"
@@ -24,6 +26,9 @@ Wires alpha_beta_wires(const Machine&);
 // Throws ConfigError when it can't be said how long computing takes there: no GPU, or one of which nothing is
 // known and no step that was measured.
 void check_computes(const Machine&, const StepOptions&);
+
+// Throws ConfigError: the machine's GPUs do not have it, only these.
+[[noreturn]] void refuse_precision(Precision, const Machine&, std::span<const Precision> has);
 
 StepEstimate estimate_step(const Workload&, const Machine&, const StepOptions&, const StepModel& = {});
 

@@ -18,22 +18,8 @@ bool contains(const std::optional<std::string>& text, std::string_view word) {
   return text && text->find(word) != std::string::npos;
 }
 
-// With the links of the value: NVLink taken away, or peer access too.
 NodeSpec node_of(const Record& record, const TrainingValue& value) {
-  auto node = record.node;
-  node.gpu = record.gpu;
-  node.gpus = value.gpus / std::max(1, value.nodes);
-  if (value.gpu_indices) node.gpu_indices = *value.gpu_indices;
-  if (node.gpu_indices.size() > static_cast<std::size_t>(node.gpus))
-    node.gpu_indices.resize(static_cast<std::size_t>(node.gpus));
-  const bool pcie = value.link == LinkSetting::pcie || value.link == LinkSetting::no_p2p;
-  if (pcie && !node.matrix) {
-    node.intra = Intra::pcie;
-    node.nvlink_gen = node.nvlink_links_per_gpu = node.nvlink_links_per_pair = std::nullopt;
-  }
-  if (value.link == LinkSetting::no_p2p) node.p2p = false;
-  if (value.link == LinkSetting::pcie) node.p2p = true;
-  return node;
+  return node_with_links(record, value.gpus / std::max(1, value.nodes), value.link, value.gpu_indices);
 }
 
 std::optional<NetworkSpec> network_of(const Record& record, const TrainingValue& value) {

@@ -98,13 +98,13 @@ void add_remedies(Report& report, const Comparison& comparison, std::size_t show
                         against ? fmt::format(" (the link: {:.2f}x)", comparison.answer.link.speedup) : "")});
   for (std::size_t i = 0; i < shown; ++i) {
     const Remedy& remedy = comparison.remedies[i];
-    report.add(Sentence{fmt::format("{:25} {:.2f}x  {}", remedy.what, remedy.speedup, remedy.note), "  ",
-                        std::string(35, ' ')});
+    report.add(Sentence{fmt::format("{:25} {:.2f}x  {}", to_words(remedy), remedy.speedup, note_of(remedy)),
+                        "  ", std::string(35, ' ')});
   }
 }
 
 std::string turn_text(const Turn& turn) {
-  return fmt::format("{} it {} ({:.2f}x{})", turn.what,
+  return fmt::format("{} it {} ({:.2f}x{})", to_words(turn),
                      turn.verdict == Verdict::helps   ? "helps"
                      : turn.verdict == Verdict::hurts ? "hurts"
                                                       : "does not matter",

@@ -13,6 +13,7 @@ namespace gradwire {
 
 // One screen; `verbose` adds how sure that is and why.
 Report comparison_report(const Comparison&, bool verbose = false);
+// Throws ConfigError when no machine can have any of the values.
 Report sweep_report(const std::vector<SweepCurve>&, const SweepSpec&, const Workload&);
 
 // The answer in words: why, in one clause, the factors where there are several, then what each way does with the gradients;
@@ -25,6 +26,18 @@ std::string communication_words(const StepEstimate&);
 
 // "gpt2 does not fit a GPU of dgx-a100: ...", a clause.
 std::string to_words(const Misfit&);
+
+// What to write or do, "--accumulate 4", and what it costs or needs.
+std::string to_words(const Remedy&);
+std::string note_of(const Remedy&);
+
+std::string to_words(const Turn&);  // "from batch 16"
+
+// "dgx-a100 has 8 GPUs; ...": why some values of a sweep are left out; empty: none are.
+std::string why_left_out(const SweepCurve&);
+
+// What the values of an axis stand for, where that is not plain; empty: it is.
+std::string assumption_of(Axis);
 
 // What speaks against taking the answer as it is, in clauses.
 std::vector<std::string> warnings_of(const Comparison&);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "predict/workload/catalog.h"
 #include "report/render.h"
@@ -16,6 +17,7 @@ using ::testing::AnyOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::ThrowsMessage;
 
 void expect_to_fit(const std::string& text) {
   for (const auto line : split(text, '\n')) EXPECT_LE(display_width(line), kTerminalWidth) << line;
@@ -90,6 +92,18 @@ TEST(CompareText, says_what_a_sweep_left_out) {
   expect_to_fit(text);
   EXPECT_THAT(text, HasSubstr("\n-: 2x-rtx3090-pcie has 2 GPUs;"));
   EXPECT_THAT(text, HasSubstr("over GPUs (both axes logarithmic)"));
+}
+
+TEST(CompareText, refuses_a_sweep_of_sizes_that_no_machine_can_have) {
+  const auto spec = parse_sweep("gpus=4..8");
+  const auto model = build_model("gpt2");
+  EXPECT_THAT([&] { sweep_text(sweep(model, {find_machine("2x-rtx3090-pcie")}, {}, spec), spec, model); },
+              ThrowsMessage<ConfigError>(HasSubstr("can have any of these: 2x-rtx3090-pcie has 2 GPUs;")));
+}
+
+TEST(CompareText, says_what_a_link_stands_for) {
+  EXPECT_THAT(assumption_of(Axis::link), HasSubstr("20 us for an all-reduce to begin"));
+  EXPECT_EQ(assumption_of(Axis::batch), "");
 }
 
 TEST(CompareText, says_what_host_memory_rests_on) {

@@ -35,7 +35,7 @@ nlohmann::json contender_json(const Contender& contender, const StepOptions& opt
 }
 
 nlohmann::json effect_json(const Effect& effect) {
-  return {{"verdict", to_string(verdict_of(effect))},
+  return {{"verdict", name_of(verdict_of(effect))},
           {"certain", is_certain(effect)},
           {"speedup", effect.speedup},
           {"low", effect.low},
@@ -43,9 +43,9 @@ nlohmann::json effect_json(const Effect& effect) {
 }
 
 nlohmann::json answer_json(const std::string& model, const Answer& answer) {
-  return {{"verdict", to_string(answer.verdict)},
+  return {{"verdict", name_of(answer.verdict)},
           {"certain", answer.certain},
-          {"sure", to_string(answer.sure)},
+          {"sure", name_of(answer.sure)},
           {"speedup", answer.speedup},
           {"low", answer.low},
           {"high", answer.high},
@@ -67,10 +67,10 @@ nlohmann::json comparison_json(const Comparison& comparison) {
   for (const auto& contender : comparison.contenders)
     machines.push_back(contender_json(contender, comparison.options));
   for (const auto& remedy : comparison.remedies)
-    remedies.push_back({{"what", remedy.what}, {"speedup", remedy.speedup}, {"note", remedy.note}});
+    remedies.push_back({{"what", to_words(remedy)}, {"speedup", remedy.speedup}, {"note", note_of(remedy)}});
   for (const auto& turn : comparison.turns)
-    turns.push_back({{"what", turn.what},
-                     {"verdict", to_string(turn.verdict)},
+    turns.push_back({{"what", to_words(turn)},
+                     {"verdict", name_of(turn.verdict)},
                      {"speedup", turn.speedup},
                      {"fits", turn.fits}});
   return {{"model", comparison.workload.name},
@@ -89,14 +89,14 @@ nlohmann::json sweep_json(const std::vector<SweepCurve>& curves, const SweepSpec
     nlohmann::json points = nlohmann::json::array();
     for (const auto& point : curve.points) {
       auto one = estimate_json(point.estimate);
-      one[std::string(to_string(spec.axis))] = point.value;
+      one[std::string(name_of(spec.axis))] = point.value;
       one["fits"] = point.fits;
       points.push_back(one);
     }
     all.push_back({{"on", curve.on}, {"points", points}});
-    if (!curve.note.empty()) all.back()["note"] = curve.note;
+    if (curve.sizes) all.back()["note"] = why_left_out(curve);
   }
-  nlohmann::json sweep = {{"axis", to_string(spec.axis)}, {"curves", all}};
+  nlohmann::json sweep = {{"axis", name_of(spec.axis)}, {"curves", all}};
   if (const auto assumed = assumption_of(spec.axis); !assumed.empty()) sweep["assumed"] = assumed;
   return sweep;
 }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <span>
 
+#include "base/error.h"
+#include "base/text.h"
 #include "report/compare/compare.h"
 
 namespace gradwire {
@@ -26,6 +28,16 @@ std::string cell_of(const SweepCurve& curve, double value) {
   return "-";
 }
 
+void check_any(const std::vector<SweepCurve>& curves, const SweepSpec& spec) {
+  std::vector<std::string> reasons;
+  for (const auto& curve : curves) {
+    if (!curve.points.empty()) return;
+    reasons.push_back(why_left_out(curve));
+  }
+  throw ConfigError(fmt::format("--sweep {}: no machine here can have any of these: {}", name_of(spec.axis),
+                                join(reasons, "; ")));
+}
+
 // Machines beside each other, as many as fit a line; the others below.
 void add_sweep_tables(Report& report, const std::vector<SweepCurve>& curves, const SweepSpec& spec) {
   constexpr std::size_t kBeside = 3;
@@ -43,7 +55,25 @@ void add_sweep_tables(Report& report, const std::vector<SweepCurve>& curves, con
 
 }  // namespace
 
+std::string why_left_out(const SweepCurve& curve) {
+  if (!curve.sizes) return "";
+  const auto gpus = counted_gpus(curve.sizes->gpus_per_node);
+  if (curve.sizes->several_nodes) return fmt::format("{} grows by whole nodes of {}", curve.on, gpus);
+  return fmt::format("{0} has {1}; for more, name a network between several, as in 2*{0}@100gbe", curve.on,
+                     gpus);
+}
+
+std::string assumption_of(Axis axis) {
+  if (axis != Axis::link) return "";
+  return fmt::format(
+      "GB/s are bus bandwidth on one link instead of a machine's own: {:.0f} us for an all-reduce to begin, "
+      "and it hides under backward as over NVLink, so equal GPUs have equal columns. Through host memory a "
+      "step takes longer at the same GB/s",
+      kLinkLatency * 1e6);
+}
+
 Report sweep_report(const std::vector<SweepCurve>& curves, const SweepSpec& spec, const Workload& workload) {
+  check_any(curves, spec);
   Report report;
   report.data = sweep_json(curves, spec);
   Curves chart{.title = fmt::format("{}: {}/s over {} (both axes logarithmic)", workload.name,
@@ -64,7 +94,7 @@ Report sweep_report(const std::vector<SweepCurve>& curves, const SweepSpec& spec
   report.add(std::move(chart), Gap{});
   add_sweep_tables(report, curves, spec);
   for (const auto& curve : curves)
-    if (!curve.note.empty()) report.add(Sentence{"-: " + curve.note, "", "   "});
+    if (curve.sizes) report.add(Sentence{"-: " + why_left_out(curve), "", "   "});
   if (std::ranges::any_of(curves, [](const SweepCurve& curve) {
         return !std::ranges::all_of(curve.points, &SweepPoint::fits);
       }))

@@ -35,11 +35,13 @@ const PlanTraffic* most_shown(const PlannedStep& plan) {
 std::string ways_of(const Pair& pair) {
   const auto *here = most_shown(pair.better.best()), *there = most_shown(pair.worse.best());
   if (there == nullptr) return "";
-  const auto way = fmt::format("{} over {}", there->what, there->path);
-  if (here == nullptr || (here->what == there->what && here->path == there->path)) return way;
-  if (here->what == there->what)
-    return fmt::format("{} over {} instead of {}", here->what, here->path, there->path);
-  return fmt::format("{} over {} instead of {}", here->what, here->path, way);
+  const auto sent_there = what_is_sent(*there);
+  const auto way = fmt::format("{} over {}", sent_there, there->path);
+  if (here == nullptr) return way;
+  const auto sent = what_is_sent(*here);
+  if (sent != sent_there) return fmt::format("{} over {} instead of {}", sent, here->path, way);
+  if (here->path == there->path) return way;
+  return fmt::format("{} over {} instead of {}", sent, here->path, there->path);
 }
 
 bool same_batch(const Pair& pair) { return pair.better.answer.batch == pair.worse.answer.batch; }
@@ -86,7 +88,7 @@ std::string largest_traffic(const PlannedMachine& machine) {
   const auto* most = most_shown(plan);
   if (most == nullptr) return "nothing is sent";
   return fmt::format("of a step of {} on {}, {} over {} shows {}", format_seconds(plan.step), machine.on(),
-                     most->what, most->path, time_or_none(most->shown));
+                     what_is_sent(*most), most->path, time_or_none(most->shown));
 }
 
 void add_other_slots(const PlanGain& gain, std::string& reason) {

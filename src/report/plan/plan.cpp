@@ -27,7 +27,7 @@ nlohmann::json memory_json(const PlanMemory& memory) {
 nlohmann::json traffic_json(const PlannedStep& plan) {
   auto list = nlohmann::json::array();
   for (const auto& traffic : plan.traffic)
-    list.push_back({{"what", traffic.what},
+    list.push_back({{"what", what_is_sent(traffic)},
                     {"links", traffic.path},
                     {"time_ms", 1e3 * traffic.time},
                     {"shown_ms", 1e3 * traffic.shown}});
@@ -60,7 +60,7 @@ nlohmann::json plan_json(const PlannedStep& plan) {
           {"communication", traffic_json(plan)}};
 }
 
-nlohmann::json machine_json(const PlannedMachine& machine) {
+nlohmann::json machine_json(const PlanQuestion& question, const PlannedMachine& machine) {
   auto plans = nlohmann::json::array();
   for (const auto& plan : machine.answer.plans) plans.push_back(plan_json(plan));
   return {{"on", machine.on()},
@@ -71,7 +71,7 @@ nlohmann::json machine_json(const PlannedMachine& machine) {
           {"candidates", machine.answer.candidates},
           {"fitting", machine.answer.fitting},
           {"usable_gib", machine.answer.usable_bytes / kGib},
-          {"advice", machine.answer.advice},
+          {"advice", advice_of(question, machine)},
           {"plans", plans}};
 }
 
@@ -113,7 +113,7 @@ Table traffic_table(const PlannedStep& plan) {
   Table table{.rows = {{"sends", "over", "a step", "of it shows"}}, .left = 2};
   for (const auto& traffic : plan.traffic)
     table.rows.push_back(
-        {traffic.what, traffic.path, time_or_none(traffic.time), time_or_none(traffic.shown)});
+        {what_is_sent(traffic), traffic.path, time_or_none(traffic.time), time_or_none(traffic.shown)});
   return table;
 }
 
@@ -143,15 +143,13 @@ void add_machine(Report& report, const PlanQuestion& question, const PlannedMach
                                machine.on(), counted_gpus(machine.gpus()), machine.answer.batch,
                                machine.answer.batch == 1 ? "" : "s", question.shape.sequence,
                                name_of(best.layout.precision))});
-  if (!machine.answer.advice.empty()) {
-    for (const auto& advice : machine.answer.advice) report.add(Sentence{advice + ".", "", "  "});
-  } else {
+  for (const auto& advice : advice_of(question, machine)) report.add(Sentence{advice + ".", "", "  "});
+  if (machine.answer.fitting > 0)
     report.add(Sentence{fmt::format(
         "Best: {}, micro-batches of {}, {} a step: {} ({} to {} with 80 % odds), {:.4g} "
         "sequences/s. {}",
         describe(best.layout), best.layout.micro_batch, best.layout.micro_batches, format_seconds(best.step),
         format_seconds(best.low), format_seconds(best.high), best.samples_per_s, nvlink_sentence(machine))});
-  }
   report.add(Gap{}, plans_table(machine.answer, question.shape.moe()));
   report.add(
       Sentence{fmt::format("{} layouts priced, {} fit; the best of each tp, pp and shard is shown. NVLink: "
@@ -187,6 +185,42 @@ std::vector<PlannedMachine> renamed(std::vector<PlannedMachine> machines,
   return machines;
 }
 
+std::vector<std::string> advice_of(const PlanQuestion& question, const PlannedMachine& machine) {
+  const auto& [plans, candidates, fitting, batch, usable, would_fit] = machine.answer;
+  if (!would_fit) return {};
+  const auto& least = plans.front();
+  std::vector<std::string> advice = {fmt::format(
+      "{} does not fit: the least is {} GiB a GPU ({}), of which {} GiB can be used", question.shape.name,
+      gibibytes(least.memory.total()), describe(least.layout), gibibytes(usable))};
+  if (would_fit->offloaded)
+    advice.push_back(fmt::format("with the optimizer's state in host memory (--offload) it takes {} GiB",
+                                 gibibytes(*would_fit->offloaded)));
+  if (!would_fit->nodes) {
+    advice.push_back(
+        fmt::format("{} such nodes do not hold it: a GPU with more memory is needed", kMostNodesTried));
+    return advice;
+  }
+  const bool sizes_given = question.dp || question.tp || question.pp;
+  advice.push_back(fmt::format("it fits {} such nodes of {}{}", *would_fit->nodes,
+                               counted_gpus(machine.machine.gpus_per_node()),
+                               sizes_given ? ", with dp, tp and pp left open" : ""));
+  return advice;
+}
+
+std::string what_is_sent(const PlanTraffic& traffic) {
+  switch (traffic.kind) {
+    case TrafficKind::tensor:
+      return "tensor parallelism";
+    case TrafficKind::pipeline:
+      return "pipeline";
+    case TrafficKind::experts:
+      return "experts";
+    case TrafficKind::replicas:
+      break;
+  }
+  return traffic.gathers ? "parameters and gradients" : "gradients";
+}
+
 std::string time_or_none(Seconds time) { return time > 0 ? format_seconds(time) : "none"; }
 
 void add_nccl_environment(Report& report, const NcclSettings& settings) {
@@ -199,7 +233,7 @@ Report plan_report(const PlanQuestion& question, const std::vector<PlannedMachin
   for (const auto& machine : machines) {
     if (!list.empty()) report.add(Gap{});
     add_machine(report, question, machine);
-    list.push_back(machine_json(machine));
+    list.push_back(machine_json(question, machine));
   }
   add_contest(report, machines);
   add_nccl_environment(report, question.nccl);

@@ -24,7 +24,11 @@ std::vector<PlannedMachine> renamed(std::vector<PlannedMachine>, const std::vect
 // "the environment sets NCCL_P2P_DISABLE=1: ...": a sentence, where that changes a price.
 void add_nccl_environment(Report&, const NcclSettings&);
 
-std::string time_or_none(Seconds);  // "12.3 ms"; "none" of nothing
+// What would make a model fit, in sentences without a full stop; nothing where it does.
+std::vector<std::string> advice_of(const PlanQuestion&, const PlannedMachine&);
+
+std::string what_is_sent(const PlanTraffic&);  // "tensor parallelism", "gradients"
+std::string time_or_none(Seconds);             // "12.3 ms"; "none" of nothing
 
 Report plan_report(const PlanQuestion&, const std::vector<PlannedMachine>&);
 

@@ -52,6 +52,13 @@ TEST(PlanReport, says_what_was_assumed_of_the_machine) {
   EXPECT_THAT(data["machines"][0]["assumed"].dump(), HasSubstr("slots are not stated"));
 }
 
+TEST(PlanReport, says_what_would_make_a_model_fit) {
+  EXPECT_THAT(plan_text(question_of("llama-405b", 8), {"dgx-a100"}),
+              AllOf(HasSubstr("llama-405b does not fit: the least is "), HasSubstr(". it fits "),
+                    HasSubstr(" such nodes of 8 GPUs.")));
+  EXPECT_TRUE(advice_of(question_of("gpt2", 8), planned_on(question_of("gpt2", 8), {"dgx-a100"})[0]).empty());
+}
+
 TEST(PlanReport, says_how_wide_weights_gradients_and_states_are) {
   auto question = question_of("llama-7b", 8);
   question.dp = 8;
@@ -60,7 +67,7 @@ TEST(PlanReport, says_how_wide_weights_gradients_and_states_are) {
   question.shard = 3;
   EXPECT_THAT(plan_text(question, {"dgx-a100"}), AllOf(HasSubstr("2 B of weight, 2 of gradient, 12 of state"),
                                                        HasSubstr("joined in 16 bits with shard 3 alone")));
-  question.precision = MatmulPrecision::fp32;
+  question.precision = Precision::fp32;
   EXPECT_THAT(plan_text(question, {"dgx-a100"}),
               AllOf(HasSubstr("4 B of weight, 4 of gradient, 8 of state"), Not(HasSubstr("16 bits"))));
 }
@@ -87,7 +94,7 @@ TEST(PlanReport, says_that_nothing_else_joins_the_trays_of_a_rack) {
 TEST(PlanReport, says_the_precision_of_each_machine) {
   auto question = question_of("gpt2", 8);
   auto planned = planned_on(question, {"dgx-a100"});
-  question.precision = MatmulPrecision::fp16;
+  question.precision = Precision::fp16;
   planned.push_back(planned_on(question, {"2x-titan-rtx-pcie"}).front());
   const auto report = plan_report(question, planned);
   EXPECT_THAT(words_of(report), AllOf(HasSubstr("tokens a step, bf16"), HasSubstr("tokens a step, fp16")));
@@ -96,7 +103,7 @@ TEST(PlanReport, says_the_precision_of_each_machine) {
 
 PlanQuestion two_replicas() {
   auto question = question_of("gpt2-xl", 16);
-  question.precision = MatmulPrecision::fp32;
+  question.precision = Precision::fp32;
   question.dp = 2;
   return question;
 }

@@ -17,12 +17,12 @@ constexpr std::size_t kMostOfAName = 29;  // in a table
 nlohmann::json answer_json(const JudgedPlans& judged) {
   const auto& gain = judged.gain;
   const auto reason = judged.misfit.empty() ? judged.reason : judged.misfit + "; " + judged.reason;
-  return {{"verdict", to_string(verdict_of(gain))},
+  return {{"verdict", name_of(verdict_of(gain))},
           {"speedup", gain.speedup},
           {"low", gain.low},
           {"high", gain.high},
           {"certain", is_certain(gain) && judged.misfit.empty()},
-          {"sure", to_string(judged.sure)},
+          {"sure", name_of(judged.sure)},
           {"hours_saved_per_day", hours_saved(gain)},
           {"better", judged.better},
           {"worse", judged.worse},
@@ -128,7 +128,7 @@ Report plan_comparison(const PlanQuestion& question, const std::vector<PlannedMa
   if (!open.empty())
     report.add(Sentence{"Taken at its best on each machine, since not asked for: " + join(open, ", ") + "."});
   for (const auto& machine : machines)
-    for (const auto& advice : machine.answer.advice)
+    for (const auto& advice : advice_of(question, machine))
       report.add(Sentence{fmt::format("{}: {}.", machine.on(), advice), "", "  "});
   report.add(
       Sentence{"Computing as with fused attention and kernels as large as they get, where `compare` without "

@@ -13,6 +13,26 @@ namespace {
 
 double error_of(const ParallelPoint& point) { return point.best() / point.run->measured - 1; }
 
+std::string to_words(Unstated what, const ParallelLayout& taken) {
+  switch (what) {
+    case Unstated::chunks:
+      return fmt::format("chunks a stage are not stated: taken as {}", taken.virtual_stages);
+    case Unstated::schedule:
+      return "the schedule is not stated: taken as 1f1b";
+    case Unstated::micro_batch:
+      return "the micro-batch is not stated: taken as 1";
+    case Unstated::recomputation:
+      break;
+  }
+  return fmt::format("recomputation is not stated: taken as {}", name_of(taken.recompute));
+}
+
+std::vector<std::string> assumptions_of(const ParallelCase& run) {
+  auto all = run.machine_notes;
+  for (const Unstated what : run.unstated) all.push_back(to_words(what, run.layout));
+  return all;
+}
+
 nlohmann::json run_json(const ParallelPoint& point) {
   const auto& run = *point.run;
   return {{"id", run.id},
@@ -30,7 +50,7 @@ nlohmann::json run_json(const ParallelPoint& point) {
           {"given", point.given ? nlohmann::json(*point.given) : nlohmann::json()},
           {"given_by", point.nearest},
           {"mixture_of_experts", run.moe},
-          {"assumed", run.assumed}};
+          {"assumed", assumptions_of(run)}};
 }
 
 nlohmann::json ratio_json(const ParallelRatio& ratio) {
