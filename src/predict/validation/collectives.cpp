@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "predict/nccl/predictor.h"
+#include "predict/nccl/version.h"
 #include "predict/presets.h"
 #include "predict/records/read.h"
 
@@ -63,8 +64,9 @@ std::map<std::string, double> group_weights(std::span<const PreparedRecord> all)
 
 PreparedRecord prepare_one(const Record& record) {
   NcclSettings settings = nccl_settings(record.collective->env);
-  if (record.collective->nccl_version) settings.version = find_nccl_version(*record.collective->nccl_version);
   const Machine machine = machine_of(record);
+  if (const auto& stated = record.collective->nccl_version) settings.version = find_nccl_version(*stated);
+  if (!settings.version) settings.version = version_of_record(machine);
   PreparedRecord one{record, nccl_fabric(machine, settings), {}, {}, machine.notes};
   one.scope = scope_of(one.fabric);
   one.kind = kind_of(one);
