@@ -28,7 +28,8 @@ Examples:
   gradwire validate presets/measured/parallel.jsonl
   gradwire validate presets/measured/collectives.jsonl \
       presets/measured/training.jsonl --markdown accuracy.md
-  gradwire validate presets/measured/collectives.jsonl --fit > nccl.yaml
+  gradwire validate presets/measured/collectives.jsonl \
+      presets/measured/collectives_later.jsonl --fit > nccl.yaml
 )";
 
 constexpr int kShownPoints = 30;
@@ -48,10 +49,13 @@ std::vector<Record> read_all(const std::vector<std::string>& files, std::vector<
   return records;
 }
 
-std::string fitted(std::span<const Record> records) {
-  const std::vector<PreparedRecord> all = prepare(records);
-  if (all.empty()) throw ConfigError("--fit needs records of collectives");
-  return calibration_yaml(calibrate(all));
+// A calibration must not rest on less than what it was given.
+std::string fitted(std::vector<std::string> files) {
+  const auto known = prepare(read_all({files.front()}, nullptr));
+  if (known.empty()) throw ConfigError("--fit needs records of collectives");
+  files.erase(files.begin());
+  return calibration_yaml(
+      calibrate(known, files.empty() ? std::vector<PreparedRecord>{} : prepare(read_all(files, nullptr))));
 }
 
 // Those of parallel training, or all others.
@@ -63,8 +67,8 @@ std::vector<Record> records_of(const std::vector<Record>& all, bool parallel) {
 }
 
 int run_validate(const ValidateFlags& flags) {
-  if (flags.fit) {  // a calibration must not rest on less than what it was given
-    fmt::print("{}", fitted(read_all(flags.files, nullptr)));
+  if (flags.fit) {
+    fmt::print("{}", fitted(flags.files));
     return 0;
   }
   std::vector<std::string> unknown;
@@ -93,7 +97,8 @@ void add_validate_verb(CLI::App& app, int& exit_code) {
   verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
   verb->add_flag("--all", flags->all, "show every point, not the worst alone");
   verb->add_option("--markdown", flags->markdown, "also write the report here");
-  verb->add_flag("--fit", flags->fit, "print a calibration fitted to these records instead");
+  verb->add_flag("--fit", flags->fit,
+                 "print a calibration instead: constants fitted to the first file, ranges from all");
   verb->footer(kValidateExample);
   verb->callback([flags, &exit_code] { exit_code = run_validate(*flags); });
 }

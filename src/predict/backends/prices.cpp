@@ -43,6 +43,8 @@ class HostBackend {
     estimate.path = machine.nodes > 1 ? "host memory + network" : "host memory";
     estimate.narrowest_link = priced.network_bound ? "network card" : to_string(backend_) + "'s own rate";
     estimate.relative_error = priced.relative_error;
+    estimate.low = priced.time * (1 - priced.relative_error);
+    estimate.high = priced.time * (1 + priced.relative_error);
     return estimate;
   }
 

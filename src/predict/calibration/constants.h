@@ -69,17 +69,15 @@ struct NcclPrior {
 const std::array<NcclPrior, kNcclConstants>& nccl_priors();
 
 // What sweeps leave open beside the constants: the standard deviation of log(measured / predicted) by class of
-// machine, from cross-validation over platforms.
-// Where constants alone say more than that, the share of their spread that is left: the fit holds what they make
-// together better than each.
+// machine, from machines that no constant has seen (left_open() in validation/collectives.h).
 struct Unexplained {
   double below_1mb = 0, from_1mb = 0;
-  double joint_below_1mb = 1, joint_from_1mb = 1;
 };
+using UnexplainedByClass = std::map<std::string, Unexplained>;  // "all" for the rest
 
 struct Calibration {
-  NcclConstants values{}, spreads{};               // spreads: of logarithms, after the sweeps
-  std::map<std::string, Unexplained> unexplained;  // by class; "all" for the rest
+  NcclConstants values{}, spreads{};  // spreads: of logarithms, after the sweeps
+  UnexplainedByClass unexplained;
 
   Unexplained unexplained_of(const std::string& scope) const;
 };

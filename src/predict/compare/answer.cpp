@@ -70,7 +70,7 @@ class Rewiring {
   WiredStep with_version(const Contender& one, const std::optional<OtherVersion>& other) const {
     if (!other) return on(one.wires);
     auto options = options_;
-    options.nccl.version = other->today;
+    options.nccl.version = other->before();
     return on(one.machine, options);
   }
 

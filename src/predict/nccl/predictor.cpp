@@ -76,13 +76,11 @@ NcclDoubt NcclPredictor::doubt(Bytes bytes) const {
   const NcclChoice choice = segment(bytes).choice;
   const double here = price_.time(choice, bytes);
   const Unexplained open = calibration_.unexplained_of(scope_of(fabric_));
-  const bool small = bytes < kLargeRow;
-  const double joint = small ? open.joint_below_1mb : open.joint_from_1mb;
   for (std::size_t i = 0; i < kNcclConstants; ++i) {
     const double there = price_.with(i, std::exp(kNudge)).time(choice, bytes);
-    doubt.by_constant[i] = joint * std::log(there / here) / kNudge * calibration_.spreads[i];
+    doubt.by_constant[i] = std::log(there / here) / kNudge * calibration_.spreads[i];
   }
-  doubt.rest = small ? open.below_1mb : open.from_1mb;
+  doubt.rest = bytes < kLargeRow ? open.below_1mb : open.from_1mb;
   return doubt;
 }
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
-#include <memory>
 #include <set>
 
 #include "base/text.h"
@@ -16,9 +16,9 @@
 namespace gradwire {
 namespace {
 
-// Records that do not state theirs are of 2019 to 2024, before 2.23: what the model was fitted to and is judged by. PyTorch
-// brings 2.26 and later since its release 2.7.
-constexpr int kOfRecords = 218, kOfToday = 226, kFirstOfBlackwell = 225;
+// PyTorch brings 2.27 with its releases 2.9 and 2.10 and 2.28 with 2.11. Published figures that do not state theirs are of 2019
+// to 2024, most of them before 2.23.
+constexpr int kOfToday = 228, kOfRecords = 218, kFirstOfBlackwell = 225;
 
 std::string version_text(int version) { return fmt::format("{}.{}", version / 100, version % 100); }
 
@@ -34,12 +34,13 @@ bool take_as_long(const NcclModel& one, const NcclModel& other) {
   return true;
 }
 
-// Those after the one that is taken at which rules for this machine's processors change, up to today's.
-std::set<int> turning_points(const Machine& machine, int taken) {
+// Versions since which rules for this machine's processors are others, after the oldest that may run there; newest first.
+std::set<int, std::greater<>> turning_points(const Machine& machine) {
   const MakerRules& rules = rules_of(machine);
-  std::set<int> points = {rules.socket_limit_since, rules.one_way_since};
+  std::set<int, std::greater<>> points = {rules.socket_limit_since, rules.one_way_since};
   for (const auto& rule : rules.peer_access) points.insert(rule.since);
-  std::erase_if(points, [&](int point) { return point <= taken || point > kOfToday; });
+  const int oldest = version_of_record(machine);
+  std::erase_if(points, [&](int point) { return point <= oldest || point > kOfToday; });
   return points;
 }
 
@@ -47,7 +48,11 @@ std::set<int> turning_points(const Machine& machine, int taken) {
 
 int version_of(const Machine& machine, const NcclSettings& settings) {
   if (settings.version) return *settings.version;
-  return machine.node.nccl.value_or(machine.gpu.sm >= 100 ? kFirstOfBlackwell : kOfRecords);
+  return machine.node.nccl.value_or(kOfToday);
+}
+
+int version_of_record(const Machine& machine) {
+  return machine.gpu.sm >= 100 ? kFirstOfBlackwell : kOfRecords;
 }
 
 NcclSettings settings_on(const Machine& machine, NcclSettings settings) {
@@ -58,22 +63,19 @@ NcclSettings settings_on(const Machine& machine, NcclSettings settings) {
 std::optional<OtherVersion> find_other_version(const Machine& machine, const NcclSettings& settings) {
   const bool stated = settings.version || machine.node.nccl || !machine.node.own.values.empty();
   if (stated || machine.gpus.size() < 2) return std::nullopt;
-  const int taken = version_of(machine, settings);
-  const auto points = turning_points(machine, taken);
+  const auto points = turning_points(machine);
   if (points.empty() || nccl_fabric(machine, settings).over_nvlink()) return std::nullopt;
-  const auto model_of = [&](int version) {
-    return std::make_unique<NcclModel>(machine, default_calibration(), with_version(settings, version));
+  const NcclModel now(machine, default_calibration(), settings);
+  const auto differs = [&](int point) {
+    return !take_as_long(now, NcclModel(machine, default_calibration(), with_version(settings, point - 1)));
   };
-  const auto now = model_of(taken);
-  if (take_as_long(*now, *model_of(kOfToday))) return std::nullopt;
-  const auto differs = [&](int point) { return !take_as_long(*now, *model_of(point)); };
-  const auto first = std::ranges::find_if(points, differs);
-  return OtherVersion{kOfToday, first == points.end() ? kOfToday : *first};
+  const auto last = std::ranges::find_if(points, differs);
+  if (last == points.end()) return std::nullopt;
+  return OtherVersion{version_of(machine, settings), *last};
 }
 
 std::string to_words(const OtherVersion& other) {
-  return fmt::format("NCCL is taken as older than {}, with {}", version_text(other.since),
-                     version_text(other.today));
+  return fmt::format("NCCL is taken as {}, before {}", version_text(other.taken), version_text(other.since));
 }
 
 std::optional<std::string> find_unmet_note(const Machine& machine, const NcclSettings& settings,
@@ -91,8 +93,8 @@ std::optional<std::string> find_version_note(const Machine& machine, const NcclS
   const auto other = find_other_version(machine, settings);
   if (!other) return std::nullopt;
   const auto path = [&](const NcclSettings& with) { return path_name(nccl_fabric(machine, with)); };
-  const auto there = path(with_version(settings, other->today));
-  const auto what = there == path(settings) ? "its rings are laid otherwise" : "data goes over " + there;
+  const auto there = path(with_version(settings, other->before()));
+  const auto what = there == path(settings) ? "its rings were laid otherwise" : "data went over " + there;
   return fmt::format("{} {}; --nccl says which it is", to_words(*other), what);
 }
 

@@ -11,22 +11,25 @@
 
 namespace gradwire {
 
-// As the settings say, else the machine's file, else what is usual in measured records; for GPUs from SM100 on the first
-// that knows them, 2.25.
+// As the settings say, else the machine's file, else what PyTorch brings today.
 int version_of(const Machine&, const NcclSettings&);
+
+// What a published figure counts as that does not state it: 2.18; for GPUs from SM100 on the first that knows them, 2.25.
+int version_of_record(const Machine&);
 
 // These settings with what the machine's file says of its version.
 NcclSettings settings_on(const Machine&, NcclSettings);
 
-// What people run today, and the first version whose all-reduces take another time than that which is taken.
+// What is taken, and since which version all-reduces take the time that they take with it.
 struct OtherVersion {
-  int today = 0, since = 0;
+  int taken = 0, since = 0;
+  int before() const { return since - 1; }
 };
 
-// Nothing where the version is stated, where links were measured, or where today's does as the one that is taken.
+// Nothing where the version is stated, where links were measured, or where older ones do as the one that is taken.
 std::optional<OtherVersion> find_other_version(const Machine&, const NcclSettings&);
 
-// "NCCL is taken as older than 2.23, with 2.26", to be ended by what is so then.
+// "NCCL is taken as 2.28, before 2.23", to be ended by what was so then.
 std::string to_words(const OtherVersion&);
 
 // What a reader of a price must know of NCCL there: what the environment tells it, what of that nothing can follow, and

@@ -63,11 +63,12 @@ TEST(NcclChannels, are_no_more_than_the_environment_allows) {
 
 TEST(NcclVersion, is_said_by_the_settings_or_by_the_machine) {
   Machine machine = find_machine("4x-a40-pcie");
-  EXPECT_EQ(version_of(machine, {}), 218);
+  EXPECT_EQ(version_of(machine, {}), 228) << "what PyTorch brings";
+  EXPECT_EQ(version_of_record(machine), 218);
   machine.node.nccl = 226;
   EXPECT_EQ(version_of(machine, {}), 226);
   EXPECT_EQ(version_of(machine, nccl_settings({{"NCCL_VERSION", "2.21.5-1+cuda12"}})), 221);
-  EXPECT_EQ(version_of(find_machine("4x-rtx5090-pcie"), {}), 225) << "the first that knows them";
+  EXPECT_EQ(version_of_record(find_machine("4x-rtx5090-pcie")), 225) << "the first that knows them";
 }
 
 TEST(NcclVersion, of_a_machine_stands_in_its_file) {
@@ -75,16 +76,17 @@ TEST(NcclVersion, of_a_machine_stands_in_its_file) {
   const auto path = [](const std::string& yaml) {
     return path_name(nccl_fabric(build_machine(parse_machines(yaml, "box.yaml")[0].node)));
   };
-  EXPECT_EQ(path(box), "PCIe peer to peer");
-  EXPECT_EQ(path(box + "nccl: 2.26\n"), "host memory");
+  EXPECT_EQ(path(box), "host memory");
+  EXPECT_EQ(path(box + "nccl: 2.22\n"), "PCIe peer to peer");
   EXPECT_EQ(path(box + "nccl: 2.9\n"), "PCIe peer to peer");
   EXPECT_THROW(parse_machines(box + "nccl: new\n", "box.yaml"), ConfigError);
 }
 
 TEST(NcclVersion, that_nobody_states_is_named_where_another_would_do_otherwise) {
-  EXPECT_THAT(nccl_notes(find_machine("4x-a40-pcie"), {}),
-              Contains("NCCL is taken as older than 2.23, with 2.26 data goes over host memory; --nccl says "
-                       "which it is"));
+  EXPECT_THAT(
+      nccl_notes(find_machine("4x-a40-pcie"), {}),
+      Contains(
+          "NCCL is taken as 2.28, before 2.23 data went over PCIe peer to peer; --nccl says which it is"));
   for (const char* same : {"2x-a40-pcie", "dgx-a100", "2x-h100-pcie-pcie", "4x-rtx5090-pcie"})
     EXPECT_THAT(nccl_notes(find_machine(same), {}), IsEmpty()) << same;
   EXPECT_THAT(nccl_notes(find_machine("4x-a40-pcie"), nccl_settings({{"NCCL_VERSION", "2.26"}})),

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "predict/nccl/version.h"
 #include "predict/workload/catalog.h"
 
 namespace gradwire {
@@ -88,6 +89,7 @@ TrainingSetup training_setup(const Record& record, const TrainingValue& value, c
   check(record.training.has_value(), "a training record");
   TrainingSetup setup;
   setup.machine = build_machine(node_of(record, value), value.nodes, network_of(record, value));
+  setup.settings.version = version_of_record(setup.machine);
   setup.settings.p2p_disabled = value.link == LinkSetting::no_p2p;
   setup.options = options_of(record, value, anchor, setup.machine.gpu);
   setup.samples = double(setup.options.batch) * value.accumulate * value.gpus;

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 #include "base/error.h"
 #include "predict/nccl/predictor.h"
+#include "predict/nccl/version.h"
 #include "predict/presets.h"
 #include "predict/records/read.h"
 
@@ -63,8 +66,9 @@ std::map<std::string, double> group_weights(std::span<const PreparedRecord> all)
 
 PreparedRecord prepare_one(const Record& record) {
   NcclSettings settings = nccl_settings(record.collective->env);
-  if (record.collective->nccl_version) settings.version = find_nccl_version(*record.collective->nccl_version);
   const Machine machine = machine_of(record);
+  if (const auto& stated = record.collective->nccl_version) settings.version = find_nccl_version(*stated);
+  if (!settings.version) settings.version = version_of_record(machine);
   PreparedRecord one{record, nccl_fabric(machine, settings), {}, {}, machine.notes};
   one.scope = scope_of(one.fabric);
   one.kind = kind_of(one);
@@ -132,24 +136,37 @@ namespace {
 ValidationPoint point_of(const PreparedRecord& one, const NcclPredictor& predictor, std::size_t row) {
   const MeasuredTime& measured = one.record.collective->rows[row];
   const Seconds time = predictor.time(measured.bytes), overhead = tool_overhead(one.record.collective->tool);
-  const double width = predictor.doubt(measured.bytes).width();
-  ValidationPoint point{one.record.id,
-                        one.record.platform,
-                        one.record.group,
-                        fmt::format("{} bytes", measured.bytes),
-                        RecordKind::collective,
-                        one.record.quality,
-                        measured.bytes,
-                        measured.time * 1e6,
-                        (time + overhead) * 1e6,
-                        (time / width + overhead) * 1e6,
-                        (time * width + overhead) * 1e6,
-                        alpha_beta_time(one, measured.bytes) * 1e6,
-                        one.scope,
-                        false,
-                        one.assumed,
-                        {}};
-  return point;
+  const NcclDoubt doubt = predictor.doubt(measured.bytes);
+  const double width = doubt.width();
+  return {one.record.id,
+          one.record.platform,
+          one.record.group,
+          fmt::format("{} bytes", measured.bytes),
+          RecordKind::collective,
+          one.record.quality,
+          measured.bytes,
+          measured.time * 1e6,
+          (time + overhead) * 1e6,
+          (time / width + overhead) * 1e6,
+          (time * width + overhead) * 1e6,
+          alpha_beta_time(one, measured.bytes) * 1e6,
+          one.scope,
+          false,
+          one.assumed,
+          {},
+          NcclDoubt{doubt.by_constant}.total() * time / (time + overhead)};
+}
+
+template <typename CalibrationOf>
+std::vector<ValidationPoint> predict(std::span<const PreparedRecord> asked,
+                                     const CalibrationOf& calibration_of) {
+  std::vector<ValidationPoint> points;
+  for (const PreparedRecord& one : asked) {
+    const NcclPredictor predictor(one.fabric, calibration_of(one));
+    for (std::size_t i = 0; i < one.record.collective->rows.size(); ++i)
+      points.push_back(point_of(one, predictor, i));
+  }
+  return points;
 }
 
 }  // namespace
@@ -167,13 +184,8 @@ const Calibration& CalibrationsWithout::of(const PreparedRecord& one) { return o
 std::vector<ValidationPoint> cross_validate(std::span<const PreparedRecord> asked,
                                             std::span<const PreparedRecord> known, LeaveOut by) {
   CalibrationsWithout without(known, by);
-  std::vector<ValidationPoint> points;
-  for (const PreparedRecord& one : asked) {
-    const NcclPredictor predictor(one.fabric, without.of(one));
-    for (std::size_t i = 0; i < one.record.collective->rows.size(); ++i)
-      points.push_back(point_of(one, predictor, i));
-  }
-  return points;
+  const auto of = [&](const PreparedRecord& one) -> const Calibration& { return without.of(one); };
+  return predict(asked, of);
 }
 
 Calibration with_own_sweep(const Calibration& calibration, const PreparedRecord& one,
@@ -205,57 +217,69 @@ std::vector<ValidationPoint> validate_with_own_sweep(std::span<const PreparedRec
 
 namespace {
 
-using Residuals = std::vector<std::pair<double, double>>;  // log(measured / predicted), spread by constants
-
-template <typename Measure>
-double eight_of_ten(const Residuals& of, Measure measure) {
-  std::vector<double> needed;
-  for (const auto& [residual, spread] : of)
-    needed.push_back(measure(std::abs(residual) / kEightOfTen, spread));
-  std::sort(needed.begin(), needed.end());
-  return needed[needed.size() * 8 / 10];
+// What would have to be added to the constants' spread for the range to hold this measurement.
+double missing(const ValidationPoint& point) {
+  const double whole = std::log(point.measured / point.predicted) / kEightOfTen;
+  return std::sqrt(std::max(0.0, whole * whole - point.by_constants * point.by_constants));
 }
 
-// What must be added to the spread of the constants so that eight of ten points lie in their range, or what share
-// of it suffices.
-void set_range(const Residuals& of, double& open, double& joint) {
-  open = eight_of_ten(of, [](double whole, double spread) {
-    return std::sqrt(std::max(0.0, whole * whole - spread * spread));
-  });
-  joint = std::min(1.0, eight_of_ten(of, [](double whole, double spread) { return whole / spread; }));
+// Classes that err alike: over NVLink, between nodes, over PCIe.
+int kin_of(std::string_view scope) {
+  return scope.starts_with("nv") ? 0 : scope.ends_with("network") ? 1 : 2;
+}
+
+// How many machines a point stands for: every machine counts once, whatever number of rows it has, and all machines of
+// kindred classes count as a few more together, since a class has few of its own.
+std::vector<std::pair<double, double>> weighed(std::span<const ValidationPoint> points,
+                                               const std::string& scope) {
+  constexpr double kKin = 5;
+  std::map<std::string, double> own, kin;  // rows of each machine
+  const auto rows_in = [&](const ValidationPoint& point) -> std::map<std::string, double>* {
+    if (scope == "all" || point.scope == scope) return &own;
+    return kin_of(point.scope) == kin_of(scope) ? &kin : nullptr;
+  };
+  for (const auto& point : points)
+    if (auto* rows = rows_in(point)) ++(*rows)[point.platform];
+  std::vector<std::pair<double, double>> found;
+  for (const auto& point : points)
+    if (const auto* rows = rows_in(point))
+      found.emplace_back(missing(point),
+                         (rows == &own ? 1 : kKin / double(kin.size())) / rows->at(point.platform));
+  return found.empty() && scope != "all" ? weighed(points, "all") : found;
+}
+
+// Eight of ten, when one more machine lies outside whatever the range: the next one is as likely to be worse than all
+// that are known as it is to be any of them (conformal prediction, with machines as the groups).
+double eight_of_ten(std::vector<std::pair<double, double>> weighed) {
+  std::sort(weighed.begin(), weighed.end());
+  double machines = 1, held = 0;
+  for (const auto& [open, weight] : weighed) machines += weight;
+  for (const auto& [open, weight] : weighed)
+    if ((held += weight) >= 0.8 * machines - 1e-9) return open;
+  return weighed.empty() ? 0 : weighed.back().first;
 }
 
 }  // namespace
 
-Calibration calibrate(std::span<const PreparedRecord> all) {
-  Calibration calibration = fit(fit_sweeps(all, [](const PreparedRecord&, std::size_t) { return true; }));
-  std::map<std::pair<std::string, bool>, Residuals> residuals;
-  CalibrationsWithout calibrations(all);
-  for (const PreparedRecord& one : all) {
-    Calibration without = calibrations.of(one);
-    without.unexplained.clear();  // so that ranges are those of constants alone
-    const NcclPredictor predictor(one.fabric, without);
-    for (std::size_t i = 0; i < one.record.collective->rows.size() && one.record.quality == Quality::ok;
-         ++i) {
-      const auto point = point_of(one, predictor, i);
-      const double spread = std::log(point.high / point.predicted) / kEightOfTen;
-      for (const std::string& scope : {point.scope, std::string("all")})
-        residuals[{scope, point.bytes >= kFromOneMegabyte}].emplace_back(
-            std::log(point.measured / point.predicted), spread);
-    }
+UnexplainedByClass left_open(std::span<const ValidationPoint> points) {
+  std::array<std::vector<ValidationPoint>, 2> sides;
+  UnexplainedByClass open = {{"all", {}}};
+  for (const ValidationPoint& point : points) {
+    if (point.quality != Quality::ok) continue;
+    sides[point.bytes >= kFromOneMegabyte].push_back(point);
+    open[point.scope];
   }
-  for (const auto& [key, of] : residuals) {
-    auto& open = calibration.unexplained[key.first];
-    if (key.second)
-      set_range(of, open.from_1mb, open.joint_from_1mb);
-    else
-      set_range(of, open.below_1mb, open.joint_below_1mb);
-  }
-  const Unexplained all_classes = calibration.unexplained.at("all");
-  for (auto& [scope, open] : calibration.unexplained) {  // a class measured on one side only
-    if (!residuals.contains({scope, false})) open.below_1mb = all_classes.below_1mb;
-    if (!residuals.contains({scope, true})) open.from_1mb = all_classes.from_1mb;
-  }
+  for (auto& [scope, of] : open)
+    of = {eight_of_ten(weighed(sides[0], scope)), eight_of_ten(weighed(sides[1], scope))};
+  return open;
+}
+
+Calibration calibrate(std::span<const PreparedRecord> known, std::span<const PreparedRecord> later) {
+  Calibration calibration = fit(fit_sweeps(known, [](const PreparedRecord&, std::size_t) { return true; }));
+  const auto same = [&](const PreparedRecord&) -> const Calibration& { return calibration; };
+  auto points = cross_validate(known, known);
+  std::ranges::move(predict(later, same), std::back_inserter(points));
+  calibration.unexplained = left_open(points);
   return calibration;
 }
 

@@ -5,10 +5,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <random>
+#include <set>
 
+#include "predict/nccl/predictor.h"
 #include "predict/records/read.h"
 #include "predict/validation/summary.h"
 
@@ -17,6 +21,12 @@ namespace {
 
 const std::vector<PreparedRecord>& known() {
   static const std::vector<PreparedRecord> all = prepare(built_in_records());
+  return all;
+}
+
+const std::vector<PreparedRecord>& found_later() {
+  static const std::vector<PreparedRecord> all =
+      prepare(read_records(GRADWIRE_SOURCE_DIR "/presets/measured/collectives_later.jsonl"));
   return all;
 }
 
@@ -39,10 +49,9 @@ TEST(AllReduceAccuracy, on_platforms_it_never_saw_is_what_the_documents_say) {
 
 // What a machine that resembles none of the built-in ones may expect: no constant has seen these.
 TEST(AllReduceAccuracy, on_records_that_no_fit_has_seen_is_what_the_documents_say) {
-  const auto later = prepare(read_records(GRADWIRE_SOURCE_DIR "/presets/measured/collectives_later.jsonl"));
-  for (const PreparedRecord& one : later)
+  for (const PreparedRecord& one : found_later())
     for (const Record& record : built_in_records()) ASSERT_NE(record.platform, one.record.platform);
-  const auto points = cross_validate(later, known());
+  const auto points = cross_validate(found_later(), known());
   const ErrorSummary large = of_size(points, true), small = of_size(points, false);
   fmt::print("found later, from 1 MB: {:.1f} % of {} points, {:.0f} % in range; below: {:.1f} % of {}\n",
              100 * large.mean_abs_error, large.count, 100 * large.inside, 100 * small.mean_abs_error,
@@ -51,6 +60,8 @@ TEST(AllReduceAccuracy, on_records_that_no_fit_has_seen_is_what_the_documents_sa
   EXPECT_LT(large.mean_abs_error, 0.26);
   EXPECT_LT(large.mean_abs_error, large.alpha_beta_error / 2);
   EXPECT_LT(small.mean_abs_error, 0.40);
+  EXPECT_GT(large.inside, 0.78);
+  EXPECT_LT(large.inside, 0.88);
 }
 
 TEST(AllReduceAccuracy, holds_on_kinds_of_machines_and_generations_of_gpus_it_never_saw) {
@@ -58,17 +69,73 @@ TEST(AllReduceAccuracy, holds_on_kinds_of_machines_and_generations_of_gpus_it_ne
   EXPECT_LT(of_size(cross_validate(known(), known(), LeaveOut::generation), true).mean_abs_error, 0.18);
 }
 
+// Where machines that were found later err far more than the older ones of their class, honest ranges hold more of the older.
 TEST(AllReduceAccuracy, eight_of_ten_measurements_lie_in_their_range_in_every_class) {
   std::map<std::string, std::vector<ValidationPoint>> by_class;
   for (const auto& point : cross_validate(known(), known()))
     if (counts(point) && is_large(point)) by_class[point.scope].push_back(point);
   EXPECT_EQ(by_class.size(), 7u);
-  for (const auto& [scope, points] : by_class) {
-    EXPECT_GT(summarize(points).inside, 0.75) << scope;
-    EXPECT_LT(summarize(points).inside, 0.88) << scope;
-  }
+  for (const auto& [scope, points] : by_class) EXPECT_GT(summarize(points).inside, 0.75) << scope;
+  for (const char* steady : {"host memory", "network", "nvswitch", "pcie"})
+    EXPECT_LT(summarize(by_class.at(steady)).inside, 0.89) << steady;
   for (const char* slow : {"pcie", "host memory"})
     EXPECT_LT(summarize(by_class.at(slow)).mean_abs_error, 0.21) << slow;
+}
+
+// The promise, tried: ranges from the older machines and half of the later ones, held against the other half.
+TEST(AllReduceAccuracy, ranges_hold_eight_of_ten_on_machines_that_they_were_not_chosen_by) {
+  const auto older = cross_validate(known(), known()), later = cross_validate(found_later(), known());
+  std::vector<std::string> machines;
+  for (const auto& point : later) machines.push_back(point.platform);
+  std::sort(machines.begin(), machines.end());
+  machines.erase(std::unique(machines.begin(), machines.end()), machines.end());
+  std::vector<ValidationPoint> judged;
+  std::mt19937 random(1);
+  for (int split = 0; split < 40; ++split) {
+    std::shuffle(machines.begin(), machines.end(), random);
+    const std::set<std::string> half(machines.begin(), machines.begin() + std::ssize(machines) / 2);
+    const auto chosen_by = [&](const auto& point) { return half.contains(point.platform); };
+    auto seen = points_where(later, chosen_by);
+    seen.insert(seen.end(), older.begin(), older.end());
+    const auto open = left_open(seen);
+    for (auto point : points_where(later, [&](const auto& p) { return counts(p) && !chosen_by(p); })) {
+      const auto& of = open.at(point.scope);
+      const double width = std::exp(
+          kEightOfTen * std::hypot(point.by_constants, is_large(point) ? of.from_1mb : of.below_1mb));
+      point.low = point.predicted / width, point.high = point.predicted * width;
+      judged.push_back(point);
+    }
+  }
+  const double large = of_size(judged, true).inside, small = of_size(judged, false).inside;
+  fmt::print("in ranges chosen by others: {:.1f} % from 1 MB, {:.1f} % below\n", 100 * large, 100 * small);
+  EXPECT_GT(large, 0.75);
+  EXPECT_LT(large, 0.88);
+  EXPECT_GT(small, 0.75);
+}
+
+ValidationPoint off_by(const std::string& machine, const std::string& scope, double spreads) {
+  ValidationPoint point;
+  point.platform = machine, point.scope = scope;
+  point.bytes = Bytes{1} << 20;
+  point.predicted = 1, point.measured = std::exp(spreads * kEightOfTen);
+  return point;
+}
+
+// Nine machines and one more outside: eight of ten are eight of the nine. The first has a hundred rows, and counts once.
+TEST(Ranges, are_chosen_by_machines_and_not_by_points) {
+  std::vector<ValidationPoint> points(100, off_by("0", "pcie", 0));
+  for (int machine = 1; machine < 9; ++machine)
+    points.push_back(off_by(std::to_string(machine), "pcie", 0.1 * machine));
+  EXPECT_NEAR(left_open(points).at("pcie").from_1mb, 0.7, 1e-9);
+}
+
+TEST(Ranges, of_a_class_with_few_machines_lean_on_classes_like_it) {
+  std::vector<ValidationPoint> points = {off_by("a", "pcie", 0.01)};
+  for (int machine = 0; machine < 9; ++machine)
+    points.push_back(off_by(std::to_string(machine), "host memory", 0.5));
+  EXPECT_NEAR(left_open(points).at("pcie").from_1mb, 0.5, 1e-9);
+  points.push_back(off_by("far", "network", 3));
+  EXPECT_NEAR(left_open(points).at("pcie").from_1mb, 0.5, 1e-9) << "what nodes do between them says nothing";
 }
 
 TEST(AllReduceAccuracy, holds_also_when_whole_experiments_are_left_out) {
@@ -107,14 +174,16 @@ TEST(AllReduceAccuracy, the_prediction_of_a_platform_does_not_depend_on_its_own_
 }
 
 TEST(AllReduceAccuracy, the_shipped_calibration_is_the_one_the_records_give) {
-  const Calibration fitted = calibrate(known()), &shipped = default_calibration();
+  const Calibration fitted = calibrate(known(), found_later()), &shipped = default_calibration();
   const std::string stale =
-      "stale: gradwire validate presets/measured/collectives.jsonl --fit > presets/nccl.yaml";
+      "stale: gradwire validate presets/measured/collectives.jsonl "
+      "presets/measured/collectives_later.jsonl --fit > presets/nccl.yaml";
   for (std::size_t i = 0; i < kNcclConstants; ++i)
     EXPECT_NEAR(std::log(fitted.values[i] / shipped.values[i]), 0, 1e-3) << nccl_priors()[i].name << stale;
   ASSERT_EQ(fitted.unexplained.size(), shipped.unexplained.size()) << stale;
   for (const auto& [scope, open] : fitted.unexplained)
-    EXPECT_NEAR(open.from_1mb, shipped.unexplained.at(scope).from_1mb, 1e-3) << scope << stale;
+    for (const auto side : {&Unexplained::below_1mb, &Unexplained::from_1mb})
+      EXPECT_NEAR(open.*side, shipped.unexplained.at(scope).*side, 1e-3) << scope << stale;
 }
 
 TEST(AllReduceAccuracy, no_constant_leaves_its_prior_by_more_than_three_spreads) {

@@ -83,7 +83,7 @@ TEST(Answer, names_what_nobody_stated_and_what_is_so_if_it_is_otherwise) {
   EXPECT_THAT(reason_of(slots), HasSubstr(fmt::format("; slots are taken as x8 each, with x16 {:.2f}x",
                                                       slots.otherwise[0].gain)));
   EXPECT_THAT(reason(ask("bert-large", 8, {"4x-a6000-nvlink", "4x-a6000-pcie"})),
-              HasSubstr("NCCL is taken as older than 2.23, with 2.26 "));
+              HasSubstr("NCCL is taken as 2.28, before 2.23 "));
 }
 
 TEST(Answer, says_when_nothing_is_sent) {

@@ -31,5 +31,5 @@ function plot({ speedup, low, high }: Range): HTMLElement {
 }
 
 export function rangeFigure(range: Range): HTMLElement {
-  return el('figure', { class: 'range-figure' }, plot(range), el('figcaption', {}, `The range ${times(range.low)} to ${times(range.high)} holds eight of ten such runs; 1x would be no difference.`));
+  return el('figure', { class: 'range-figure' }, plot(range), el('figcaption', {}, `The range ${times(range.low)} to ${times(range.high)} should hold eight of ten such runs; 1x would be no difference.`));
 }
