@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "base/error.h"
 #include "base/similar.h"
@@ -39,8 +40,23 @@ Words flags_of(const CLI::App& app) {
   return names;
 }
 
+// What a flag may have meant: one that is spelt nearly so, one with more or fewer words, or what it is called elsewhere.
+Words near_flags(const std::string& flag, const Words& known) {
+  if (Words near = near_words(flag, known); !near.empty()) return near;
+  constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
+      {"--gpus", "-n"},        {"--nproc-per-node", "-n"}, {"--nproc_per_node", "-n"}, {"--world-size", "-n"},
+      {"--epochs", "--steps"}, {"--dtype", "--precision"}, {"--amp", "--precision"},   {"--machine", "--on"}};
+  Words near;
+  for (const std::string& name : known)
+    if (flag.starts_with(name + '-') || name.starts_with(flag + '-') ||
+        std::ranges::find(kElsewhere, std::pair<std::string_view, std::string_view>(flag, name)) !=
+            std::end(kElsewhere))
+      near.push_back(name);
+  return near;
+}
+
 [[noreturn]] void refuse_flag(const CLI::App& app, const CLI::App* verb, const std::string& flag) {
-  const Words near = near_words(flag, flags_of(app));
+  const Words near = near_flags(flag, flags_of(app));
   throw ConfigError(fmt::format("there is no flag {}{} {}", flag,
                                 near.empty() ? "" : fmt::format("; did you mean {}?", join(near, " or ")),
                                 see_help(verb)));

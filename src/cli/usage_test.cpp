@@ -60,6 +60,10 @@ TEST(Usage, names_the_flag_that_was_meant_before_it_misses_another) {
             "there is no flag --bacth; did you mean --batch? (see gradwire compare --help)");
   EXPECT_EQ(said({"compare", "gpt2", "--nosuch=4"}),
             "there is no flag --nosuch (see gradwire compare --help)");
+  EXPECT_EQ(said({"compare", "resnet50", "--batch-size=4"}),
+            "there is no flag --batch-size; did you mean --batch? (see gradwire compare --help)");
+  EXPECT_EQ(said({"compare", "gpt2", "--machine", "dgx-a100"}),
+            "there is no flag --machine; did you mean --on? (see gradwire compare --help)");
   EXPECT_EQ(said({"--nosuch"}), "there is no flag --nosuch (see gradwire --help)");
 }
 

@@ -32,8 +32,9 @@ std::string get_from(Store& store, Rank writer, std::string_view key, Deadline d
         throw PeerLost(*culprit, fmt::format("rank {} is lost: {}; rank {} was to write '{}'", *culprit,
                                              store.find(fmt::format("lost/{}", *culprit)), writer, key));
       if (deadline.passed())
-        throw Overdue(fmt::format("rank {} did not write the key '{}' to the store in time", writer, key),
-                      {writer});
+        throw Overdue(
+            fmt::format("rank {} did not come in time: it has not written '{}' to the store", writer, key),
+            {writer});
     }
   }
 }
