@@ -1,11 +1,9 @@
 #include "train/sharded/shard_reducer.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include <torch/csrc/autograd/engine.h>
-#include <torch/csrc/autograd/function_hook.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -17,19 +15,6 @@ namespace {
 
 constexpr std::uint32_t kReduceTag = 0x54000000u;
 constexpr int kBlocks = 2;  // one being filled, one on its way
-
-class AfterShardGradient final : public torch::autograd::FunctionPostHook {
- public:
-  explicit AfterShardGradient(std::function<void()> call) : call_(std::move(call)) {}
-  torch::autograd::variable_list operator()(const torch::autograd::variable_list& outputs,
-                                            const torch::autograd::variable_list&) override {
-    call_();
-    return outputs;
-  }
-
- private:
-  const std::function<void()> call_;
-};
 
 // What lies between the members must not be what another unit left there: norms are over the whole share.
 void zero_gaps(const torch::Tensor& whole, const FlatLayout& layout) {
@@ -63,7 +48,6 @@ ShardReducer::ShardReducer(ShardedUnits& units, bool allow_unused)
 }
 
 ShardReducer::~ShardReducer() {
-  for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i]->del_post_hook(hook_keys_[i]);
   const Lock lock(mutex_);
   for (auto& state : states_) {  // calls that a failed backward left behind still use the blocks' memory
     try {
@@ -76,16 +60,8 @@ ShardReducer::~ShardReducer() {
 void ShardReducer::add_hooks() {
   for (std::size_t u = 0; u < units_.units().size(); ++u) {
     const auto& unit = units_.units()[u];
-    if (!unit.trainable) continue;
-    for (std::size_t i = 0; i < unit.parameters.size(); ++i) {
-      nodes_.push_back(torch::autograd::impl::grad_accumulator(unit.parameters[i].tensor));
-      if (!nodes_.back()->post_hooks().empty())
-        throw ConfigError(
-            fmt::format("parameter {} belongs to another wrapper, which still lives: destroy it, or use it",
-                        unit.parameters[i].name));
-      hook_keys_.push_back(nodes_.back()->add_post_hook(std::make_unique<AfterShardGradient>(
-          [this, u, i] { on_gradient(static_cast<int>(u), static_cast<int>(i)); })));
-    }
+    for (std::size_t i = 0; unit.trainable && i < unit.parameters.size(); ++i)
+      hooks_.add(unit.parameters[i], [this, u, i] { on_gradient(static_cast<int>(u), static_cast<int>(i)); });
   }
 }
 

@@ -16,7 +16,7 @@
 #include <torch/torch.h>
 
 #include "base/mutex.h"
-#include "train/graph.h"
+#include "train/gradient_hooks.h"
 #include "train/sharded/sharded_units.h"
 
 namespace gradwire {
@@ -67,8 +67,7 @@ class ShardReducer {
   ShardedUnits& units_;
   const bool allow_unused_;
   const std::unique_ptr<Communicator> inline_;
-  GradientNodes nodes_;
-  std::vector<std::uintptr_t> hook_keys_;
+  GradientHooks hooks_;
   Recorder* trace_ = nullptr;
   int no_sync_ = 0;
 
