@@ -75,6 +75,7 @@ void ShardReducer::before_forward() {
       free_blocks_.push_back(std::exchange(state.block, nullptr));
   }
   in_backward_ = false;
+  units_.forget_step();
 }
 
 void ShardReducer::expect_end() {
@@ -100,7 +101,12 @@ void ShardReducer::on_gradient(int unit, int member) {
   take_gradient(unit, member);
   if (--state.missing > 0) return;
   state.ready = steady_now();
-  if (sends() && !allow_unused_) launch(unit);
+  if (!allow_unused_) complete(unit);
+}
+
+// Reduced when the graph of the step says so, which is now, or with the last micro-batch.
+void ShardReducer::complete(int unit) {
+  if (units_.complete_gradient(unit, sends())) launch(unit);
 }
 
 void ShardReducer::begin_unit(int unit) {
@@ -208,22 +214,15 @@ void ShardReducer::finish_unit(int index) {
 
 // Autograd calls it when the graph is done, in the thread that called backward().
 void ShardReducer::end() {
-  {
-    const Lock lock(mutex_);
-    const torch::NoGradGuard no_grad;
-    in_backward_ = false;
-    if (!sends()) {
-      for (auto& state : states_) state.begun = false;
-      return;
-    }
-    settle_missing();
-    for (std::size_t i = 0; i < states_.size(); ++i)
-      if (states_[i].begun && !states_[i].launched) launch(static_cast<int>(i));
-    while (!in_flight_.empty()) finish_oldest();
-    for (auto& state : states_) state.launched = false;
-  }
-  units_.end_pass();
-  if (no_sync_ == 0) units_.changed();  // an optimizer comes next
+  const Lock lock(mutex_);
+  const torch::NoGradGuard no_grad;
+  in_backward_ = false;
+  if (sends()) settle_missing();
+  for (std::size_t i = 0; i < states_.size(); ++i)
+    if (allow_unused_ && unit_at(static_cast<int>(i)).trainable) complete(static_cast<int>(i));
+  while (!in_flight_.empty()) finish_oldest();
+  for (auto& state : states_) state.begun = state.launched = false;
+  units_.end_backward(no_sync_ == 0);  // an optimizer comes next
 }
 
 void ShardReducer::settle_missing() {

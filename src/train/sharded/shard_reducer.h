@@ -55,6 +55,7 @@ class ShardReducer {
   void take_gradient(int unit, int member) REQUIRES(mutex_);
   std::shared_ptr<Memory> take_block(int unit) REQUIRES(mutex_);
   void view_block(int unit) REQUIRES(mutex_);
+  void complete(int unit) REQUIRES(mutex_);
   void launch(int unit) REQUIRES(mutex_);
   void finish_oldest() REQUIRES(mutex_);
   void finish_unit(int unit) REQUIRES(mutex_);
