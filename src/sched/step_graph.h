@@ -48,6 +48,9 @@ struct Task {
   Collective collective = Collective::all_reduce;
   Rank peer = -1;          // of send and recv
   Bytes bytes = 0;         // of communication: the buffer of all ranks, as NcclModel takes it
+  int slot = -1;           // of gathered parameters: which of the chunk's buffers they fill; -1: their own
+  bool reads = true;       // of forward and backward: computes with the parameters
+  bool learns = true;      // of backward: adds to the gradient of the parameters
   std::vector<int> after;  // tasks of the same rank that must have ended
   bool operator==(const Task&) const = default;
 };
@@ -83,12 +86,28 @@ struct ChunkCut {
   Bytes meeting_bytes = 0;  // each
 };
 
+// A stretch of computing: a unit of a chunk (all of them where `unit` is -1) with a micro-batch.
+struct StepPiece {
+  bool forward = true;
+  int chunk = 0, micro_batch = 0, unit = -1;
+  bool first = true,
+       last = true;  // of its pass: after what comes from another stage, and before what goes there
+  bool reads = true, learns = true;  // as in Task
+  bool sends = true;                 // of backward: the unit's gradient is complete with it, and leaves
+  bool together = false;             // with the piece before: one operator takes the parameters of both
+};
+
 // As many chunks as there are stages times virtual stages. Throws ConfigError for what can't be: another number
 // of chunks, a chunk without units, a shard that is none of 0 to 3, sharding without data parallelism.
 //
 // Gradients are joined over dp (and cp) once, after the last micro-batch, where shard is 0 or 1; after each
-// micro-batch with 2 and 3, which do not keep whole gradients. With 3 a unit is gathered before each of its
-// forwards and each of its backwards.
-StepGraph make_step_graph(const StepPlan&, const std::vector<ChunkCut>&);
+// micro-batch with 2 and 3, which do not keep whole gradients. Where anything is shared, a step begins with what updates
+// have left: a share of each unit on each rank. With 1 and 2 a unit is gathered once, for its first use. With 3 a chunk
+// has two buffers for whole units, one for the unit in use and one for the next, and gathers what they no longer
+// hold; of whole chunks (by_unit is false), each piece gathers all.
+//
+// `pieces`: what every rank computes, in their order, instead of what the schedule says. One stage alone has such.
+StepGraph make_step_graph(const StepPlan&, const std::vector<ChunkCut>&,
+                          const std::vector<StepPiece>& pieces = {});
 
 }  // namespace gradwire

@@ -52,8 +52,8 @@ class RankProof {
     stage_ = place_of(graph.mesh, rank).pipeline;
     for (const auto& task : tasks_) {
       if (task.unit >= 0) units_[task.chunk].insert(task.unit);
-      gathers_ |= task.data == TaskData::parameters && task.micro_batch >= 0;
-      scatters_ |= task.collective == Collective::reduce_scatter && task.data == TaskData::gradient;
+      shared_ |= task.data == TaskData::parameters ||
+                 (task.collective == Collective::reduce_scatter && task.data == TaskData::gradient);
     }
   }
 
@@ -106,24 +106,32 @@ class RankProof {
         !comes_in(source, task.micro_batch, forward ? TaskData::activation : TaskData::gradient, i))
       fail("missing activation", fmt::format("{} does not wait for what chunk {} sends", describe(task),
                                              forward ? source : source + 1));
-    if (gathers_) prove_gathered(i);
+    if (shared_ && task.reads) prove_gathered(i);
   }
 
-  // A unit is freed after each use, so a backward needs a gather of its own behind that of its forward.
+  // A step begins with a share of each unit: what computes with the whole comes after a gather, and before whatever else is
+  // gathered into the same buffer.
   void prove_gathered(int i) const {
     const auto& task = at(i);
-    const int needed = task.kind == TaskKind::forward ? 1 : 2;
     for (const int unit : task.unit >= 0 ? std::set<int>{task.unit} : units_.at(task.chunk)) {
-      int gathered = 0;
-      for (int j = 0; j < i; ++j) {
-        const auto& other = at(j);
-        gathered += other.data == TaskData::parameters && other.chunk == task.chunk && other.unit == unit &&
-                    other.micro_batch == task.micro_batch && ancestors_.before(j, i);
-      }
-      if (gathered < needed)
+      const int gather = last_gather(task.chunk, unit, i);
+      if (gather < 0)
         fail("missing parameters",
              fmt::format("{} does not wait for unit {} to be gathered", describe(task), unit));
+      for (int j = gather + 1; at(gather).slot >= 0 && j < static_cast<int>(tasks_.size()); ++j)
+        if (at(j).data == TaskData::parameters && at(j).chunk == task.chunk &&
+            at(j).slot == at(gather).slot && !ancestors_.before(i, j))
+          fail("missing parameters",
+               fmt::format("{} finds unit {} replaced by the {}", describe(task), unit, describe(at(j))));
     }
+  }
+
+  int last_gather(int chunk, int unit, int later) const {
+    for (int i = later - 1; i >= 0; --i)
+      if (at(i).data == TaskData::parameters && at(i).chunk == chunk && at(i).unit == unit &&
+          ancestors_.before(i, later))
+        return i;
+    return -1;
   }
 
   void prove_sent(int i) const {
@@ -157,15 +165,29 @@ class RankProof {
                          micro_batch));
       if (replicas_.size() > 1) prove_joined(chunk, micro_batch, update);
     }
-    if (replicas_.size() > 1 && scatters_ && !gathers_) prove_spread(chunk, update);
+  }
+
+  // The units that a backward of this micro-batch has learnt of.
+  std::set<int> learnt(int chunk, int micro_batch) const {
+    std::set<int> units;
+    for (const auto& task : tasks_) {
+      if (task.kind != TaskKind::backward || !task.learns || task.chunk != chunk ||
+          task.micro_batch != micro_batch)
+        continue;
+      if (task.unit >= 0)
+        units.insert(task.unit);
+      else if (const auto all = units_.find(chunk); all != units_.end())
+        units.insert(all->second.begin(), all->second.end());
+    }
+    return units;
   }
 
   // A unit's gradient of a micro-batch is joined over all that hold it, after it was made and before the update,
   // once.
   void prove_joined(int chunk, int micro_batch, int update) const {
-    const auto found = units_.find(chunk);
-    if (found == units_.end()) fail("incomplete gradient", fmt::format("chunk {} is never joined", chunk));
-    for (const int unit : found->second) {
+    const auto units = learnt(chunk, micro_batch);
+    if (units.empty()) fail("incomplete gradient", fmt::format("chunk {} is never joined", chunk));
+    for (const int unit : units) {
       int times = 0;
       for (int i = 0; i < static_cast<int>(tasks_.size()); ++i)
         times += joins(i, chunk, unit, micro_batch) && ancestors_.before(i, update);
@@ -187,27 +209,14 @@ class RankProof {
            fmt::format("{} is not over all {} ranks that hold it", describe(task), replicas_.size()));
     const auto made = [&](int j) {
       const auto& other = at(j);
-      return other.kind == TaskKind::backward && other.chunk == chunk && other.micro_batch == micro_batch &&
-             (other.unit < 0 || other.unit == unit);
+      return other.kind == TaskKind::backward && other.learns && other.chunk == chunk &&
+             other.micro_batch == micro_batch && (other.unit < 0 || other.unit == unit);
     };
     for (int j = 0; j < static_cast<int>(tasks_.size()); ++j)
       if (made(j) && !ancestors_.before(j, i))
         fail("incomplete gradient",
              fmt::format("{} does not wait for the {}", describe(task), describe(at(j))));
     return true;
-  }
-
-  // Where each rank updates its shard alone, all gather the parameters afterwards.
-  void prove_spread(int chunk, int update) const {
-    for (const int unit : units_.at(chunk)) {
-      const auto spreads = [&](const Task& task) {
-        return task.data == TaskData::parameters && task.chunk == chunk && task.unit == unit;
-      };
-      const int gathered = find_before(-1, spreads);
-      if (gathered < 0 || !ancestors_.before(update, gathered))
-        fail("missing parameters",
-             fmt::format("unit {} of chunk {} is not gathered after its update", unit, chunk));
-    }
   }
 
   const StepGraph& graph_;
@@ -217,8 +226,7 @@ class RankProof {
   std::vector<Rank> replicas_;
   int stage_ = 0;
   std::map<int, std::set<int>> units_;  // by chunk
-  bool gathers_ = false;                // parameters are sharded
-  bool scatters_ = false;               // gradients or optimizer state are
+  bool shared_ = false;                 // ranks have shares of optimizer state, gradients or parameters
 };
 
 }  // namespace

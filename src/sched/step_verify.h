@@ -10,7 +10,8 @@ namespace gradwire {
 //   malformed, mismatch, stuck   as run_step() says: with a lane for each group, and with one lane for the
 //                                collectives of all groups
 //   missing activation           a forward or backward that does not wait for what it works on
-//   missing parameters           a sharded unit used without having been gathered, or not gathered again after an update
+//   missing parameters           a sharded unit used without having been gathered in this step, or while another one is
+//                                gathered into its buffer
 //   incomplete gradient          an update that does not wait for every micro-batch of every rank that holds the parameters
 void verify(const StepGraph&);
 

@@ -7,62 +7,12 @@
 #include "sched/ddp_step.h"
 #include "sched/step_execution.h"
 #include "train/ddp_fixture.h"
+#include "train/watched_fixture.h"
 
 namespace gradwire {
 namespace {
 
 using testing::SizeIs;
-
-// A communicator that takes down when the calls of buckets ran: they alone have tags.
-class Watched final : public Communicator {
- public:
-  struct Sent {
-    Collective kind;
-    TaskTimes times;
-  };
-
-  explicit Watched(Communicator& communicator) : communicator_(communicator) {}
-  Rank rank() const override { return communicator_.rank(); }
-  int size() const override { return communicator_.size(); }
-  std::string name() const override { return communicator_.name(); }
-  Memory allocate(std::size_t bytes) override { return communicator_.allocate(bytes); }
-  void abort() override { communicator_.abort(); }
-
-  void run(const Call& call) override {
-    const Seconds begin = steady_now();
-    communicator_.run(call);
-    if (call.tag != 0) sent[bucket_in(call)].push_back({call.kind, {begin, steady_now()}});
-  }
-  std::unique_ptr<Work> start(const Call& call) override {
-    return std::make_unique<WatchedWork>(*this, call, communicator_.start(call));
-  }
-
-  std::map<int, std::vector<Sent>> sent;  // by bucket
-
- private:
-  class WatchedWork final : public Work {
-   public:
-    WatchedWork(Watched& watched, const Call& call, std::unique_ptr<Work> work)
-        : watched_(watched), call_(call), work_(std::move(work)) {}
-    bool done() override { return work_->done(); }
-    void wait() override {
-      work_->wait();
-      const auto ran = work_->times().value();
-      watched_.sent[bucket_in(call_)].push_back(
-          {call_.kind, {on_steady_clock(ran.begin), on_steady_clock(ran.end)}});
-    }
-    std::optional<WorkTimes> times() const override { return work_->times(); }
-
-   private:
-    Watched& watched_;
-    const Call call_;
-    const std::unique_ptr<Work> work_;
-  };
-
-  static int bucket_in(const Call& call) { return static_cast<int>(call.tag) - 1; }
-
-  Communicator& communicator_;
-};
 
 // A micro-batch as it passed. Gradients that never came have no time.
 struct MicroBatch {
@@ -107,9 +57,9 @@ class WatchedTraining {
     const auto graph = ddp_step_graph(world_.size, layout, case_.accumulate);
     EXPECT_EQ(why_no_execution(graph, gather(graph, layout)), "") << case_.name << ", step " << step;
     EXPECT_THAT(watched_.sent, SizeIs(layout.size()));
-    for (const auto& [bucket, calls] : watched_.sent) {
-      EXPECT_THAT(calls, SizeIs(1)) << "bucket " << bucket;
-      EXPECT_EQ(calls.front().kind, Collective::all_reduce);
+    for (std::size_t i = 0; i < watched_.sent.size(); ++i) {
+      EXPECT_EQ(watched_.sent[i].tag, i + 1) << "buckets leave in their order, each once";
+      EXPECT_EQ(watched_.sent[i].kind, Collective::all_reduce);
     }
     return layout;
   }
@@ -147,8 +97,9 @@ class WatchedTraining {
     if (task.kind == TaskKind::update) return update_;
     const auto bucket = bucket_of(task, static_cast<int>(layout.size()));
     if (task.kind == TaskKind::collective) {
-      const auto found = watched_.sent.find(bucket);
-      return found == watched_.sent.end() ? TaskTimes{1, 0} : found->second.front().times;
+      const auto& sent = watched_.sent;
+      const auto index = static_cast<std::size_t>(bucket);
+      return index < sent.size() ? sent[index].times : Watched::Sent{}.times;
     }
     const auto& passed = passed_[static_cast<std::size_t>(task.micro_batch)];
     return task.kind == TaskKind::forward ? passed.forward

@@ -167,7 +167,7 @@ TEST(DdpModels, may_be_scripted_any_or_held) {
       loss_of(any.forward(mine.input), mine.target).backward();
       gradient = layer->weight.grad().clone();
       EXPECT_THAT(error_of([&] { DistributedDataParallel twice(torch::nn::Linear(layer), communicator); }),
-                  HasSubstr("parameter weight belongs to another DistributedDataParallel"));
+                  HasSubstr("parameter weight belongs to another wrapper"));
     }
     DistributedDataParallel held(torch::nn::Linear(layer), communicator);
     held.zero_grad();

@@ -214,8 +214,9 @@ BucketState PowerSgdHook::make_state(const GradBucket& bucket, Communicator& com
 void PowerSgdHook::begin(Matrix& matrix) {
   const auto learnt = learnt_.extract(matrix.parameter);
   if (learnt.empty()) {
-    const auto number = static_cast<std::uint64_t>(matrix.parameter);
-    auto generator = at::detail::createCPUGenerator(options_.seed + number);
+    // By its shape: numbers change with where a model is cut into stages, which a run that goes on may do elsewhere.
+    const auto shape = matrix.gradient.size(0) * 65537 + matrix.gradient.size(1);
+    auto generator = at::detail::createCPUGenerator(options_.seed + static_cast<std::uint64_t>(shape));
     matrix.q.copy_(torch::randn(matrix.q.sizes(), generator));
     return;
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <torch/csrc/autograd/engine.h>
-#include <torch/csrc/autograd/function_hook.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -12,8 +11,6 @@
 
 namespace gradwire {
 namespace {
-
-using torch::autograd::variable_list;
 
 std::vector<std::string> names_of(const std::vector<NamedTensor>& named) {
   std::vector<std::string> result;
@@ -40,20 +37,6 @@ std::vector<Task> proven_step(const std::vector<Bucket>& layout, int ranks) {
   return std::move(graph.ranks.front());
 }
 
-// What autograd calls when it has added to a parameter's gradient. (torch's own LambdaPostHook has changed
-// its constructor from version to version.)
-class AfterGradient final : public torch::autograd::FunctionPostHook {
- public:
-  explicit AfterGradient(std::function<void()> call) : call_(std::move(call)) {}
-  variable_list operator()(const variable_list& outputs, const variable_list&) override {
-    call_();
-    return outputs;
-  }
-
- private:
-  const std::function<void()> call_;
-};
-
 }  // namespace
 
 Reducer::Reducer(std::vector<NamedTensor> parameters, DeviceStreams& streams, const DdpOptions& options)
@@ -70,11 +53,11 @@ Reducer::Reducer(std::vector<NamedTensor> parameters, DeviceStreams& streams, co
       ledger_(names_of(parameters_)) {
   const BucketCaps caps{.first = options.first_bucket_bytes, .rest = options.bucket_bytes};
   lay_out(assign_buckets(arena_.items(), caps));
-  add_hooks();
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    hooks_.add(parameters_[i], [this, i] { on_gradient(static_cast<int>(i)); });
 }
 
 Reducer::~Reducer() {
-  for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i]->del_post_hook(hook_keys_[i]);
   // Calls that a failed backward left behind still use the buckets' memory: they end before it goes.
   for (auto& work : works_) {
     try {
@@ -82,22 +65,6 @@ Reducer::~Reducer() {
     } catch (const std::exception&) {  // told to whoever makes the next call
     }
   }
-}
-
-void Reducer::add_hooks() {
-  for (const auto& [name, tensor] : parameters_) {
-    nodes_.push_back(torch::autograd::impl::grad_accumulator(tensor));
-    for (const auto& hook : nodes_.back()->post_hooks())
-      if (dynamic_cast<const AfterGradient*>(hook.get()) != nullptr)
-        throw ConfigError(
-            fmt::format("parameter {} belongs to another DistributedDataParallel, which still lives: two "
-                        "would average it "
-                        "into two buckets at once; destroy the first, or use it",
-                        name));
-  }
-  for (std::size_t i = 0; i < nodes_.size(); ++i)
-    hook_keys_.push_back(nodes_[i]->add_post_hook(
-        std::make_unique<AfterGradient>([this, i] { on_gradient(static_cast<int>(i)); })));
 }
 
 void Reducer::lay_out(const std::vector<Bucket>& layout) {

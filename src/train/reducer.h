@@ -23,7 +23,7 @@
 #include "train/ddp.h"
 #include "train/device_streams.h"
 #include "train/gradient_arena.h"
-#include "train/graph.h"
+#include "train/gradient_hooks.h"
 
 namespace gradwire {
 
@@ -41,7 +41,7 @@ class Reducer {
   Reducer& operator=(const Reducer&) = delete;
 
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
-  const GradientNodes& nodes() const { return nodes_; }
+  const GradientNodes& nodes() const { return hooks_.nodes(); }
   const std::vector<Bucket>& buckets() const { return arena_.layout(); }
 
   void before_forward();  // lays the buckets out anew when their order is known
@@ -59,7 +59,6 @@ class Reducer {
   using Gradient = BucketLedger::Gradient;
 
   void lay_out(const std::vector<Bucket>& layout) REQUIRES(mutex_);
-  void add_hooks();
   void on_gradient(int parameter);
   void begin(std::shared_ptr<const Pass> pass) REQUIRES(mutex_);
   void start_pass() REQUIRES(mutex_);
@@ -88,8 +87,7 @@ class Reducer {
   Communicator& communicator_;
   const std::unique_ptr<Communicator> inline_;  // set when buckets wait for the end of backward
   const std::shared_ptr<CommHook> hook_;
-  GradientNodes nodes_;
-  std::vector<std::uintptr_t> hook_keys_;
+  GradientHooks hooks_;
   Recorder* trace_ = nullptr;
   double scale_ = 1;
 

@@ -17,6 +17,14 @@ std::int64_t count_parameters(const torch::nn::Module& model) {
   return count;
 }
 
+// As DistributedDataParallel counts those of the whole model.
+std::map<std::string, int> numbers_of_learnt(torch::nn::Module& model) {
+  std::map<std::string, int> numbers;
+  for (const auto& [name, tensor] : tensors_of_model(model).parameters)
+    if (tensor.requires_grad()) numbers.emplace(name, static_cast<int>(numbers.size()));
+  return numbers;
+}
+
 std::vector<Rank> all_ranks(const Mesh& mesh) {
   std::vector<Rank> ranks(static_cast<std::size_t>(mesh.ranks()));
   std::iota(ranks.begin(), ranks.end(), 0);
@@ -81,7 +89,9 @@ MeshModel::MeshModel(const World& world, std::shared_ptr<Net> whole, const torch
       everybody_(groups_.numbers_among(all_ranks(options.mesh), "mesh")),
       tensor_(groups_.tensor(), {.sequence_parallel = options.sequence_parallel}),
       shared_(options.replicas.shard > 0),
-      parameters_(count_parameters(*whole)) {
+      parameters_(count_parameters(*whole)),
+      hook_(std::dynamic_pointer_cast<KeepingHook>(options.replicas.ddp.hook)),
+      numbers_(numbers_of_learnt(*whole)) {
   whole->to(options.type);
   if (options.mesh.tp > 1) whole->split(tensor_);
   end_ = whole->end();
@@ -180,17 +190,36 @@ HeldPieces MeshModel::written() const {
   return mine;
 }
 
+// What several stages have of a parameter differs: each has made a part of its gradient.
+LoadedHook MeshModel::kept() const {
+  LoadedHook kept{.hook = hook_.get()};
+  kept.place = {
+      .rank = place().data, .ranks = groups_.mesh().dp, .part = place().tensor, .parts = groups_.mesh().tp};
+  for (const auto& [name, tensor] : pipeline_->named_parameters())
+    if (tensor.requires_grad())
+      kept.place.parameters.push_back(
+          fmt::format("{}{}", numbers_.at(name), pipeline_->is_repeated(name) ? " again" : ""));
+  return kept;
+}
+
 TrainingState MeshModel::state() {
   auto state = state_of_pieces(written(), &learner_->optimizer());
+  if (hook_) {
+    state.hook = hook_.get();
+    state.hook_place = kept().place;
+  }
   if (place().data == 0 && place().tensor == 0)
     for (auto& buffer : pipeline_->named_buffers()) state.pieces.push_back(std::move(buffer));
   return state;
 }
 
 TrainingPosition MeshModel::load(const std::filesystem::path& path, Communicator& host, Unchecked unchecked) {
-  const auto position =
-      load_checkpoint(path, {pipeline_->pieces(), pipeline_->parameters(), pipeline_->named_buffers()},
-                      &learner_->optimizer(), host, unchecked);
+  const auto position = load_checkpoint(path,
+                                        {.pieces = pipeline_->pieces(),
+                                         .parameters = pipeline_->parameters(),
+                                         .buffers = pipeline_->named_buffers(),
+                                         .hook = hook_ ? kept() : LoadedHook{}},
+                                        &learner_->optimizer(), host, unchecked);
   pipeline_->parameters_changed();
   return position;
 }

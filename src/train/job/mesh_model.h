@@ -5,6 +5,7 @@
 
 #include <torch/torch.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -62,6 +63,7 @@ class MeshModel final : public TrainedModel {
   bool is_elsewhere(const ParameterPiece& piece) const;  // another rank speaks for it
   double own_squares() const;
   HeldPieces written() const;
+  LoadedHook kept() const;  // by the hook of the gradients
   std::string stages() const;
 
   MeshGroups groups_;
@@ -70,8 +72,10 @@ class MeshModel final : public TrainedModel {
   TensorGroup tensor_;
   const bool shared_;  // along the data dimension
   ModelEnd end_;
-  std::int64_t parameters_ = 0;      // of the whole model, shared ones once
-  std::vector<std::string> pieces_;  // their names
+  std::int64_t parameters_ = 0;              // of the whole model, shared ones once
+  const std::shared_ptr<KeepingHook> hook_;  // null where it keeps nothing
+  std::map<std::string, int> numbers_;       // of parameters that are learnt, in the whole model
+  std::vector<std::string> pieces_;          // their names
   std::unique_ptr<Pipeline> pipeline_;
   std::unique_ptr<Learner> learner_;
 };

@@ -61,10 +61,6 @@ void Trainer::resume() {
     throw ConfigError(fmt::format("--resume {}: it says to be of step {}, which no run here comes to",
                                   options_.resume, position.step));
   first_step_ = static_cast<int>(position.step);
-  if (options_.compress == Compression::powersgd && uses_mesh(options_) && world_.rank == 0)
-    say("gradwire train",
-        "what --compress powersgd keeps from step to step is not in checkpoints of models that are cut or "
-        "recomputed, and begins anew");
   if (auto* const scale = model_->loss_scale(); scale != nullptr && position.loss_scale > 0)
     scale->restore(position.loss_scale, position.good_steps);
 }

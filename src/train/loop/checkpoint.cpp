@@ -38,20 +38,32 @@ std::vector<NamedTensor> dealt_to(Rank rank, int ranks, std::vector<NamedTensor>
 // What the hook of each rank has of its own.
 void add_own(std::vector<NamedTensor>& part, const TrainingState& state, const Communicator& communicator) {
   if (state.hook == nullptr) return;
+  const auto& place = state.hook_place;
+  const bool placed = place.rank >= 0;
   for (const auto& [name, tensor] : state.hook->state().own)
-    part.push_back({rank_name({hook_name(name), communicator.rank(), communicator.size()}), on_host(tensor)});
+    part.push_back({rank_name({hook_name(saved_name(place, name)), placed ? place.rank : communicator.rank(),
+                               placed ? place.ranks : communicator.size()}),
+                    tensor});
+}
+
+// What hooks share that have the same part of a model: the first of them writes it, and rank 0 what all have.
+void add_shared(std::vector<NamedTensor>& part, const TrainingState& state,
+                const Communicator& communicator) {
+  if (state.hook == nullptr || state.hook_place.rank != 0) return;
+  for (const auto& [name, tensor] : state.hook->state().shared)
+    if (const auto saved = saved_name(state.hook_place, name); saved != name || communicator.rank() == 0)
+      part.push_back({hook_name(saved), tensor});
 }
 
 // What this rank writes of a sharded checkpoint.
 std::vector<NamedTensor> part_for(const TrainingState& state, Communicator& communicator) {
-  if (state.pieces.empty()) {
-    auto mine = dealt_to(communicator.rank(), communicator.size(), tensors_of(state));
-    add_own(mine, state, communicator);
-    return mine;
-  }
   std::vector<NamedTensor> mine = state.pieces;
-  if (communicator.rank() == 0)
+  if (mine.empty())
+    mine = dealt_to(communicator.rank(), communicator.size(), tensors_of(state));
+  else if (communicator.rank() == 0)
     mine.insert(mine.end(), state.model.buffers.begin(), state.model.buffers.end());
+  if (!state.pieces.empty()) add_shared(mine, state, communicator);
+  add_own(mine, state, communicator);
   for (auto& entry : mine) entry.tensor = on_host(entry.tensor);
   return mine;
 }

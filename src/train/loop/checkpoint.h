@@ -24,6 +24,7 @@
 
 #include "comm/communicator.h"
 #include "train/ddp.h"
+#include "train/loop/hook_place.h"
 #include "train/loop/tensor_file.h"
 
 namespace gradwire {
@@ -39,6 +40,7 @@ struct TrainingState {
   // mean of what all had, so that in sum nothing is lost, and rank 0 says so on stderr. From a checkpoint without it,
   // it begins anew, which is said too.
   KeepingHook* hook = nullptr;
+  HookPlace hook_place = {};  // whose, where ranks have parts of the model
 };
 
 struct TrainingPosition {
@@ -79,9 +81,15 @@ std::optional<std::string> find_fault(const std::filesystem::path& path);
 TrainingPosition load_checkpoint(const std::filesystem::path& path, const TrainingState& state,
                                  Communicator& communicator, Unchecked unchecked = Unchecked::refuse);
 
-// What a checkpoint holds, as whole tensors by name, given to `use`, which throws ConfigError where it does not fit.
+// What a checkpoint holds, as whole tensors by name, given to `use`, which throws ConfigError where it does not fit. What
+// the hook had kept, where there is one, is restored before.
+struct LoadedHook {
+  KeepingHook* hook = nullptr;
+  HookPlace place = {};
+};
 TrainingPosition load_tensors(const std::filesystem::path& path, Communicator& communicator,
                               Unchecked unchecked,
-                              const std::function<void(const std::map<std::string, torch::Tensor>&)>& use);
+                              const std::function<void(const std::map<std::string, torch::Tensor>&)>& use,
+                              const LoadedHook& hook = {});
 
 }  // namespace gradwire

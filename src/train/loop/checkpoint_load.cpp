@@ -46,11 +46,14 @@ void read_loss_scale(const Notes& notes, TrainingPosition& position) {
 // What files hold, for one rank of those that read them.
 class Loaded {
  public:
-  explicit Loaded(const Communicator& reader) : rank_(reader.rank()), ranks_(reader.size()) {}
+  Loaded(const Communicator& reader, const HookPlace& place)
+      : rank_(place.rank < 0 ? reader.rank() : place.rank),
+        ranks_(place.rank < 0 ? reader.size() : place.ranks) {}
 
   Tensors tensors;  // that all ranks have
   Tensors own;      // what each had of its own: this rank's, or the mean where there were more ranks or fewer
   int owners = 0;   // so many ranks had some
+  int readers() const { return ranks_; }  // for so many it is made
   std::optional<TrainingPosition> position;
 
   void add(const TensorFile& file, Unchecked unchecked) {
@@ -172,34 +175,41 @@ const torch::Tensor& fitting(const Tensors& tensors, const NamedTensor& wanted) 
   return have;
 }
 
-// What the hook of the gradients had kept; nothing where the checkpoint has none of it.
-std::optional<HookState> find_hook_state(const Loaded& loaded) {
+// What the hook of the gradients had kept of what it sees; nothing where the checkpoint has none of it, or of a model that was
+// cut otherwise.
+std::optional<HookState> find_hook_state(const Loaded& loaded, const HookPlace& place) {
   HookState kept;
-  const auto take = [](const Tensors& from, Tensors& to) {
-    for (const auto& [name, tensor] : from)
-      if (name.starts_with(kHookPrefix)) to[name.substr(kHookPrefix.size())] = tensor;
+  bool cut_alike = true;
+  const auto take = [&](const Tensors& from, Tensors& to) {
+    for (const auto& [name, tensor] : from) {
+      if (!name.starts_with(kHookPrefix)) continue;
+      const auto saved = std::string_view(name).substr(kHookPrefix.size());
+      cut_alike = cut_alike && is_cut_alike(place, saved);
+      if (const auto own = find_own_name(place, saved)) to[*own] = tensor;
+    }
   };
   take(loaded.tensors, kept.shared);
   take(loaded.own, kept.own);
-  return kept.shared.empty() && kept.own.empty() ? std::nullopt : std::optional(std::move(kept));
+  if (!cut_alike || (kept.shared.empty() && kept.own.empty())) return std::nullopt;
+  return kept;
 }
 
-void restore_hook(const Path& path, const Loaded& loaded, KeepingHook& hook,
+void restore_hook(const Path& path, const Loaded& loaded, const LoadedHook& to,
                   const Communicator& communicator) {
-  const auto kept = find_hook_state(loaded);
-  if (kept) hook.restore(*kept);
+  const auto kept = find_hook_state(loaded, to.place);
+  if (kept) to.hook->restore(*kept);
   if (communicator.rank() != 0) return;
   if (!kept)
     say("gradwire",
-        fmt::format("{}: nothing is in it of what the gradients' compression keeps from step to step, "
-                    "which begins anew",
-                    path.string()));
-  else if (!kept->own.empty() && loaded.owners != communicator.size())
+        fmt::format(
+            "{}: {} is in it of what the gradients' compression keeps from step to step, which begins anew",
+            path.string(), loaded.own.empty() ? "nothing" : "nothing that fits how the model is cut now"));
+  else if (!kept->own.empty() && loaded.owners != loaded.readers())
     say("gradwire",
         fmt::format(
             "{}: what the gradients' compression had left out on each of {} ranks goes on as its "
             "mean on each of {}: in sum nothing is lost, but losses are not those of an undisturbed run",
-            path.string(), loaded.owners, communicator.size()));
+            path.string(), loaded.owners, loaded.readers()));
 }
 
 void check_fits(const Tensors& tensors, const TrainingState& state) {
@@ -216,8 +226,8 @@ void restore(const Tensors& tensors, const TrainingState& state) {
 
 // Reads a checkpoint, gives it to `use`, and removes what killed runs have left beside it.
 TrainingPosition load_files(const Path& path, Communicator& communicator, Unchecked unchecked,
-                            const std::function<void(const Loaded&)>& use) {
-  Loaded loaded(communicator);
+                            const HookPlace& place, const std::function<void(const Loaded&)>& use) {
+  Loaded loaded(communicator, place);
   const auto file = fetch(path, 0, communicator, unchecked);
   const auto parts = speaking_of(path, [&] {
     loaded.add(*file, unchecked);
@@ -252,18 +262,24 @@ std::optional<std::string> find_fault(const Path& path) {
 
 TrainingPosition load_checkpoint(const Path& path, const TrainingState& state, Communicator& communicator,
                                  Unchecked unchecked) {
-  return load_files(path, communicator, unchecked, [&](const Loaded& loaded) {
+  return load_files(path, communicator, unchecked, state.hook_place, [&](const Loaded& loaded) {
     const auto tensors = joined(loaded.tensors);
     check_fits(tensors, state);
-    if (state.hook != nullptr) restore_hook(path, loaded, *state.hook, communicator);
+    if (state.hook != nullptr) restore_hook(path, loaded, {state.hook, state.hook_place}, communicator);
     restore(tensors, state);
   });
 }
 
 TrainingPosition load_tensors(const Path& path, Communicator& communicator, Unchecked unchecked,
-                              const std::function<void(const Tensors&)>& use) {
-  return load_files(path, communicator, unchecked,
-                    [&](const Loaded& loaded) { use(joined(loaded.tensors)); });
+                              const std::function<void(const Tensors&)>& use, const LoadedHook& hook) {
+  return load_files(path, communicator, unchecked, hook.place, [&](const Loaded& loaded) {
+    if (hook.hook != nullptr)
+      share_results(communicator, [&] {
+        restore_hook(path, loaded, hook, communicator);
+        return std::string();
+      });
+    use(joined(loaded.tensors));
+  });
 }
 
 }  // namespace gradwire

@@ -190,6 +190,50 @@ TEST(MeshModels, save_checkpoints_of_the_whole_model_that_go_on_with_any_mesh) {
   });
 }
 
+// What PowerSGD has left out on each rank of each part is as much a part of a run as its momentum.
+TEST(MeshModels, go_on_to_the_bit_with_gradients_that_are_compressed) {
+  for (MeshCase given : {MeshCase{.mesh = {.dp = 2}, .recompute = true}, MeshCase{.mesh = {.dp = 2, .tp = 2}},
+                         MeshCase{.mesh = {.dp = 2, .pp = 2}, .tied = true},
+                         MeshCase{.mesh = {.dp = 2, .tp = 2, .pp = 2}, .sequence = true, .tied = true}}) {
+    const TempDir directory;
+    run_mesh(given, [&](const World& world) {
+      World all = world;
+      all.name = "files";
+      const auto everybody = make_communicator(all, "shm");
+      const auto save = [&](MeshModel& model, int step, const std::string& name) {
+        save_checkpoint(directory.path() / name, model.state(), {.step = step}, *everybody,
+                        {.sharded = true});
+      };
+      // Steps up to the sixth, from a checkpoint if one is named. The whole model then, wherever its stages were cut.
+      const auto run = [&](int first, const std::string& from, bool remembers) {
+        auto options = options_of(given);
+        options.replicas.ddp.hook = make_power_sgd_hook({.rank = 1, .start_step = 1, .min_compression = 1});
+        World mine = world;
+        mine.name = "run" + std::to_string(first) + (remembers ? "" : "-anew");
+        MeshModel model(mine, make_tiny(given), make_tokens(1, 1).inputs[0], options);
+        model.learn_by(learning(OptimizerKind::adamw));
+        if (first > 0) {
+          const auto kept = std::dynamic_pointer_cast<KeepingHook>(options.replicas.ddp.hook)->state();
+          EXPECT_EQ(model.load(directory.path() / from, *everybody, Unchecked::refuse).step, first);
+          if (!remembers) std::dynamic_pointer_cast<KeepingHook>(options.replicas.ddp.hook)->restore(kept);
+        }
+        for (int step = first; step < 6; ++step) {
+          train_mesh(model, given, step, step + 1);
+          save(model, step + 1, first == 0 ? std::to_string(step + 1) : "resumed");
+        }
+        const auto net = make_tiny(given);
+        load_checkpoint(directory.path() / (first == 0 ? "6" : "resumed"), {tensors_of_model(*net)},
+                        *everybody);
+        return flat_parameters(net->parameters());
+      };
+      const auto whole = run(0, "", true);
+      EXPECT_TRUE(torch::equal(run(1, "1", true), whole)) << to_string(given.mesh);
+      EXPECT_TRUE(torch::equal(run(4, "4", true), whole)) << to_string(given.mesh);
+      EXPECT_FALSE(torch::equal(run(4, "4", false), whole)) << "there is something to keep";
+    });
+  }
+}
+
 TEST(MeshModels, refuse_a_checkpoint_of_another_model_on_all_ranks) {
   const TempDir directory;
   const auto path = directory.path() / "mesh.ckpt";

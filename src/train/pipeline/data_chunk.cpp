@@ -111,7 +111,7 @@ ShardOptions shard_options(const ReplicaOptions& options, const ChunkUnits& unit
   ShardOptions made;
   made.stage = options.shard;
   made.compute_type = options.precision;
-  made.backward_follows = made.broadcast_buffers = false;
+  made.broadcast_buffers = false;
   made.device = options.ddp.device;
   made.trace = options.ddp.trace;
   made.policy.unit_of = [units](const std::string& name) { return units.at(name.substr(0, name.find('.'))); };

@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 #include "train/sharded/flat_layout.h"
-#include "train/sharded/unit_order.h"
 #include "train/sharded/unit_policy.h"
 
 namespace gradwire {
@@ -106,73 +105,6 @@ TEST(UnitPolicy, keeps_types_and_frozen_ones_apart) {
   EXPECT_THAT(names(units), ElementsAre("a", "a (frozen)", "a"));
   EXPECT_THAT(units[0].members, ElementsAre(0, 3));
   EXPECT_FALSE(units[1].trainable);
-}
-
-TEST(UnitOrder, knows_what_comes_next_forward_and_back) {
-  UnitOrder order;
-  const std::vector<int> step = {0, 1, 2, 2, 1, 0};
-  for (const int unit : step) order.note(unit);
-  order.end_pass();
-  std::vector<int> predicted;
-  for (const int unit : step) {
-    order.note(unit);
-    predicted.push_back(order.next().value_or(-1));
-  }
-  EXPECT_THAT(predicted, ElementsAre(1, 2, 1, 1, 0, -1));
-}
-
-TEST(UnitOrder, learns_another_order) {
-  UnitOrder order;
-  for (const auto& pass : {std::vector<int>{0, 1}, std::vector<int>{0, 2}}) {
-    for (const int unit : pass) order.note(unit);
-    order.end_pass();
-  }
-  order.note(0);
-  EXPECT_EQ(order.next(), 2);
-}
-
-TEST(UnitSlots, gives_the_slot_of_what_was_used_longest_ago) {
-  UnitSlots slots(2);
-  EXPECT_EQ(slots.take(0, {}).leaves, -1);
-  EXPECT_EQ(slots.take(1, {}).leaves, -1);
-  slots.touch(0);
-  EXPECT_EQ(slots.take(2, {}).leaves, 1);
-  EXPECT_FALSE(slots.find(1));
-  EXPECT_EQ(slots.take(3, std::vector<int>{0}).leaves, 2);
-  EXPECT_EQ(slots.count(), 2);
-}
-
-TEST(UnitSlots, grow_where_every_unit_is_needed_at_once) {
-  UnitSlots slots(2);
-  slots.take(0, {}), slots.take(1, {});
-  const auto place = slots.take(2, std::vector<int>{0, 1, 2});
-  EXPECT_EQ(place.slot, 2);
-  EXPECT_EQ(place.leaves, -1);
-}
-
-// Two slots are enough for any model whose units follow one another, with one fetched ahead.
-TEST(UnitSlots, hold_the_unit_in_use_and_the_next_through_a_whole_step) {
-  for (int units = 1; units <= 12; ++units) {
-    UnitOrder order;
-    UnitSlots slots(2);
-    for (int step = 0; step < 3; ++step) {
-      std::vector<int> uses;
-      for (int unit = 0; unit < units; ++unit) uses.push_back(unit);
-      for (int unit = units; unit-- > 0;) uses.push_back(unit);
-      int late = 0;
-      for (const int unit : uses) {
-        const std::vector<int> pinned{unit};
-        if (!slots.find(unit)) ++late, slots.take(unit, pinned);
-        slots.touch(unit);
-        order.note(unit);
-        if (const auto next = order.next(); next && !slots.find(*next)) slots.take(*next, pinned);
-      }
-      order.end_pass();
-      slots.clear();
-      EXPECT_TRUE(step == 0 || late == 1) << units;  // the first of all
-    }
-    EXPECT_EQ(slots.count(), 2);
-  }
 }
 
 }  // namespace

@@ -101,7 +101,9 @@ void check_buffer(const WholeTensors& tensors, const NamedTensor& buffer) {
 
 }  // namespace
 
-HeldPieces held_by(ShardedCore& core) { return {pieces(core), parameters(core), buffers(core)}; }
+HeldPieces held_by(ShardedCore& core) {
+  return {.pieces = pieces(core), .parameters = parameters(core), .buffers = buffers(core)};
+}
 
 TrainingState state_of_pieces(const HeldPieces& held, torch::optim::Optimizer* optimizer) {
   const torch::NoGradGuard no_grad;
@@ -121,7 +123,7 @@ TrainingPosition load_checkpoint(const std::filesystem::path& path, const HeldPi
                                  torch::optim::Optimizer* optimizer, Communicator& communicator,
                                  Unchecked unchecked) {
   const torch::NoGradGuard no_grad;
-  return load_tensors(path, communicator, unchecked, [&](const WholeTensors& tensors) {
+  const auto take = [&](const WholeTensors& tensors) {
     WholeTensors learnt;
     share_results(communicator, [&] {
       for (const auto& piece : held.pieces) check_fits(tensors, piece);
@@ -133,7 +135,8 @@ TrainingPosition load_checkpoint(const std::filesystem::path& path, const HeldPi
     for (const auto& piece : held.pieces)
       torch::Tensor(piece.values).copy_(piece_of(tensors.at(piece.name), piece));
     for (const auto& [name, buffer] : held.buffers) torch::Tensor(buffer).copy_(tensors.at(name));
-  });
+  };
+  return load_tensors(path, communicator, unchecked, take, held.hook);
 }
 
 TrainingPosition load_checkpoint(const std::filesystem::path& path, ShardedCore& core,

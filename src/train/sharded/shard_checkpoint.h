@@ -18,6 +18,7 @@ struct HeldPieces {
   std::vector<ParameterPiece> pieces = {};
   std::vector<torch::Tensor> parameters = {};  // what the optimizer was made with
   std::vector<NamedTensor> buffers = {};       // whole
+  LoadedHook hook = {};                        // of the gradients, where it keeps anything: to be restored
 };
 HeldPieces held_by(ShardedCore& core);
 

@@ -1,11 +1,9 @@
 #include "train/sharded/shard_reducer.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include <torch/csrc/autograd/engine.h>
-#include <torch/csrc/autograd/function_hook.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -17,19 +15,6 @@ namespace {
 
 constexpr std::uint32_t kReduceTag = 0x54000000u;
 constexpr int kBlocks = 2;  // one being filled, one on its way
-
-class AfterShardGradient final : public torch::autograd::FunctionPostHook {
- public:
-  explicit AfterShardGradient(std::function<void()> call) : call_(std::move(call)) {}
-  torch::autograd::variable_list operator()(const torch::autograd::variable_list& outputs,
-                                            const torch::autograd::variable_list&) override {
-    call_();
-    return outputs;
-  }
-
- private:
-  const std::function<void()> call_;
-};
 
 // What lies between the members must not be what another unit left there: norms are over the whole share.
 void zero_gaps(const torch::Tensor& whole, const FlatLayout& layout) {
@@ -63,7 +48,6 @@ ShardReducer::ShardReducer(ShardedUnits& units, bool allow_unused)
 }
 
 ShardReducer::~ShardReducer() {
-  for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i]->del_post_hook(hook_keys_[i]);
   const Lock lock(mutex_);
   for (auto& state : states_) {  // calls that a failed backward left behind still use the blocks' memory
     try {
@@ -76,16 +60,8 @@ ShardReducer::~ShardReducer() {
 void ShardReducer::add_hooks() {
   for (std::size_t u = 0; u < units_.units().size(); ++u) {
     const auto& unit = units_.units()[u];
-    if (!unit.trainable) continue;
-    for (std::size_t i = 0; i < unit.parameters.size(); ++i) {
-      nodes_.push_back(torch::autograd::impl::grad_accumulator(unit.parameters[i].tensor));
-      if (!nodes_.back()->post_hooks().empty())
-        throw ConfigError(
-            fmt::format("parameter {} belongs to another wrapper, which still lives: destroy it, or use it",
-                        unit.parameters[i].name));
-      hook_keys_.push_back(nodes_.back()->add_post_hook(std::make_unique<AfterShardGradient>(
-          [this, u, i] { on_gradient(static_cast<int>(u), static_cast<int>(i)); })));
-    }
+    for (std::size_t i = 0; unit.trainable && i < unit.parameters.size(); ++i)
+      hooks_.add(unit.parameters[i], [this, u, i] { on_gradient(static_cast<int>(u), static_cast<int>(i)); });
   }
 }
 
@@ -99,6 +75,7 @@ void ShardReducer::before_forward() {
       free_blocks_.push_back(std::exchange(state.block, nullptr));
   }
   in_backward_ = false;
+  units_.forget_step();
 }
 
 void ShardReducer::expect_end() {
@@ -124,7 +101,12 @@ void ShardReducer::on_gradient(int unit, int member) {
   take_gradient(unit, member);
   if (--state.missing > 0) return;
   state.ready = steady_now();
-  if (sends() && !allow_unused_) launch(unit);
+  if (!allow_unused_) complete(unit);
+}
+
+// Reduced when the graph of the step says so, which is now, or with the last micro-batch.
+void ShardReducer::complete(int unit) {
+  if (units_.complete_gradient(unit, sends())) launch(unit);
 }
 
 void ShardReducer::begin_unit(int unit) {
@@ -232,22 +214,15 @@ void ShardReducer::finish_unit(int index) {
 
 // Autograd calls it when the graph is done, in the thread that called backward().
 void ShardReducer::end() {
-  {
-    const Lock lock(mutex_);
-    const torch::NoGradGuard no_grad;
-    in_backward_ = false;
-    if (!sends()) {
-      for (auto& state : states_) state.begun = false;
-      return;
-    }
-    settle_missing();
-    for (std::size_t i = 0; i < states_.size(); ++i)
-      if (states_[i].begun && !states_[i].launched) launch(static_cast<int>(i));
-    while (!in_flight_.empty()) finish_oldest();
-    for (auto& state : states_) state.launched = false;
-  }
-  units_.end_pass();
-  if (no_sync_ == 0) units_.changed();  // an optimizer comes next
+  const Lock lock(mutex_);
+  const torch::NoGradGuard no_grad;
+  in_backward_ = false;
+  if (sends()) settle_missing();
+  for (std::size_t i = 0; i < states_.size(); ++i)
+    if (allow_unused_ && unit_at(static_cast<int>(i)).trainable) complete(static_cast<int>(i));
+  while (!in_flight_.empty()) finish_oldest();
+  for (auto& state : states_) state.begun = state.launched = false;
+  units_.end_backward(no_sync_ == 0);  // an optimizer comes next
 }
 
 void ShardReducer::settle_missing() {

@@ -16,7 +16,7 @@
 #include <torch/torch.h>
 
 #include "base/mutex.h"
-#include "train/graph.h"
+#include "train/gradient_hooks.h"
 #include "train/sharded/sharded_units.h"
 
 namespace gradwire {
@@ -55,6 +55,7 @@ class ShardReducer {
   void take_gradient(int unit, int member) REQUIRES(mutex_);
   std::shared_ptr<Memory> take_block(int unit) REQUIRES(mutex_);
   void view_block(int unit) REQUIRES(mutex_);
+  void complete(int unit) REQUIRES(mutex_);
   void launch(int unit) REQUIRES(mutex_);
   void finish_oldest() REQUIRES(mutex_);
   void finish_unit(int unit) REQUIRES(mutex_);
@@ -67,8 +68,7 @@ class ShardReducer {
   ShardedUnits& units_;
   const bool allow_unused_;
   const std::unique_ptr<Communicator> inline_;
-  GradientNodes nodes_;
-  std::vector<std::uintptr_t> hook_keys_;
+  GradientHooks hooks_;
   Recorder* trace_ = nullptr;
   int no_sync_ = 0;
 

@@ -49,9 +49,6 @@ struct ShardOptions {
   // same units: a gather needs all of them.
   bool allow_unused = false;
   bool broadcast_buffers = true;
-  // False where other forwards may come between a forward and its backward, as in a pipeline: then what is fetched ahead at
-  // the end of a forward is not what its backward would begin with.
-  bool backward_follows = true;
   torch::Device device = torch::kCPU;
   Recorder* trace = nullptr;  // borrowed; takes down every gather, reduce-scatter and wait
 };

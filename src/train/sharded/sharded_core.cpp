@@ -97,17 +97,17 @@ void ShardedCore::before_forward(const std::vector<torch::Tensor>& inputs) {
     if (inputs[i].device() != options_.device)
       throw ConfigError(fmt::format("input {} of forward is on {} and the model on {}: write input.to(...)",
                                     i, inputs[i].device().str(), options_.device.str()));
+  const bool learns = torch::GradMode::is_enabled();
+  if (learns) reducer_->before_forward();
+  units_->begin_forward(learns);
   if (options_.allow_unused && options_.stage < 3) units_->use_all();
-  if (!torch::GradMode::is_enabled()) return;
-  reducer_->before_forward();
+  if (!learns) return;
   if (!options_.broadcast_buffers || buffers_->empty()) return;
   const Timed timed(trace_, SpanKind::wait, "buffers");
   buffers_->from(0);
 }
 
-void ShardedCore::after_forward() {
-  if (!torch::GradMode::is_enabled() || !options_.backward_follows) units_->end_pass();
-}
+void ShardedCore::after_forward() { units_->end_forward(); }
 
 void ShardedCore::set_trace(Recorder* trace) {
   trace_ = trace;

@@ -54,6 +54,7 @@ std::shared_ptr<ShardedUnits> ShardedUnits::make(const std::vector<NamedTensor>&
   const std::shared_ptr<ShardedUnits> made(new ShardedUnits(communicator, settings));
   made->add_units(parameters);
   made->allocate();
+  made->make_walk();
   for (std::size_t i = 0; i < made->units_.size(); ++i) {
     made->fill_share(made->units_[i]);
     made->place(static_cast<int>(i), made);
@@ -113,6 +114,16 @@ void ShardedUnits::allocate() {
   }
 }
 
+void ShardedUnits::make_walk() {
+  ShardedModel model{.ranks = communicator_.size(), .stage = settings_.stage};
+  for (const auto& unit : units_) {
+    model.units.push_back(static_cast<Bytes>(unit.layout.total()) * torch::elementSize(unit.compute_type));
+    model.trainable.push_back(unit.trainable);
+  }
+  const Lock lock(mutex_);
+  walk_.emplace(std::move(model));
+}
+
 void ShardedUnits::fill_share(Unit& unit) {
   for (const auto& piece : unit.layout.pieces(communicator_.rank())) {
     const auto& parameter = unit.parameters[static_cast<std::size_t>(piece.member)].tensor;
@@ -142,22 +153,55 @@ ShardedUnits::~ShardedUnits() {
   }
 }
 
+// Autograd goes back without making a graph. Nothing where somebody looks at parameters between steps.
+std::optional<UnitWalk::Way> ShardedUnits::find_way() const {
+  if (torch::GradMode::is_enabled() || quiet_) return UnitWalk::Way::forward;
+  return walk_->expects_backward() ? std::optional(UnitWalk::Way::backward) : std::nullopt;
+}
+
 void ShardedUnits::use(std::span<const int> units) {
   const Lock lock(mutex_);
-  if (units.size() == 1 && units[0] == order_.last() &&
+  const auto way = find_way();
+  if (way && units.size() == 1 && walk_->is_used(units[0], *way) &&
       units_[static_cast<std::size_t>(units[0])].storage->complete())
     return;
   const torch::NoGradGuard no_grad;
-  for (const int unit : units) {
-    if (!units_[static_cast<std::size_t>(unit)].storage->complete()) {
-      start_gather(unit, units);
-      finish_gather(unit);
+  if (!way) aside_ = sharded_parameters();
+  if (way && !walk_->has_begun() && std::exchange(aside_, false)) release_all();  // as a step begins
+  for (std::size_t i = 0; way && i < units.size(); ++i) walk_->use(units[i], *way, i > 0);
+  start_tasks();
+  for (const int unit : units) hold(unit, units);
+}
+
+// Whether a gradient among them is to be reduced.
+bool ShardedUnits::start_tasks() {
+  bool reduces = false;
+  while (const Task* const task = walk_->take()) {
+    if (task->data == TaskData::gradient) {
+      reduces = true;
+      continue;
     }
-    slots_.touch(unit);
-    order_.note(unit);
+    const Unit& unit = units_[static_cast<std::size_t>(task->unit)];
+    if (unit.storage->complete() || unit.gathering) continue;  // by a forward that nothing was learnt from
+    if (sharded_parameters()) move_in(task->unit, task->slot, slots_.put(task->unit, task->slot));
+    start_gather(task->unit);
   }
-  const auto next = inline_ ? std::nullopt : order_.next();
-  if (next && !units_[static_cast<std::size_t>(*next)].storage->complete()) start_gather(*next, units);
+  return reduces;
+}
+
+void ShardedUnits::hold(int index, std::span<const int> pinned) {
+  Unit& unit = units_[static_cast<std::size_t>(index)];
+  if (!unit.storage->complete()) {
+    if (!unit.gathering) {
+      if (sharded_parameters()) {
+        const auto place = slots_.take(index, pinned);
+        move_in(index, place.slot, place.leaves);
+      }
+      start_gather(index);
+    }
+    finish_gather(index);
+  }
+  slots_.touch(index);
 }
 
 void ShardedUnits::use_all() {
@@ -166,10 +210,8 @@ void ShardedUnits::use_all() {
   use(all);
 }
 
-void ShardedUnits::start_gather(int index, std::span<const int> pinned) {
+void ShardedUnits::start_gather(int index) {
   Unit& unit = units_[static_cast<std::size_t>(index)];
-  if (unit.gathering) return;
-  if (sharded_parameters()) take_slot(index, pinned);
   const auto whole = memory_of(unit.whole);
   const std::size_t part = whole.size() / static_cast<std::size_t>(communicator_.size());
   std::span<const std::byte> own = whole.subspan(part * static_cast<std::size_t>(communicator_.rank()), part);
@@ -184,16 +226,15 @@ void ShardedUnits::start_gather(int index, std::span<const int> pinned) {
   unit.gathering = (inline_ ? *inline_ : communicator_).start(call);
 }
 
-void ShardedUnits::take_slot(int index, std::span<const int> pinned) {
+void ShardedUnits::move_in(int index, int place, int leaves) {
   Unit& unit = units_[static_cast<std::size_t>(index)];
-  const auto place = slots_.take(index, pinned);
-  if (place.leaves >= 0) {
-    Unit& leaves = units_[static_cast<std::size_t>(place.leaves)];
-    abandon(leaves);
-    leaves.storage->release();
-    leaves.whole.reset();
+  if (leaves >= 0) {
+    Unit& old = units_[static_cast<std::size_t>(leaves)];
+    abandon(old);
+    old.storage->release();
+    old.whole.reset();
   }
-  const auto slot = static_cast<std::size_t>(place.slot);
+  const auto slot = static_cast<std::size_t>(place);
   if (slot_memory_.size() <= slot) slot_memory_.resize(slot + 1);
   if (!slot_memory_[slot]) slot_memory_[slot] = std::make_shared<Memory>(communicator_.allocate(slot_bytes_));
   const auto bytes = static_cast<std::size_t>(unit.layout.total()) * torch::elementSize(unit.compute_type);
@@ -226,8 +267,49 @@ void ShardedUnits::abandon(Unit& unit) {
   if (work) work->wait();
 }
 
+void ShardedUnits::begin_forward(bool learns) {
+  const Lock lock(mutex_);
+  quiet_ = !learns;
+  if (quiet_ && walk_->has_begun()) return walk_->spoil();
+  walk_->begin_forward();
+}
+
+// One that nothing is learnt from goes as far as a step's graph does, which then begins anew.
+void ShardedUnits::end_forward() {
+  const Lock lock(mutex_);
+  if (!std::exchange(quiet_, false) || walk_->is_spoilt()) return;
+  if (sharded_parameters()) release_all();
+  walk_->rewind();
+}
+
+bool ShardedUnits::complete_gradient(int unit, bool sends) {
+  const Lock lock(mutex_);
+  walk_->complete(unit, sends);
+  const bool reduces = start_tasks();
+  return walk_->is_led() ? reduces : sends;
+}
+
+void ShardedUnits::end_backward(bool ends_step) {
+  const Lock lock(mutex_);
+  walk_->end_backward();
+  if (!ends_step) return;
+  walk_->end_step();
+  release_all();
+}
+
+void ShardedUnits::forget_step() {
+  const Lock lock(mutex_);
+  walk_->rewind();
+  if (sharded_parameters()) release_all();
+}
+
 void ShardedUnits::changed() {
   const Lock lock(mutex_);
+  walk_->rewind();
+  release_all();
+}
+
+void ShardedUnits::release_all() {
   for (auto& unit : units_) {
     abandon(unit);
     if (sharded_parameters()) {
@@ -239,9 +321,9 @@ void ShardedUnits::changed() {
   slots_.clear();
 }
 
-void ShardedUnits::end_pass() {
+std::vector<Task> ShardedUnits::tasks() const {
   const Lock lock(mutex_);
-  order_.end_pass();
+  return walk_->tasks();
 }
 
 ShardedUnits::Held ShardedUnits::held() const {

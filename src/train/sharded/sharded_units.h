@@ -2,9 +2,11 @@
 // comes to be where the model uses it. See sharded.h for what users are promised.
 //
 // Stages 1 and 2 keep every unit whole and this rank's share is a part of it; after an optimizer has changed the
-// shares, a unit is gathered in place when it is next used. Stage 3 keeps the share alone: a unit is gathered into
-// one of two slots when it is used, the unit that will be used next into the other meanwhile, and what was there is
-// gone. All ranks use units in the same order; where they do not, the communicator's tags tell.
+// shares, a unit is gathered in place before it is next used. Stage 3 keeps the share alone: a unit is gathered into
+// one of two slots before it is used, the unit that will be used next into the other meanwhile, and what was there is
+// gone. When each is gathered, and into which slot, is what the graph of the step says (unit_walk.h); a unit that is used
+// otherwise is gathered when it is used. All ranks use units in the same order; where they do not, the communicator's
+// tags tell.
 //
 // Any thread may use units, one at a time.
 #pragma once
@@ -18,12 +20,13 @@
 
 #include "base/mutex.h"
 #include "comm/communicator.h"
+#include "sched/unit_slots.h"
 #include "trace/recorder.h"
 #include "train/ddp.h"
 #include "train/sharded/flat_layout.h"
-#include "train/sharded/unit_order.h"
 #include "train/sharded/unit_policy.h"
 #include "train/sharded/unit_storage.h"
+#include "train/sharded/unit_walk.h"
 
 namespace gradwire {
 
@@ -71,13 +74,20 @@ class ShardedUnits final : public UnitOwner {
   void use(std::span<const int> units) override;
   void use_all();  // where ranks use different units: then each takes part in all gathers before
 
+  // A step as it passes. Forwards that nothing is learnt from have no backward.
+  void begin_forward(bool learns);
+  void end_forward();
+  // The gradient of a unit is there, and is to be sent or only kept. Whether it is to be reduced now.
+  bool complete_gradient(int unit, bool sends);
+  void end_backward(bool ends_step);
+  void forget_step();  // of which a backward failed
   // After the shares have changed, or may have: what is held is out of date. Waits for what is under way.
   void changed();
-  void end_pass();
 
   const std::vector<Unit>& units() const { return units_; }
   Communicator& communicator() const { return communicator_; }
   const UnitSettings& settings() const { return settings_; }
+  std::vector<Task> tasks() const;  // of the graph that steps go by
   torch::TensorOptions options_for(torch::ScalarType type) const;
   void set_trace(Recorder* trace) { trace_ = trace; }
 
@@ -92,10 +102,15 @@ class ShardedUnits final : public UnitOwner {
   ShardedUnits(Communicator& communicator, const UnitSettings& settings);
   void add_units(const std::vector<NamedTensor>& parameters);
   void allocate();
+  void make_walk();
   void fill_share(Unit& unit);
   void place(int index, const std::shared_ptr<ShardedUnits>& self);
-  void start_gather(int index, std::span<const int> pinned) REQUIRES(mutex_);
-  void take_slot(int index, std::span<const int> pinned) REQUIRES(mutex_);
+  std::optional<UnitWalk::Way> find_way() const REQUIRES(mutex_);
+  void hold(int index, std::span<const int> pinned) REQUIRES(mutex_);
+  bool start_tasks() REQUIRES(mutex_);
+  void start_gather(int index) REQUIRES(mutex_);
+  void move_in(int index, int slot, int leaves) REQUIRES(mutex_);
+  void release_all() REQUIRES(mutex_);
   void finish_gather(int index) REQUIRES(mutex_);
   void abandon(Unit& unit) REQUIRES(mutex_);
   bool sharded_parameters() const { return settings_.stage == 3; }
@@ -109,7 +124,9 @@ class ShardedUnits final : public UnitOwner {
   Recorder* trace_ = nullptr;
 
   mutable Mutex mutex_;
-  UnitOrder order_ GUARDED_BY(mutex_);
+  std::optional<UnitWalk> walk_ GUARDED_BY(mutex_);
+  bool quiet_ GUARDED_BY(mutex_) = false;  // in a forward that nothing is learnt from
+  bool aside_ GUARDED_BY(mutex_) = false;  // units were used between steps
   UnitSlots slots_ GUARDED_BY(mutex_){2};
   std::vector<std::shared_ptr<Memory>> slot_memory_ GUARDED_BY(mutex_);
 };

@@ -1,28 +1,11 @@
-#include "train/sharded/unit_order.h"
+#include "sched/unit_slots.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 
 namespace gradwire {
-
-void UnitOrder::note(int unit) {
-  if (unit == last_) return;
-  if (last_ >= 0) after_[{before_, last_}] = unit;
-  before_ = last_;
-  last_ = unit;
-}
-
-std::optional<int> UnitOrder::next() const {
-  const auto found = after_.find({before_, last_});
-  if (last_ < 0 || found == after_.end() || found->second < 0) return std::nullopt;
-  return found->second;
-}
-
-void UnitOrder::end_pass() {
-  if (last_ >= 0) after_[{before_, last_}] = -1;
-  before_ = last_ = -1;
-}
 
 UnitSlots::Place UnitSlots::take(int unit, std::span<const int> pinned) {
   check(!find(unit), "a unit takes one slot");
@@ -36,15 +19,18 @@ UnitSlots::Place UnitSlots::take(int unit, std::span<const int> pinned) {
     };
     if (best < 0 || age(slot) < age(best)) best = slot;
   }
-  if (best < 0) {
-    best = count();
-    slots_.push_back(-1);
-    used_.push_back(0);
+  if (best < 0) best = count();
+  return {best, put(unit, best)};
+}
+
+int UnitSlots::put(int unit, int slot) {
+  const auto at = static_cast<std::size_t>(slot);
+  if (slots_.size() <= at) {
+    slots_.resize(at + 1, -1);
+    used_.resize(at + 1, 0);
   }
-  const Place place{best, slots_[static_cast<std::size_t>(best)]};
-  slots_[static_cast<std::size_t>(best)] = unit;
-  used_[static_cast<std::size_t>(best)] = ++now_;
-  return place;
+  used_[at] = ++now_;
+  return std::exchange(slots_[at], unit);
 }
 
 void UnitSlots::touch(int unit) {
