@@ -14,6 +14,7 @@ from .job import GRACE, STEPS, TIMEOUT, Job, Setup, command_of
 
 SLACK = 2.0  # beyond any deadline
 LIMIT = 60.0  # no trial takes longer
+LATE = 10.0  # how long one that is late is watched, to tell late from never
 SPARE = 6.0
 
 PHASES = ("start-up", "first collective", "mid-run", "save", "shutdown")
@@ -65,7 +66,7 @@ class Trial:
         self.what = "nothing was done"
         self.memory = looks.shared_memory()
         self.broken, self.happened, self.named_after = [], [], None
-        self.overrun, self.output = 0.0, ""
+        self.output = ""
         self.job = None
 
     def measure_undisturbed(self):
@@ -124,13 +125,13 @@ class Trial:
 
     def end_by(self, deadline, why):
         """All launchers and all their processes are gone by then."""
-        ended = self.job.wait_end(min(deadline + SLACK, self.job.began + LIMIT))
-        now = time.monotonic()
-        self.overrun = max(self.overrun, now - deadline)
+        limit = min(deadline + SLACK, self.job.began + LIMIT)
+        ended = self.job.wait_end(limit)
         if not ended:
             waiting = ", ".join(sorted(f"{one.program} {one.rank if one.rank is not None else ''}".strip()
                                        for one in self.job.processes()))
-            self.promise(False, f"waits beyond {why} + {SLACK:g} s: {waiting}")
+            late = f"for {self.job.ended - limit:.1f} s" if self.job.wait_end(limit + LATE) else f"for more than {LATE:g} s"
+            self.promise(False, f"waits beyond {why} + {SLACK:g} s, {late}, load {os.getloadavg()[0]:.0f}: {waiting}")
         self.happened.append(f"exit {'/'.join(map(str, self.job.codes()))}")
         return ended
 
