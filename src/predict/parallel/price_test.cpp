@@ -71,6 +71,53 @@ TEST(PlanPrice, is_that_of_the_step_graph_passed_task_by_task) {
   }
 }
 
+// What a sharded step's collectives take, layer by layer.
+Seconds collective_time(const Task& task, const PlanProblem& problem, double layers) {
+  const auto& wires = problem.wires;
+  if (task.data == TaskData::gradient)
+    return (problem.layout.shard < 2 ? wires.join : wires.scatter) / layers;
+  return (problem.layout.shard < 3 ? wires.spread : wires.gather_forward) / layers;
+}
+
+// The graph is the one that ShardedDataParallel executes. It differs from the closed form by the ends of passes: the first
+// gather and the last reduction show, and a unit or two that are still whole are not gathered.
+TEST(PlanPrice, of_sharding_is_that_of_the_step_graph_but_for_a_few_layers) {
+  const auto machine = find_machine("dgx-a100");
+  GroupWires wires(machine);
+  auto sizes = transformer_sizes("gpt3-175b");
+  sizes.vocab = 1;
+  auto values = bare_values();
+  values[static_cast<std::size_t>(ParallelConstant::hiding)] = 1;
+  for (const int shard : {0, 1, 2, 3})
+    for (const auto& [micro_batches, slower] : {std::pair{1, 1.0}, {3, 1.0}, {1, 20.0}}) {
+      ParallelLayout layout{.mesh = {.dp = 8}, .shard = shard};
+      layout.micro_batches = micro_batches;
+      auto problem = make_problem(sizes, layout, wires);
+      for (auto* const time : {&problem.wires.join, &problem.wires.spread, &problem.wires.scatter,
+                               &problem.wires.gather_forward, &problem.wires.gather_backward})
+        *time *= slower;
+      const auto layer = layer_time(problem, values);
+      StepPlan plan;
+      plan.mesh = layout.mesh;
+      plan.micro_batches = micro_batches;
+      plan.shard = shard;
+      const auto layers = static_cast<std::size_t>(sizes.layers);
+      const auto graph = make_step_graph(plan, {{.units = std::vector<Bytes>(layers, 1)}});
+      Seconds longest = 0;
+      const auto run = run_step(graph, [&](Rank, const Task& task) {
+        if (task.kind == TaskKind::forward) return layer.forward;
+        if (task.kind == TaskKind::backward) return layer.backward;
+        const Seconds time = task.kind == TaskKind::collective
+                                 ? collective_time(task, problem, static_cast<double>(layers))
+                                 : 0;
+        longest = std::max(longest, time);
+        return time;
+      });
+      EXPECT_NEAR(price_plan(problem, values).total(), run.end, 3 * micro_batches * longest)
+          << "shard " << shard << ", " << micro_batches << " micro-batches, links " << slower << "x slower";
+    }
+}
+
 TEST(PlanPrice, adds_what_tensor_parallelism_sends_and_what_joining_gradients_shows) {
   const auto machine = find_machine("dgx-a100");
   GroupWires wires(machine);
