@@ -99,6 +99,8 @@ void add_waiting(const SpansOfRanks& spans, std::vector<AnalyzedRank>& ranks) {
   Nanoseconds all = 0;
   for (const auto& rank : spans)
     for (const CollectiveSpan& span : rank) all += span.counts ? span.caused : 0;
+  std::map<int, Nanoseconds> of_all;
+  int most_steps = 0;
   for (std::size_t i = 0; i < spans.size(); ++i) {
     Nanoseconds waited = 0, caused = 0;
     std::map<int, Nanoseconds> by_step;
@@ -106,13 +108,18 @@ void add_waiting(const SpansOfRanks& spans, std::vector<AnalyzedRank>& ranks) {
       if (!span.counts) continue;
       waited += std::min(span.wait(), span.exposed);
       by_step[span.step] += std::min(span.wait(), span.exposed);
+      of_all[span.step] += std::min(span.wait(), span.exposed);
       caused += span.caused;
     }
     const int steps = ranks[i].usual_steps;
+    most_steps = std::max(most_steps, steps);
     ranks[i].summary.wait = static_cast<Seconds>(waited) * 1e-9 / std::max(1, steps);
     if (steps >= kEnoughSteps) ranks[i].summary.usual_wait = middle_wait(by_step, steps);
     ranks[i].summary.last_share = all > 0 ? static_cast<double>(caused) / static_cast<double>(all) : 0;
   }
+  if (most_steps < kEnoughSteps) return;
+  const Seconds usual = middle_wait(of_all, most_steps) / static_cast<double>(spans.size());
+  for (AnalyzedRank& rank : ranks) rank.summary.usual_wait_of_all = usual;
 }
 
 Reach reach_of(const Profiles& profiles, const PlaceOfRun& place) {
