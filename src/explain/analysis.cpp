@@ -122,6 +122,32 @@ void add_waiting(const SpansOfRanks& spans, std::vector<AnalyzedRank>& ranks) {
   for (AnalyzedRank& rank : ranks) rank.summary.usual_wait_of_all = usual;
 }
 
+// The rank that comes last to a step waits for nobody: what of its all-reduces nothing hides is what other links change.
+// Others have more that is no waiting either, for they were done computing before it.
+void tell_transfer(const SpansOfRanks& spans, RunAnalysis& analysis) {
+  std::map<int, Nanoseconds> least;
+  bool matched = true;
+  for (const auto& rank : spans) {
+    std::map<int, Nanoseconds> own;
+    for (const CollectiveSpan& span : rank) {
+      if (!span.counts || span.collective.kind != Collective::all_reduce) continue;
+      own[span.step] += span.exposed - std::min(span.wait(), span.exposed);
+      matched = matched && span.transfer;
+    }
+    for (const auto& [step, exposed] : own) {
+      const auto [known, fresh] = least.try_emplace(step, exposed);
+      if (!fresh) known->second = std::min(known->second, exposed);
+    }
+  }
+  Nanoseconds sum = 0;
+  for (const auto& [step, exposed] : least) sum += exposed;
+  int steps = 1;
+  for (const AnalyzedRank& rank : analysis.ranks) steps = std::max(steps, rank.usual_steps);
+  analysis.exposed_transfer = std::min(static_cast<Seconds>(sum) * 1e-9 / steps, mean_exposed(analysis));
+  const auto here = static_cast<int>(spans.size());
+  analysis.waiting_known = analysis.world.value_or(here) <= here && (here == 1 || matched);
+}
+
 Reach reach_of(const Profiles& profiles, const PlaceOfRun& place) {
   if (place.nodes.nodes > 0) return place.nodes.nodes > 1 ? Reach::several_nodes : Reach::one_node;
   std::set<std::string> hosts;
@@ -267,6 +293,7 @@ void finish_analysis(RunAnalysis& analysis, StepsOfRanks steps, SpansOfRanks& sp
   }
   match_collectives(spans);
   add_waiting(spans, analysis.ranks);
+  tell_transfer(spans, analysis);
   analysis.collectives = collective_rows(spans, counted / static_cast<double>(analysis.ranks.size()));
   if (machine != nullptr) add_expectations(analysis.collectives, *machine);
   std::sort(analysis.ranks.begin(), analysis.ranks.end(),
