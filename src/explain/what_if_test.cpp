@@ -176,6 +176,26 @@ TEST(ToTimeline, spreads_parameters_over_backward_where_a_trace_has_no_shapes) {
   EXPECT_THROW(timeline_of(run_at(6.77).files.profiles[0], 25e6), ConfigError);  // it tells its own
 }
 
+TEST(ToTimeline, divides_parameters_among_all_reduces_whose_sizes_a_trace_does_not_tell) {
+  SampleTrace trace;
+  trace.distributed(0, 2).gpus(2);
+  for (int step = 0; step < 3; ++step) {
+    const double begin = step * 10000.0;
+    trace.step(step, begin, 10000).kernel(begin + 10, 2000);
+    trace.host("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", begin + 2000, 4000, 2);
+    trace.gpu("kernel", "void gemm<float>(int)", begin + 2010, 4000, 7, "", 5, 2);
+    for (const double at : {4000.0, 6100.0})
+      trace.gpu("kernel", "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", begin + at, 1500, 20, "", 5,
+                2);
+  }
+  EXPECT_THROW(timeline_of(trace.profile()), ConfigError);
+  const Timeline timeline = timeline_of(trace.profile(), 25e6);
+  const auto buckets = buckets_of_step(timeline, 1);
+  ASSERT_EQ(buckets.size(), 2u);
+  EXPECT_EQ(buckets[0].bytes, Bytes{50'000'000});
+  EXPECT_NEAR(buckets[1].end - buckets[1].begin, 1.5e-3, 1e-6) << "it took as long as it did";
+}
+
 TEST(ToTimeline, takes_what_a_fused_optimizer_updates) {
   SampleTrace trace = one_gpu(false);
   for (int step = 0; step < 4; ++step)
