@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "explain/traced_run.h"
 
 namespace gradwire {
 namespace {
@@ -336,6 +337,11 @@ RunAnalysis analyze_profiles(const std::vector<Profile>& given, const PlaceOfRun
   analysis.reach = reach_of(profiles, place);
   analysis.gpus_of_node = gpus_of_a_node(profiles, place);
   note_what_is_missing(analysis, profiles);
+  if (place.machine != nullptr)
+    if (const std::string traced = other_gpu(analysis.gpu, *place.machine); !traced.empty())
+      analysis.notes.push_back(
+          fmt::format("computing is as measured on {}, and {} has {}: the rates to expect are its alone",
+                      traced, place.machine->name, place.machine->gpu.name));
   finish_analysis(analysis, std::move(steps), spans, place.rated);
   return analysis;
 }

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "explain/analysis.h"
+#include "explain/traced_run.h"
 #include "predict/step/on_machine.h"
-#include "predict/step/recorded.h"
 #include "topo/build/box_name.h"
 
 namespace gradwire {
@@ -36,17 +36,8 @@ Machine machine_for(const CaseFile& given, const std::string& word) {
   return find_machine(machine_name(*link, gpu, gpus));
 }
 
-// Of the rank that others wait for: it is what the step is as long as.
 RecordedModel recorded_model(const CaseFile& given) {
-  const auto& ranks = given.analysis->ranks;
-  const auto last = std::max_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) {
-    return a.summary.last_share < b.summary.last_share;
-  });
-  const auto& profiles = given.files.profiles;
-  const auto its = std::find_if(profiles.begin(), profiles.end(),
-                                [&](const Profile& profile) { return profile.file == last->file; });
-  const Profile& profile = its == profiles.end() ? profiles.at(0) : *its;
-  return model_of(timeline_of(profile), profile.file);
+  return recorded_run(given.files.profiles, *given.analysis);
 }
 
 // As `compare` asks for it, of the same trace.
