@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "explain/analysis.h"
+#include "explain/kernel_precision.h"
 #include "import/file_kind.h"
 #include "import/profile.h"
+#include "import/read_all.h"
 #include "predict/compare/compare.h"
 #include "predict/step/recorded.h"
 #include "predict/workload/catalog.h"
@@ -27,28 +30,66 @@ std::string cpu_warning(const std::string& file) {
       file);
 }
 
-// Gradwire's own, or one of torch.profiler; `notes` are of what is wrong with it.
-Timeline timeline_in(const std::string& file, double parameters, std::vector<std::string>& notes) {
-  if (kind_of(head_of(file, 1 << 16)) != FileKind::profile) {
-    if (parameters > 0)
-      throw ConfigError(fmt::format("--parameters: {} tells its gradients itself; leave it out", file));
-    return read_timeline(file);
-  }
-  const Profile profile = read_profile(file);
-  for (const std::string& note : profile.notes) notes.push_back(fmt::format("{}: {}", file, note));
-  return timeline_of(profile, parameters);
+// What was recorded, and what is known of the run.
+struct Recorded {
+  RecordedModel model;
+  std::string source;
+  bool on_cpu = false;
+  std::optional<Precision> precision = {};  // as its kernels tell it
+  std::optional<TracedRun> run = {};
+};
+
+Recorded recorded_by_gradwire(const std::string& file, double parameters) {
+  if (parameters > 0)
+    throw ConfigError(fmt::format("--parameters: {} tells its gradients itself; leave it out", file));
+  const Timeline timeline = read_timeline(file);
+  return {model_of(timeline, file), timeline.source, computed_on_cpu(timeline)};
 }
 
-Question question_of_trace(const std::string& file, const StepFlags& flags, double parameters) {
+// One trace, or those of all ranks.
+Recorded recorded_by_profiler(const std::vector<Profile>& profiles, const std::string& name,
+                              double parameters, std::vector<std::string>& notes) {
+  for (const Profile& profile : profiles)
+    for (const std::string& note : profile.notes) notes.push_back(fmt::format("{}: {}", profile.file, note));
+  const RunAnalysis analysis = analyze_profiles(profiles);
+  Recorded recorded{recorded_run(profiles, analysis, parameters), {}};
+  recorded.model.workload.name = recorded.model.workload.source = name;
+  recorded.source = recorded.model.workload.title;
+  recorded.on_cpu = recorded.source == kOnProcessor;
+  recorded.precision = find_precision(profiles.front());
+  recorded.run = traced_run(analysis, name);
+  return recorded;
+}
+
+bool is_folder(const std::string& name) { return std::filesystem::is_directory(name); }
+
+Recorded recorded_in(const std::string& name, double parameters, std::vector<std::string>& notes) {
+  if (is_folder(name)) {
+    Gathered gathered = read_all({name});
+    if (!gathered.profiles.empty()) return recorded_by_profiler(gathered.profiles, name, parameters, notes);
+    for (const ReadFile& file : gathered.files)
+      if (file.kind == FileKind::timeline) return recorded_by_gradwire(file.file, parameters);
+    throw ConfigError(fmt::format("{}: there is no trace in that folder", name));
+  }
+  if (kind_of(head_of(name, 1 << 16)) != FileKind::profile) return recorded_by_gradwire(name, parameters);
+  std::vector<Profile> one;
+  one.push_back(read_profile(name));
+  return recorded_by_profiler(one, name, parameters, notes);
+}
+
+Question question_of_trace(const std::string& file, const StepFlags& flags, double parameters, bool stated) {
   if (sequence_of(flags)) throw ConfigError("--sequence: a trace holds its own sequences; leave it out");
   std::vector<std::string> warnings;
-  const auto timeline = timeline_in(file, parameters, warnings);
-  auto recorded = model_of(timeline, file);
-  auto options = step_options(flags, recorded.workload);
-  const bool on_cpu = (computed_on_cpu(timeline) || timeline.source == kOnProcessor) && !options.anchor;
-  if (!options.anchor) options.anchor = recorded.anchor;
+  Recorded recorded = recorded_in(file, parameters, warnings);
+  auto options = step_options(flags, recorded.model.workload);
+  const bool on_cpu = recorded.on_cpu && !options.anchor;
+  if (!options.anchor) {
+    options.anchor = recorded.model.anchor;
+    if (recorded.precision && !stated) options.precision = *recorded.precision;
+    if (recorded.precision || stated || !recorded.run) options.anchor->precision = options.precision;
+  }
   if (on_cpu) warnings.push_back(cpu_warning(file));
-  return {std::move(recorded.workload), options, join(warnings, "; ")};
+  return {std::move(recorded.model.workload), options, join(warnings, "; "), std::move(recorded.run)};
 }
 
 using Json = nlohmann::json;
@@ -112,19 +153,22 @@ AskedMachine as_page_reads_it(AskedMachine machine) {
 }  // namespace
 
 Timeline recorded_timeline(const std::string& file) {
-  std::vector<std::string> notes;
-  return timeline_in(file, 0, notes);
+  if (is_folder(file)) throw ConfigError(fmt::format("{}: this is a folder; give one of its files", file));
+  if (kind_of(head_of(file, 1 << 16)) != FileKind::profile) return read_timeline(file);
+  return timeline_of(read_profile(file));
 }
 
-bool is_trace(const std::string& model) { return model.ends_with(".json") || model.ends_with(".json.gz"); }
+bool is_trace(const std::string& model) {
+  return model.ends_with(".json") || model.ends_with(".json.gz") || is_folder(model);
+}
 
-Question question_of(const std::string& model, const StepFlags& flags, double parameters) {
-  if (is_trace(model)) return question_of_trace(model, flags, parameters);
+Question question_of(const std::string& model, const StepFlags& flags, double parameters, bool stated) {
+  if (is_trace(model)) return question_of_trace(model, flags, parameters, stated);
   if (parameters > 0)
     throw ConfigError(fmt::format("--parameters is of a trace; {} says its own size: leave it out", model));
   auto workload = load_model(model, sequence_of(flags));
   const auto options = step_options(flags, workload);
-  return {std::move(workload), options, {}};
+  return {std::move(workload), options, {}, {}};
 }
 
 Json page_question(const std::string& model, const Question& asked, const StepFlags& flags,

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/flags.h"
+#include "explain/traced_run.h"
 #include "report/page/question.h"
 #include "topo/machine.h"
 #include "trace/timeline.h"
@@ -16,18 +18,21 @@ namespace gradwire {
 struct Question {
   Workload workload;
   StepOptions options;
-  std::string warning;  // of what it rests on; empty: none
+  std::string warning;                // of what it rests on; empty: none
+  std::optional<TracedRun> run = {};  // of a trace of torch.profiler
 };
 
-// Whether a name of a model means a file that `gradwire train --trace` wrote.
+// Whether a name of a model means a file that `gradwire train --trace` or torch.profiler wrote, or a folder of them.
 bool is_trace(const std::string& model);
 
 // Gradwire's own, or one of torch.profiler, told by content.
 Timeline recorded_timeline(const std::string& file);
 
 // `model` is a built-in one, a YAML file, or a trace, which is a measured step too. `parameters` are of the model in a trace
-// that does not tell its gradients; 0: not said. Throws ConfigError.
-Question question_of(const std::string& model, const StepFlags& flags, double parameters = 0);
+// that does not tell its gradients; 0: not said. A trace computes in the precision that the names of its kernels tell,
+// unless somebody `stated` another. Throws ConfigError.
+Question question_of(const std::string& model, const StepFlags& flags, double parameters = 0,
+                     bool stated = false);
 
 // What a page of `compare` starts from: the command's own question with the files it read, so that a reader who has none
 // of them can change the rest.

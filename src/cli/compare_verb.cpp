@@ -25,7 +25,7 @@ namespace {
 constexpr const char* kCompareExample = R"(
 MODEL is a built-in one (gradwire list models), a YAML file as
 presets/models/example.yaml, or a trace: of `gradwire train`, or of
-torch.profiler, of one GPU too if it was recorded with shapes or --parameters
+torch.profiler (or a folder with those of all ranks), of one GPU too if it was recorded with shapes or --parameters
 says how large the model is. The answer compares the best connected machine with
 the worst, of those with equal GPUs if there are such; with one --on it says
 what a link without limits would change there. --sweep draws the answer along an
@@ -54,6 +54,7 @@ struct CompareFlags {
   PlanSizes sizes;
   double parameters = 0;
   bool json = false, verbose = false;
+  bool precision_stated = false;
 };
 
 // What `plan` knows nothing of is refused rather than left out of the answer.
@@ -113,7 +114,7 @@ Compared for_people(Asked asked, const CompareFlags& flags, Compared as_given) {
 
 int run_compare(const CompareFlags& flags) {
   if (flags.sizes.any()) return compare_split(flags);
-  const auto question = question_of(flags.model, flags.step, flags.parameters);
+  const auto question = question_of(flags.model, flags.step, flags.parameters, flags.precision_stated);
   Asked asked{question.workload, question.options, question.warning, {}, flags.sweep, flags.verbose};
   const FilesRead files;
   std::vector<AskedMachine> on;
@@ -125,6 +126,9 @@ int run_compare(const CompareFlags& flags) {
     on.push_back({name, text.empty() ? std::nullopt : std::optional(text)});
   }
   apply_measured(asked.machines, flags.measured, asked.options.nccl);
+  if (question.run)
+    for (const std::string& remark : remarks_on(*question.run, asked.workload, asked.options, asked.machines))
+      asked.warning += (asked.warning.empty() ? "" : "; ") + remark;
   const Compared as_given = compare_as_asked(asked);
   show((flags.json ? as_given : for_people(asked, flags, as_given)).report, flags.json);
   if (flags.html.empty()) return 0;
@@ -162,6 +166,7 @@ void add_compare_verb(CLI::App& app, int& exit_code) {
   verb->footer(kCompareExample);
   verb->callback([flags, verb, &exit_code] {
     if (flags->sizes.any()) check_split(*verb);
+    flags->precision_stated = verb->count("--precision") > 0;
     exit_code = run_compare(*flags);
   });
 }

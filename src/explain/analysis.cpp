@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "explain/traced_run.h"
 
 namespace gradwire {
 namespace {
@@ -99,6 +100,8 @@ void add_waiting(const SpansOfRanks& spans, std::vector<AnalyzedRank>& ranks) {
   Nanoseconds all = 0;
   for (const auto& rank : spans)
     for (const CollectiveSpan& span : rank) all += span.counts ? span.caused : 0;
+  std::map<int, Nanoseconds> of_all;
+  int most_steps = 0;
   for (std::size_t i = 0; i < spans.size(); ++i) {
     Nanoseconds waited = 0, caused = 0;
     std::map<int, Nanoseconds> by_step;
@@ -106,13 +109,44 @@ void add_waiting(const SpansOfRanks& spans, std::vector<AnalyzedRank>& ranks) {
       if (!span.counts) continue;
       waited += std::min(span.wait(), span.exposed);
       by_step[span.step] += std::min(span.wait(), span.exposed);
+      of_all[span.step] += std::min(span.wait(), span.exposed);
       caused += span.caused;
     }
     const int steps = ranks[i].usual_steps;
+    most_steps = std::max(most_steps, steps);
     ranks[i].summary.wait = static_cast<Seconds>(waited) * 1e-9 / std::max(1, steps);
     if (steps >= kEnoughSteps) ranks[i].summary.usual_wait = middle_wait(by_step, steps);
     ranks[i].summary.last_share = all > 0 ? static_cast<double>(caused) / static_cast<double>(all) : 0;
   }
+  if (most_steps < kEnoughSteps) return;
+  const Seconds usual = middle_wait(of_all, most_steps) / static_cast<double>(spans.size());
+  for (AnalyzedRank& rank : ranks) rank.summary.usual_wait_of_all = usual;
+}
+
+// The rank that comes last to a step waits for nobody: what of its all-reduces nothing hides is what other links change.
+// Others have more that is no waiting either, for they were done computing before it.
+void tell_transfer(const SpansOfRanks& spans, RunAnalysis& analysis) {
+  std::map<int, Nanoseconds> least;
+  bool matched = true;
+  for (const auto& rank : spans) {
+    std::map<int, Nanoseconds> own;
+    for (const CollectiveSpan& span : rank) {
+      if (!span.counts || span.collective.kind != Collective::all_reduce) continue;
+      own[span.step] += span.exposed - std::min(span.wait(), span.exposed);
+      matched = matched && span.transfer;
+    }
+    for (const auto& [step, exposed] : own) {
+      const auto [known, fresh] = least.try_emplace(step, exposed);
+      if (!fresh) known->second = std::min(known->second, exposed);
+    }
+  }
+  Nanoseconds sum = 0;
+  for (const auto& [step, exposed] : least) sum += exposed;
+  int steps = 1;
+  for (const AnalyzedRank& rank : analysis.ranks) steps = std::max(steps, rank.usual_steps);
+  analysis.exposed_transfer = std::min(static_cast<Seconds>(sum) * 1e-9 / steps, mean_exposed(analysis));
+  const auto here = static_cast<int>(spans.size());
+  analysis.waiting_known = analysis.world.value_or(here) <= here && (here == 1 || matched);
 }
 
 Reach reach_of(const Profiles& profiles, const PlaceOfRun& place) {
@@ -260,6 +294,7 @@ void finish_analysis(RunAnalysis& analysis, StepsOfRanks steps, SpansOfRanks& sp
   }
   match_collectives(spans);
   add_waiting(spans, analysis.ranks);
+  tell_transfer(spans, analysis);
   analysis.collectives = collective_rows(spans, counted / static_cast<double>(analysis.ranks.size()));
   if (machine != nullptr) add_expectations(analysis.collectives, *machine);
   std::sort(analysis.ranks.begin(), analysis.ranks.end(),
@@ -302,6 +337,11 @@ RunAnalysis analyze_profiles(const std::vector<Profile>& given, const PlaceOfRun
   analysis.reach = reach_of(profiles, place);
   analysis.gpus_of_node = gpus_of_a_node(profiles, place);
   note_what_is_missing(analysis, profiles);
+  if (place.machine != nullptr)
+    if (const std::string traced = other_gpu(analysis.gpu, *place.machine); !traced.empty())
+      analysis.notes.push_back(
+          fmt::format("computing is as measured on {}, and {} has {}: the rates to expect are its alone",
+                      traced, place.machine->name, place.machine->gpu.name));
   finish_analysis(analysis, std::move(steps), spans, place.rated);
   return analysis;
 }

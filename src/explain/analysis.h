@@ -31,6 +31,10 @@ struct RunAnalysis {
   std::vector<CollectiveRow> collectives;
   std::vector<OddStep> odd_steps;  // left out of all means and of the verdict
   BottleneckVerdict verdict;
+  // Of a step: all-reduces that nothing hides, on whichever rank came last, without waiting for ranks that are here.
+  Seconds exposed_transfer = 0;
+  bool waiting_known =
+      false;  // it is told from that transfer: every rank is here, and their all-reduces match
   std::optional<int> world;
   std::string gpu;  // as the trace names it; empty: not said
   Reach reach = Reach::unknown;

@@ -77,6 +77,13 @@ int step_number(std::string_view name, int otherwise) {
   return find_integer<int>(trim(name.substr(hash + 1))).value_or(otherwise);
 }
 
+// Times of steps that follow each other are rounded: the next may seem to begin before the last one's end. What is there
+// twice covers the other instead.
+bool touches(const Interval& last, const Interval& next) {
+  const Nanoseconds shorter = std::min(last.end - last.begin, next.end - next.begin);
+  return next.begin > last.begin && next.end > last.end && (last.end - next.begin) * 100 < shorter;
+}
+
 // Steps may be there twice: as operator and as annotation, or on two threads. The first lane counts.
 void add_named_steps(const Profile& profile, const std::vector<NameMarks>& marks, Landmarks& found) {
   for (const Activity& activity : profile.activities) {
@@ -84,8 +91,10 @@ void add_named_steps(const Profile& profile, const std::vector<NameMarks>& marks
     if (!found.main_lane) found.main_lane = activity.lane;
     const auto count = static_cast<int>(found.steps.size());
     if (activity.lane != *found.main_lane || activity.end <= activity.begin) continue;
-    if (count > 0 && activity.begin < found.steps.back().window.end) continue;
-    found.steps.push_back({{activity.begin, activity.end}, step_number(profile.name_of(activity), count)});
+    const Interval window{activity.begin, activity.end};
+    if (count > 0 && !touches(found.steps.back().window, window)) continue;
+    if (count > 0) found.steps.back().window.end = std::min(found.steps.back().window.end, activity.begin);
+    found.steps.push_back({window, step_number(profile.name_of(activity), count)});
   }
   if (!found.steps.empty()) found.steps_from = StepsFrom::profiler;
 }

@@ -172,5 +172,14 @@ TEST(RankSteps, leave_idle_alone_where_kernels_of_collectives_are_there) {
   EXPECT_EQ(bottleneck_of(gap_before_a_kernel(8000).all_reduce(4000, 10)), Bottleneck::launch);
 }
 
+TEST(RankSteps, keeps_steps_apart_whose_marks_touch_within_rounding) {
+  SampleTrace trace;
+  for (int i = 0; i < 4; ++i)
+    trace.step(i, i * 1000.0, i % 2 == 0 ? 1000.25 : 999.75).kernel(i * 1000.0 + 10, 900);
+  const RankSteps found = rank_steps(trace.profile());
+  ASSERT_EQ(found.steps.size(), 4u);
+  EXPECT_NEAR(found.mean.step(), 1e-3, 2e-5);
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -68,6 +68,25 @@ bool carries_gradients(const CollectiveSpan& span, const Interval& window) {
          span.begin < window.end;
 }
 
+// All-reduces of a trace that tells no sizes, each an equal part of the parameters that somebody says the model has.
+void take_parameters(std::vector<CollectiveSpan>& spans, const RankSteps& steps, double parameters) {
+  for (const RankStep& step : steps.steps) {
+    const auto gradients = [&](const CollectiveSpan& span) {
+      return span.collective.kind == Collective::all_reduce && !span.in_forward &&
+             span.begin >= step.window.begin && span.begin < step.window.end;
+    };
+    const auto count = std::count_if(spans.begin(), spans.end(), gradients);
+    for (CollectiveSpan& span : spans)
+      if (gradients(span)) span.bytes = static_cast<Bytes>(4 * parameters / static_cast<double>(count));
+  }
+}
+
+bool tells_sizes(const std::vector<CollectiveSpan>& spans) {
+  return std::any_of(spans.begin(), spans.end(), [](const CollectiveSpan& span) {
+    return span.collective.kind == Collective::all_reduce && span.bytes > 0;
+  });
+}
+
 std::vector<const Activity*> collective_activities(const Profile& profile, const RankSteps& steps) {
   std::vector<const Activity*> activities;
   for (const Activity& activity : profile.activities)
@@ -91,7 +110,8 @@ bool is_sharded(const CollectiveSpan& span) {
   else if (!spans.empty())
     why =
         "no step has an all-reduce whose size the trace tells: record several ranks with PyTorch 2.2 or "
-        "later, or with record_shapes=True";
+        "later, or with record_shapes=True, or give the model's size, as in gradwire compare FILE "
+        "--parameters 124e6";
   else if (steps.marks.any_backward.empty())
     why = "no step has an all-reduce, and none a backward: this is no training that the trace tells of";
   throw ConfigError(fmt::format("{}: {}", profile.file, why));
@@ -111,7 +131,9 @@ Timeline timeline_of(const Profile& profile, double parameters) {
   const RankSteps steps = rank_steps(profile);
   const Landmarks& marks = steps.marks;
   const PlacedWork work = steps.on_gpu ? place_gpu_work(profile, marks) : place_host_work(profile, marks);
-  const auto spans = collective_spans(profile, steps);
+  auto spans = collective_spans(profile, steps);
+  const bool sized = tells_sizes(spans);
+  if (!sized && parameters > 0) take_parameters(spans, steps, parameters);
   const auto activities = collective_activities(profile, steps);  // of the same order as spans
   const DoneByLaunch done(profile);
   Timeline timeline;
@@ -136,7 +158,7 @@ Timeline timeline_of(const Profile& profile, double parameters) {
         ++buckets;
       }
   }
-  if (buckets > 0 && parameters > 0)
+  if (buckets > 0 && sized && parameters > 0)
     throw ConfigError(fmt::format("--parameters: {} tells its gradients itself; leave it out", profile.file));
   if (buckets == 0 && spans.empty())
     buckets = add_made_buckets(builder, made_buckets(profile, steps, work, parameters));

@@ -28,6 +28,10 @@ void add_bottleneck(const CaseFile& given, std::vector<Finding>& findings) {
       fix =
           "find what that rank does longer: its input, its GPU's clocks (nvidia-smi -q -d PERFORMANCE), a "
           "neighbour on its cores";
+      if (!verdict.rank)
+        fix =
+            "spread the work evenly: batches of like lengths (bucket or pad by length), as many samples on "
+            "every rank (DistributedSampler, drop_last=True)";
       break;
     case Bottleneck::input:
       rule = "R41";

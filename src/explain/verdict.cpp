@@ -77,7 +77,7 @@ VerdictFigure share_figure(const char* what, Seconds part, Seconds step) {
 }
 VerdictFigure time_figure(const char* what, Seconds time) { return {what, time * 1e3, "ms"}; }
 
-// `waited` is what each of the others waits.
+// `waited` is what each of the others waits, or each of all where nobody is to blame.
 BottleneckVerdict blame_straggler(const std::vector<RankSummary>& ranks, const Losses& losses,
                                   Seconds waited) {
   const RankSummary& last = usually_last(ranks);
@@ -91,6 +91,7 @@ BottleneckVerdict blame_straggler(const std::vector<RankSummary>& ranks, const L
         "call: the work is not "
         "spread evenly",
         waited * 1e3, losses.step * 1e3);
+    verdict.figures[0].what = "ranks wait for whichever comes last, of a step";
     return verdict;
   }
   verdict.rank = last.rank;
@@ -168,23 +169,60 @@ BottleneckVerdict blame_launch(const Losses& losses, const std::vector<RankSumma
   return verdict;
 }
 
-BottleneckVerdict blame_nothing(const Losses& losses) {
+// Communication that nothing hides, part of which is waiting: each may be too little to blame, and both together not.
+std::string exposed_words(const Losses& losses, const Losses& shared, Seconds varies) {
+  const Seconds exposed = losses.communication + losses.waiting;
+  const std::string all = fmt::format("{:.1f} ms are exposed", exposed * 1e3);
+  if (losses.waiting < 0.5 * exposed)
+    return fmt::format(
+        "{}, {:.1f} of them waiting for other ranks and the rest communication: not every rank loses a "
+        "fifth to either",
+        all, losses.waiting * 1e3);
+  if (shared.waiting < varies)
+    return fmt::format(
+        "{}, mostly waiting for other ranks that changes from step to step, as steps do by {:.1f} ms", all,
+        varies * 1e3);
+  return all + ", mostly waiting for other ranks, in too few of the steps or too little to blame one";
+}
+
+BottleneckVerdict blame_nothing(const Losses& losses, const Losses& shared, Seconds varies) {
   const bool computes = losses.computing >= 0.5 * losses.step;
+  const bool exposed = losses.communication + losses.waiting >= kLossMatters * losses.step;
+  const Seconds largest = std::max({losses.input, losses.idle, losses.quiet, losses.copies_in});
   BottleneckVerdict verdict;
   verdict.bottleneck = computes ? Bottleneck::compute : Bottleneck::none;
-  verdict.reason =
-      computes ? fmt::format("{:.1f} ms of a {:.1f} ms step are computing; no loss takes a fifth of it",
-                             losses.computing * 1e3, losses.step * 1e3)
-               : "no single part of the step stands out";
+  const std::string computing =
+      fmt::format("{:.1f} ms of a {:.1f} ms step are computing; ", losses.computing * 1e3, losses.step * 1e3);
+  if (exposed)
+    verdict.reason = computing + exposed_words(losses, shared, varies);
+  else if (computes)
+    verdict.reason =
+        computing + (largest < kLossMatters * losses.step ? "no loss takes a fifth of it"
+                                                          : "no loss of all ranks takes a fifth of it");
+  else
+    verdict.reason = "no single part of the step stands out";
   verdict.figures = {time_figure("computing", losses.computing), time_figure("step", losses.step),
                      share_figure("computing of the step", losses.computing, losses.step)};
   return verdict;
 }
 
+// What the step gets shorter by without it. Behind one slow rank all others wait and it does not: what each of them waits.
+// Where whichever comes last is another each time, work that is spread evenly ends when all would on average: the mean.
+Seconds shared_waiting(const std::vector<RankSummary>& ranks) {
+  if (ranks.size() < 2) return 0;
+  const auto count = static_cast<double>(ranks.size());
+  Seconds waiting = 0, usual = 0;
+  for (const RankSummary& rank : ranks) {
+    waiting += rank.wait;
+    usual += std::min(rank.wait, rank.usual_wait.value_or(rank.wait));
+  }
+  if (usually_last(ranks).last_share >= kMostlyLast) return usual / (count - 1);
+  return std::min(waiting / count, ranks[0].usual_wait_of_all.value_or(waiting / count));
+}
+
 // What all ranks lose: what one alone loses makes the others wait, and is counted there.
 Losses shared_losses(const std::vector<RankSummary>& ranks) {
   Losses least = mean_losses({ranks[0]});
-  Seconds waiting = 0;
   for (const RankSummary& rank : ranks) {
     const Losses own = mean_losses({rank});
     least.input = std::min(least.input, own.input);
@@ -192,9 +230,8 @@ Losses shared_losses(const std::vector<RankSummary>& ranks) {
     least.quiet = std::min(least.quiet, own.quiet);
     least.copies_in = std::min(least.copies_in, own.copies_in);
     least.communication = std::min(least.communication, own.communication);
-    waiting += std::min(own.waiting, rank.usual_wait.value_or(own.waiting));
   }
-  least.waiting = ranks.size() > 1 ? waiting / static_cast<double>(ranks.size() - 1) : 0;
+  least.waiting = shared_waiting(ranks);
   return least;
 }
 
@@ -232,7 +269,8 @@ BottleneckVerdict judge_ranks(const std::vector<RankSummary>& ranks, Reach reach
                          })->varies;
   if (shared.waiting > largest && shared.waiting >= std::max(straggler_matters(ranks) * losses.step, varies))
     return blame_straggler(ranks, losses, shared.waiting);
-  if (largest < kLossMatters * losses.step && largest < losses.computing) return blame_nothing(losses);
+  if (largest < kLossMatters * losses.step && largest < losses.computing)
+    return blame_nothing(losses, shared, varies);
   if (largest == shared.communication) return blame_communication(losses, hidden, reach);
   if (largest == shared.input || largest == shared.quiet) return blame_input(losses, largest == shared.input);
   if (largest == shared.copies_in) return blame_copies(losses);

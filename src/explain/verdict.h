@@ -33,6 +33,8 @@ struct RankSummary {
   Seconds wait = 0;  // of a step: exposed waiting for ranks that came later
   // The same of the middle step, where there are steps to choose from: a hiccup of one step is no straggler.
   std::optional<Seconds> usual_wait = {};
+  // Of the run, where it has steps enough: what a rank waits in the middle step, mean of the ranks.
+  std::optional<Seconds> usual_wait_of_all = {};
   std::optional<Breakdown> typical = {};  // of its steps, likewise
   Seconds varies = 0;                     // between the quarters of its steps' lengths
   double last_share = 0;  // of the matched collectives, weighted by what others waited: it came last

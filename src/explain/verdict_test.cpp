@@ -136,6 +136,47 @@ TEST(Verdict, names_the_straggler_and_what_it_does_longer) {
   EXPECT_NEAR(verdict.figures.at(0).value, 0.3, 1e-6);  // what the step gets shorter without it
 }
 
+// Of two ranks: each step one computes 400 us longer and the other waits for it.
+std::vector<Profile> ranks_that_wait(const std::vector<int>& late_rank, double late, double transfer) {
+  std::vector<Profile> ranks;
+  for (int rank = 0; rank < 2; ++rank) {
+    SampleTrace trace;
+    trace.distributed(rank, 2).gpus(2);
+    double begin = 0;
+    for (std::size_t i = 0; i < late_rank.size(); ++i) {
+      const double more = late_rank[i] == rank ? late : 0, length = 600 + late + transfer;
+      trace.step(static_cast<int>(i), begin, length).kernel(begin + 10, 580 + more);
+      trace.all_reduce(begin + 595 + more, late + transfer - more);
+      begin += length;
+    }
+    ranks.push_back(trace.profile());
+  }
+  return ranks;
+}
+
+TEST(Verdict, prices_waiting_for_whichever_comes_last_by_what_a_rank_waits_on_average) {
+  for (const auto& order : {std::vector{0, 1, 0, 1, 0, 1}, std::vector{0, 1, 0, 1, 0, 1, 0}}) {
+    const auto verdict = analyze_profiles(ranks_that_wait(order, 400, 20)).verdict;
+    EXPECT_EQ(verdict.bottleneck, Bottleneck::straggler);
+    EXPECT_FALSE(verdict.rank);
+    EXPECT_NEAR(verdict.figures.at(0).value, 0.2, 0.01);  // half of the 400 us, for even work ends between
+  }
+}
+
+// What the mean of waiting and of communication says of the steps that a table shows, whoever is to blame.
+TEST(Verdict, does_not_say_that_no_loss_takes_a_fifth_where_all_that_is_exposed_does) {
+  RankSummary first, second;
+  first.rank = 0, second.rank = 1;
+  first.mean.parts.backward = 0.063, first.mean.parts.comm_exposed = 0.011, first.wait = 0.006;
+  second.mean.parts.backward = 0.041, second.mean.parts.comm_exposed = 0.032, second.wait = 0.025;
+  first.varies = second.varies = 0.040;
+  first.last_share = 0.8, second.last_share = 0.2;
+  const auto verdict = judge_ranks({first, second}, Reach::unknown);
+  EXPECT_EQ(verdict.bottleneck, Bottleneck::compute);
+  EXPECT_EQ(verdict.reason.find("no loss"), std::string::npos) << verdict.reason;
+  EXPECT_NE(verdict.reason.find("21.5 ms are exposed, mostly waiting"), std::string::npos) << verdict.reason;
+}
+
 TEST(Verdict, is_communication_inside_the_node_where_the_group_that_waits_stays_in_one) {
   const auto verdict = [](const char* members) {
     SampleTrace trace;

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "explain/analysis.h"
+#include "explain/traced_run.h"
 #include "predict/step/on_machine.h"
-#include "predict/step/recorded.h"
 #include "topo/build/box_name.h"
 
 namespace gradwire {
@@ -37,8 +37,7 @@ Machine machine_for(const CaseFile& given, const std::string& word) {
 }
 
 RecordedModel recorded_model(const CaseFile& given) {
-  const Profile& profile = given.files.profiles.at(0);
-  return model_of(timeline_of(profile), profile.file);
+  return recorded_run(given.files.profiles, *given.analysis);
 }
 
 // As `compare` asks for it, of the same trace.
@@ -48,28 +47,46 @@ StepEstimate estimate_on(const RecordedModel& recorded, const Machine& machine) 
   return estimate_step(recorded.workload, machine, options);
 }
 
-// Exposed communication that is not of gradients: other links and fewer all-reduces leave it as it is, as far as is known.
-Seconds other_exposed(const CaseFile& given, Seconds all) {
-  Seconds sum = 0;
-  for (const CollectiveRow& row : given.analysis->collectives)
-    if (row.collective.kind != Collective::all_reduce) sum += row.exposed;
-  return std::min(sum, all);
+// What transfer adds to computing there: what nothing hides, and what it slows beyond what it slowed already.
+Seconds added_by_transfer(const RecordedModel& recorded, const StepEstimate& estimate) {
+  const Breakdown& own = *recorded.anchor.recorded;
+  return estimate.step - (own.step() - own.comm_exposed);
+}
+
+// Where the machine it ran on is known; its transfer was no less than the model has it there, up to all that was exposed.
+std::optional<Seconds> find_own_transfer(const CaseFile& given) {
+  const Machine* machine = given.find_rated();
+  if (machine == nullptr || given.files.profiles.empty()) return {};
+  if (static_cast<int>(machine->gpus.size()) != given.analysis->world) return {};
+  try {
+    const RecordedModel recorded = recorded_model(given);
+    return added_by_transfer(recorded, estimate_on(recorded, *machine));
+  } catch (const ConfigError&) {
+    return {};
+  }
+}
+
+// Replaces the transfer of the measured step. `sure` of it was transfer whatever the ranks that are not here did.
+WhatIf replaced(const CaseFile& given, const WhatIfs& measured, Seconds by, Seconds sure) {
+  const Seconds transfer = given.analysis->exposed_transfer;
+  WhatIf row;
+  row.step = measured.step - transfer + by;
+  row.exposed = measured.exposed - transfer + by;
+  row.most = given.analysis->waiting_known ? row.step : measured.step - std::min(transfer, sure) + by;
+  return row;
 }
 
 // Half as many all-reduces for the same batches expose half as much; waiting for a slower rank stays.
-WhatIf accumulated(const WhatIfs& measured, Seconds staying, int times) {
-  const Seconds transfer = std::max(0.0, measured.exposed - staying);
-  const Seconds exposed = measured.exposed - transfer * (1 - 1.0 / times);
-  return {fmt::format("accumulate {}", times), "", measured.step - measured.exposed + exposed, exposed, 0};
-}
-
 void add_accumulation(const CaseFile& given, WhatIfs& result) {
   if (result.exposed < 0.01 * result.step) return;
-  Seconds waiting = 0;
-  for (const AnalyzedRank& rank : given.analysis->ranks)
-    waiting += rank.summary.wait / static_cast<double>(given.analysis->ranks.size());
-  const Seconds staying = waiting + other_exposed(given, result.exposed);
-  for (const int times : {2, 4}) result.rows.push_back(accumulated(result, staying, times));
+  const Seconds transfer = given.analysis->exposed_transfer;
+  const Seconds sure = find_own_transfer(given).value_or(0);
+  for (const int times : {2, 4}) {
+    WhatIf row = replaced(given, result, transfer / times, transfer);
+    row.what = fmt::format("accumulate {}", times);
+    if (!given.analysis->waiting_known) row.most = result.step - std::min(transfer, sure) * (1 - 1.0 / times);
+    result.rows.push_back(std::move(row));
+  }
 }
 
 void add_link(const CaseFile& given, const std::string& word, WhatIfs& result) {
@@ -77,10 +94,13 @@ void add_link(const CaseFile& given, const std::string& word, WhatIfs& result) {
     const Machine machine = machine_for(given, word);
     const RecordedModel recorded = recorded_model(given);
     const StepEstimate estimate = estimate_on(recorded, machine);
-    const Seconds exposed = estimate.parts.comm_exposed + other_exposed(given, result.exposed);
-    // A usual step of the first trace, moved to where the mean of all of them is.
-    const Seconds step = result.step + estimate.step - recorded.anchor.recorded->step();
-    result.rows.push_back({word, machine.name, step, exposed, estimate.relative_error});
+    const Seconds added = added_by_transfer(recorded, estimate);
+    WhatIf row = replaced(given, result, added, find_own_transfer(given).value_or(added));
+    row.exposed += estimate.parts.comm_exposed - added;  // the rest slows computing
+    row.what = word;
+    row.on = machine.name;
+    row.relative_error = estimate.relative_error;
+    result.rows.push_back(std::move(row));
   } catch (const ConfigError& error) {
     if (!find_box_link(word)) throw;
     const std::string why = error.what();
@@ -112,6 +132,8 @@ WhatIfs what_if(const CaseFile& given, const std::vector<std::string>& links) {
   if (!given.analysis || given.analysis->ranks.empty()) return result;
   result.step = mean_step(*given.analysis);
   result.exposed = mean_exposed(*given.analysis);
+  result.ranks_here = static_cast<int>(given.analysis->ranks.size());
+  result.world = std::max(given.analysis->world.value_or(1), result.ranks_here);
   if (given.files.profiles.empty() && !links.empty())
     result.missing.emplace_back("a trace of gradwire goes to gradwire compare TRACE --on A --on B");
   else
@@ -124,8 +146,7 @@ std::optional<Seconds> find_gain(const CaseFile& given, const Machine& machine) 
   if (!given.analysis || given.files.profiles.empty() || !given.analysis->ranks[0].summary.on_gpu)
     return std::nullopt;
   try {
-    const WhatIfs measured = what_if(given, {});
-    return std::max(0.0, measured.exposed - other_exposed(given, measured.exposed) -
+    return std::max(0.0, given.analysis->exposed_transfer -
                              estimate_on(recorded_model(given), machine).parts.comm_exposed);
   } catch (const ConfigError&) {
     return std::nullopt;  // no bucket of known size, or no such GPUs there

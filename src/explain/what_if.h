@@ -1,5 +1,5 @@
 // What this very run would be on other links, or with rarer all-reduces: computing as measured, gradients and buckets as
-// recorded, communication by the model. Pure functions of what is known of the run.
+// recorded, transfer by the model. Waiting for the rank that comes last is no transfer: it stays as it was. Pure functions of what is known of the run.
 #pragma once
 
 #include <optional>
@@ -18,10 +18,14 @@ struct WhatIf {
   Seconds exposed = 0;
   double relative_error =
       0;  // of the step, by the model's errors elsewhere; 0: arithmetic on what was measured
+  // Where waiting for ranks that are not here can't be told from transfer: the step if all that was exposed beyond the
+  // transfer to expect was waiting, which stays. Else equal to `step`.
+  Seconds most = 0;
 };
 
 struct WhatIfs {
   Seconds step = 0, exposed = 0;  // as measured, mean of the ranks
+  int ranks_here = 1, world = 1;  // fewer than all: waiting for the others is not known
   std::vector<WhatIf> rows;
   std::vector<std::string> missing;  // what can't be said, and why
 };

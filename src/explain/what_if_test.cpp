@@ -68,6 +68,57 @@ TEST(WhatIf, slows_a_run_of_a_fast_link_on_one_that_hides_less) {
   EXPECT_GT(step_on(run, "2x-rtx3090-pcie"), what_if(run, {}).step * 1.05);
 }
 
+// Steps of two A100: as a rank of them 20 ms of forward and 40 of backward, with one all-reduce of 25 MiB at its end that
+// takes 150 us; `late` is what a rank computes longer in even steps and in odd ones, and the other waits for it.
+SampleTrace waiting_rank(int rank, double late_even, double late_odd, double step_late) {
+  SampleTrace trace;
+  trace.distributed(rank, 2).gpus(2);
+  for (int step = 0; step < 6; ++step) {
+    const double begin = step * (64160.0 + step_late), late = step % 2 == 0 ? late_even : late_odd;
+    const double computed = 60000 + late, reduced = 60160 + step_late;
+    trace.kernel(begin + 10, 20000 + late);
+    trace.host("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", begin + 20000, 40000, 2);
+    trace.gpu("kernel", "void gemm<float>(int)", begin + 20010 + late, 40000, 7, "", 5, 2);
+    trace.all_reduce(begin + 10 + computed, reduced - computed - 10, 25 << 18);
+    trace.host("user_annotation", "Optimizer.step#SGD.step", begin + reduced, 3900);
+    trace.gpu("kernel", "void multi_tensor_apply(int)", begin + reduced + 10, 3980, 7, "", 5);
+    trace.step(step, begin, 64150 + step_late);
+  }
+  return trace;
+}
+
+CaseFile run_of(const std::vector<SampleTrace>& traces, const char* on = "") {
+  Gathered files;
+  for (std::size_t i = 0; i < traces.size(); ++i)
+    files.profiles.push_back(traces[i].profile("rank" + std::to_string(i) + ".json"));
+  return make_case(std::move(files), on);
+}
+
+TEST(WhatIf, leaves_waiting_for_a_slow_rank_as_it_was) {
+  const auto run = run_of({waiting_rank(0, 0, 0, 30000), waiting_rank(1, 30000, 30000, 30000)});
+  const WhatIfs found = what_if(run, {"nvlink", "pcie"});
+  ASSERT_GE(found.rows.size(), 2u);
+  for (const WhatIf& row : {found.rows[0], found.rows[1]}) {
+    EXPECT_NEAR(row.step, found.step, 0.03 * found.step) << row.what;
+    EXPECT_EQ(row.most, row.step) << "both ranks are here";
+  }
+}
+
+TEST(WhatIf, leaves_waiting_that_changes_from_step_to_step) {
+  const auto run = run_of({waiting_rank(0, 0, 30000, 30000), waiting_rank(1, 30000, 0, 30000)});
+  const WhatIfs found = what_if(run, {"nvlink"});
+  EXPECT_NEAR(found.rows.at(0).step, found.step, 0.01 * found.step);
+}
+
+TEST(WhatIf, says_how_far_waiting_could_be_transfer_where_one_rank_of_two_is_there) {
+  const auto run = run_of({waiting_rank(0, 0, 0, 30000)});
+  const WhatIfs found = what_if(run, {"nvlink"});
+  EXPECT_LT(found.rows.at(0).step, found.step - 0.029) << "if all of it was transfer";
+  EXPECT_NEAR(found.rows.at(0).most, found.step, 0.001) << "if all of it was waiting";
+  const WhatIfs placed = what_if(run_of({waiting_rank(0, 0, 0, 30000)}, "2x-a100-sxm-80-pcie"), {"nvlink"});
+  EXPECT_LT(placed.rows.at(0).most, found.rows.at(0).most) << "its own links take longer";
+}
+
 // Steps of one GPU: 20 ms of forward, 40 of backward in ten parts, each of which makes a gradient of 10 MB; twice, where
 // two batches are gathered.
 SampleTrace one_gpu(bool shapes, int batches = 1) {
@@ -123,6 +174,26 @@ TEST(ToTimeline, spreads_parameters_over_backward_where_a_trace_has_no_shapes) {
   EXPECT_NEAR(buckets[4].ready - buckets[0].ready, 40e-3 * (1 - 1.048576 / 100), 1e-5);
   EXPECT_THROW(timeline_of(one_gpu(false).profile()), ConfigError);
   EXPECT_THROW(timeline_of(run_at(6.77).files.profiles[0], 25e6), ConfigError);  // it tells its own
+}
+
+TEST(ToTimeline, divides_parameters_among_all_reduces_whose_sizes_a_trace_does_not_tell) {
+  SampleTrace trace;
+  trace.distributed(0, 2).gpus(2);
+  for (int step = 0; step < 3; ++step) {
+    const double begin = step * 10000.0;
+    trace.step(step, begin, 10000).kernel(begin + 10, 2000);
+    trace.host("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", begin + 2000, 4000, 2);
+    trace.gpu("kernel", "void gemm<float>(int)", begin + 2010, 4000, 7, "", 5, 2);
+    for (const double at : {4000.0, 6100.0})
+      trace.gpu("kernel", "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", begin + at, 1500, 20, "", 5,
+                2);
+  }
+  EXPECT_THROW(timeline_of(trace.profile()), ConfigError);
+  const Timeline timeline = timeline_of(trace.profile(), 25e6);
+  const auto buckets = buckets_of_step(timeline, 1);
+  ASSERT_EQ(buckets.size(), 2u);
+  EXPECT_EQ(buckets[0].bytes, Bytes{50'000'000});
+  EXPECT_NEAR(buckets[1].end - buckets[1].begin, 1.5e-3, 1e-6) << "it took as long as it did";
 }
 
 TEST(ToTimeline, takes_what_a_fused_optimizer_updates) {

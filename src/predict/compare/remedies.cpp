@@ -43,7 +43,10 @@ std::vector<Attempt> attempts(const Workload& workload, const Contender& contend
   if (given.compression == Compression::none)
     add(Change::compression, [](auto& o) { o.compression = Compression::powersgd; });
   const auto& gpu = contender.machine.gpu;
+  // Of a recorded run whose precision nobody knows another may be no other.
+  const bool known = !given.anchor || !given.anchor->recorded || given.anchor->precision;
   const auto compute_in = [&](Precision faster, double at_least) {
+    if (!known) return;
     if (peak_of(gpu, faster).flops <= at_least * peak_of(gpu, given.precision).flops) return;
     add(Change::precision, [&](auto& o) {
       o.precision = faster;

@@ -134,5 +134,23 @@ TEST(Remedies, marks_what_does_not_fit_the_gpu) {
   EXPECT_EQ(find_remedy(ask("gpt2", 16, {"2x-rtx3090-pcie"}), Change::batch), nullptr);
 }
 
+TEST(Remedies, advises_another_precision_of_a_recorded_run_only_where_its_own_is_known) {
+  StepOptions options;
+  options.batch = 4;
+  Breakdown parts;
+  parts.forward = 0.1, parts.backward = 0.2;
+  options.anchor = Anchor{.step = 0.3, .batch = 4, .recorded = parts};
+  const auto advice = [&] {
+    return find_remedy(compare(build_model("gpt2"), {find_machine("dgx-a100")}, options),
+                       Change::precision) != nullptr;
+  };
+  EXPECT_FALSE(advice()) << "it may be computed so already";
+  options.anchor->precision = Precision::fp32;
+  EXPECT_TRUE(advice());
+  options.precision = Precision::bf16;
+  options.anchor->precision = Precision::bf16;
+  EXPECT_FALSE(advice());
+}
+
 }  // namespace
 }  // namespace gradwire

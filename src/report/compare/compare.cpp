@@ -119,6 +119,8 @@ void add_turns(Report& report, const Comparison& comparison) {
 
 // PyTorch may compute fp32 in TF32 where a GPU has it: say which is meant.
 std::string precision_of(const Comparison& comparison) {
+  const auto& anchor = comparison.options.anchor;
+  if (anchor && anchor->recorded && !anchor->precision) return "precision as recorded";
   const auto has_tf32 = [](const Contender& contender) { return contender.machine.gpu.tf32_flops > 0; };
   const bool either = std::ranges::any_of(comparison.contenders, has_tf32);
   const std::string name(name_of(comparison.options.precision));

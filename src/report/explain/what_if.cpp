@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "report/explain/explain.h"
 
@@ -8,9 +10,32 @@ namespace {
 
 using Json = nlohmann::json;
 
+// As far apart as what is printed.
+bool is_open(const WhatIf& row) { return row.most > row.step * 1.005; }
+
 std::string step_range(const WhatIf& row) {
-  if (row.relative_error <= 0) return fmt::format("{:.2f}", row.step * 1e3);
-  return fmt::format("{:.2f} +-{:.0f} %", row.step * 1e3, row.relative_error * 100);
+  std::string range = fmt::format("{:.2f}", row.step * 1e3);
+  if (is_open(row)) range += fmt::format(" to {:.2f}", row.most * 1e3);
+  return row.relative_error > 0 ? range + fmt::format(" +-{:.0f} %", row.relative_error * 100) : range;
+}
+
+double times_faster(Seconds measured, Seconds step) { return step > 0 ? measured / step : 1; }
+
+std::string faster_range(const WhatIf& row, Seconds measured) {
+  const std::string most = fmt::format("{:.2f}x", times_faster(measured, row.step));
+  return is_open(row) ? fmt::format("{:.2f}x to {}", times_faster(measured, row.most), most) : most;
+}
+
+std::string why_open(const WhatIfs& found) {
+  return found.ranks_here < found.world
+             ? fmt::format(
+                   "Waiting stays as it was, and with {} of {} ranks here it can't be told from transfer: "
+                   "the "
+                   "first figure is right if none of it was waiting; give the traces of all ranks.",
+                   found.ranks_here, found.world)
+             : "Waiting stays as it was, and the all-reduces of these ranks do not match, so that it can't "
+               "be "
+               "told from transfer: the first figure is right if none of it was waiting.";
 }
 
 Json what_if_row_json(const WhatIf& row, Seconds measured) {
@@ -19,7 +44,9 @@ Json what_if_row_json(const WhatIf& row, Seconds measured) {
           {"step_ms", row.step * 1e3},
           {"comm_exposed_ms", row.exposed * 1e3},
           {"relative_error", row.relative_error},
-          {"speedup", row.step > 0 ? measured / row.step : 1}};
+          {"step_ms_most", row.most * 1e3},
+          {"speedup", times_faster(measured, row.step)},
+          {"speedup_least", times_faster(measured, row.most)}};
 }
 
 }  // namespace
@@ -40,8 +67,10 @@ Report what_if_report(const WhatIfs& found) {
   for (const WhatIf& row : found.rows)
     table.rows.push_back({"  " + (row.on.empty() ? row.what : row.what + " (" + printable(row.on) + ")"),
                           step_range(row), fmt::format("{:.2f}", row.exposed * 1e3),
-                          fmt::format("{:.2f}x", row.step > 0 ? found.step / row.step : 1)});
+                          faster_range(row, found.step)});
   if (!found.rows.empty()) report.add(std::move(table));
+  if (std::any_of(found.rows.begin(), found.rows.end(), is_open))
+    report.add(Sentence{why_open(found), "  ", "  "});
   for (const std::string& why : found.missing)
     report.add(Sentence{"No answer for other links: " + printable(why) + ".", "  ", "    "});
   return report;
