@@ -207,6 +207,30 @@ TEST(Doctor, does_not_count_messages_between_two_ranks_when_it_looks_for_who_is_
   EXPECT_TRUE(diagnose(given).findings.empty());
 }
 
+TEST(Doctor, shows_the_file_of_the_rank_that_it_blames) {
+  Gathered files;
+  for (int rank = 0; rank < 3; ++rank) {
+    const double late = rank == 1 ? 300 : 0;
+    SampleTrace trace;
+    trace.distributed(rank, 3).gpus(1);
+    trace.step(0, 0, 1000).kernel(10, 500 + late).all_reduce(520 + late, 400 - late);
+    files.profiles.push_back(trace.profile("rank" + std::to_string(rank) + ".json"));
+  }
+  const auto diagnosis = diagnose(make_case(std::move(files), ""));
+  ASSERT_EQ(first_rule(diagnosis), "R35");
+  EXPECT_TRUE(says(diagnosis.findings[0].evidence, "rank1.json")) << diagnosis.findings[0].evidence;
+}
+
+TEST(Doctor, notes_a_trace_that_is_cut_off) {
+  Gathered files;
+  files.profiles.push_back(SampleTrace().step(0, 0, 1000).kernel(10, 950).profile("rank0.json"));
+  EXPECT_TRUE(diagnose(make_case(files, "")).notes.empty());
+  files.profiles[0].whole = false;
+  files.profiles[0].notes = {"the file is cut off"};
+  EXPECT_EQ(diagnose(make_case(files, "")).notes,
+            std::vector<std::string>{"rank0.json: the file is cut off"});
+}
+
 TEST(Doctor, blames_the_make_of_the_gpu_that_comes_last) {
   const auto rule = [](const char* second) {
     Gathered files;
