@@ -1,5 +1,6 @@
 // Which GPU each rank of a script takes.
 #include <algorithm>
+#include <cctype>
 
 #include "explain/script_words.h"
 
@@ -10,6 +11,11 @@ bool names_a_rank(std::string_view argument) {
   return holds_any(argument, {"rank", "RANK", "gpu", "local", "LOCALID", "device_id", "index"});
 }
 
+// Not the number of a GPU: whatever it is called, it is chosen elsewhere.
+bool is_a_name(std::string_view argument) {
+  return !argument.empty() && std::isalpha(static_cast<unsigned char>(argument[0])) != 0;
+}
+
 // ".to(rank)", ".cuda(args.gpu)", "set_device(local_rank)", "device_ids=[gpu]"
 bool places_by_rank(const ScriptFile& script, const ScriptLine& line) {
   constexpr std::size_t kArgument = 50;
@@ -17,7 +23,8 @@ bool places_by_rank(const ScriptFile& script, const ScriptLine& line) {
   for (const std::string_view call : {"set_device(", "device_ids=[", ".cuda(", ".to("})
     for (auto at = code.find(call); at != std::string::npos; at = code.find(call, at + 1)) {
       const auto rest = std::string_view(code).substr(at + call.size(), kArgument);
-      if (names_a_rank(rest.substr(0, rest.find_first_of("),")))) return true;
+      const auto argument = rest.substr(0, rest.find_first_of("),]"));
+      if (names_a_rank(argument) || (!call.starts_with('.') && is_a_name(argument))) return true;
     }
   return false;
 }

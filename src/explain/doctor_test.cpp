@@ -172,6 +172,12 @@ TEST(Doctor, names_the_rank_that_left_no_dump_of_a_hanging_run) {
       << diagnosis.findings[0].what;
 }
 
+TEST(Doctor, names_the_missing_rank_by_the_numbers_of_the_others_where_dumps_do_not_say_who_is_in_a_group) {
+  CaseFile given = case_of_stuck_ranks({0, 1, 3});
+  for (FlightDump& dump : given.files.dumps) dump.members.clear();
+  EXPECT_TRUE(says(diagnose(given).findings.at(0).what, "rank 2 left no dump"));
+}
+
 TEST(Doctor, asks_for_the_other_dumps_where_one_rank_alone_is_in_a_call) {
   CaseFile given = case_of_stuck_ranks({1});
   const auto diagnosis = diagnose(given);

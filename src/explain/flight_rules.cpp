@@ -125,12 +125,23 @@ std::string ranks_words(const std::vector<int>& ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + join(words, ", ");
 }
 
-// Ranks of the group, as dumps say it, of which there is no dump. None where a dump does not say whose it is.
-std::vector<int> missing_ranks(const std::string& group, const std::vector<FlightDump>& dumps) {
+// Of the whole run, where dumps say who is in the group; else up to the last rank that left one.
+std::set<int> members_of(const std::string& group, const std::vector<FlightDump>& dumps) {
   std::set<int> members;
   for (const FlightDump& dump : dumps)
     if (const auto found = dump.members.find(group); found != dump.members.end())
       members.insert(found->second.begin(), found->second.end());
+  if (!members.empty()) return members;
+  constexpr int kMostRanks = 1 << 16;
+  int last = -1;
+  for (const FlightDump& dump : dumps) last = std::max(last, dump.rank.value_or(-1));
+  for (int rank = 0; rank <= last && last < kMostRanks; ++rank) members.insert(rank);
+  return members;
+}
+
+// Ranks of the group of which there is no dump. None where a dump does not say whose it is.
+std::vector<int> missing_ranks(const std::string& group, const std::vector<FlightDump>& dumps) {
+  std::set<int> members = members_of(group, dumps);
   for (const FlightDump& dump : dumps) {
     if (!dump.rank) return {};
     members.erase(*dump.rank);

@@ -15,6 +15,10 @@ bool holds(const std::string& text, std::string_view part) { return text.find(pa
 bool wraps_in_data_parallel(const std::string& text) {
   const auto at = text.find("DataParallel(");
   if (at == std::string::npos || text.starts_with("class ")) return false;
+  const auto above = std::string_view(text).substr(0, at);
+  if (std::count(above.begin(), above.end(), '"') % 2 != 0 ||
+      std::count(above.begin(), above.end(), '\'') % 2 != 0)
+    return false;  // a word of a text
   const unsigned char before = at == 0 ? ' ' : static_cast<unsigned char>(text[at - 1]);
   return std::isalnum(before) == 0 && before != '_';
 }

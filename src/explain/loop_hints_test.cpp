@@ -30,6 +30,7 @@ TEST(LoopFindings, tell_data_parallel_from_what_only_ends_like_it) {
   EXPECT_EQ(finds("model = nn.parallel.DistributedDataParallel(model)\n"), "");
   EXPECT_EQ(finds("if isinstance(model, nn.DataParallel):\n    model = model.module\n"), "");
   EXPECT_EQ(finds("model = nn.DataParallel(model, device_ids=[0])\n"), "");
+  EXPECT_EQ(finds("warn(\"not with nn.DataParallel() please\")\n"), "");
 }
 
 TEST(LoopHints, mind_data_parallel_less_where_a_script_can_also_distribute) {

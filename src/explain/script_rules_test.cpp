@@ -81,6 +81,8 @@ TEST(DoctorOnScripts, knows_the_ways_in_which_ranks_take_their_own_gpu) {
   EXPECT_EQ(rule_of_script("model = DDP(Net().to(rank))\nx = x.cuda()\n"), "");
   EXPECT_EQ(rule_of_script("device = f'cuda:{rank}'\nmodel = DDP(Net().to(device))\nx = x.cuda()\n"), "");
   EXPECT_EQ(rule_of_script("torch.cuda.set_device(args.gpu)\nmodel = DDP(Net().cuda())\n"), "");
+  EXPECT_EQ(rule_of_script("model = DDP(net, device_ids=[r])\nx = x.cuda()\n"), "");
+  EXPECT_EQ(rule_of_script("torch.cuda.set_device(d)\nmodel = DDP(Net().cuda())\n"), "");
   EXPECT_EQ(rule_of_script("setup(local_rank)\nmodel = DDP(Net().cuda())\n"),
             "");  // somebody else may set it
   EXPECT_EQ(
@@ -168,6 +170,8 @@ TEST(DoctorOnScripts, finds_steps_that_accelerate_is_told_to_accumulate_and_does
 TEST(DoctorOnScripts, minds_what_they_set_for_cuda_and_the_network) {
   EXPECT_EQ(rule_of_script("os.environ['CUDA_LAUNCH_BLOCKING'] = '1'\n"), "R41");
   EXPECT_EQ(rule_of_script("os.environ['CUDA_LAUNCH_BLOCKING'] = '0'\n"), "");
+  EXPECT_EQ(rule_of_script("os.environ['CUDA_LAUNCH_BLOCKING'] = blocking\n"), "");
+  EXPECT_TRUE(diagnosis_of_script("os.environ.setdefault('GLOO_SOCKET_IFNAME', 'lo')\n").hints.empty());
   EXPECT_EQ(rule_of_script("export NCCL_SOCKET_IFNAME=lo\ntorchrun --nnodes=2 train.py\n"), "R36");
   EXPECT_EQ(rule_of_script("export NCCL_SOCKET_IFNAME=^lo,docker0\ntorchrun --nnodes=2 train.py\n"), "");
   EXPECT_EQ(rule_of_script("export NCCL_SOCKET_IFNAME=docker0,eth1\ntorchrun --nnodes=2 train.py\n"), "");
