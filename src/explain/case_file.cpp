@@ -26,7 +26,11 @@ std::vector<std::string> looked_at(const CaseFile& given) {
   look(list, given.files.matrices.size(), "a topology matrix", "topology matrices");
   look(list, static_cast<std::size_t>(topologies), "NCCL's topology of the machine", "topologies of NCCL");
   look(list, given.files.tables.size(), "a table of nccl-tests", "tables of nccl-tests");
-  look(list, given.files.nvlinks.size(), "the state of NVLinks", "states of NVLinks");
+  const auto named = std::count_if(given.files.nvlinks.begin(), given.files.nvlinks.end(),
+                                   [](const NvlinkReport& report) { return report.names_alone; });
+  look(list, given.files.nvlinks.size() - static_cast<std::size_t>(named), "the state of NVLinks",
+       "states of NVLinks");
+  look(list, static_cast<std::size_t>(named), "the names of GPUs", "lists of GPUs");
   look(list, given.files.peers.size(), "who may reach whom", "reports of who may reach whom");
   look(list, given.files.pci.size(), "a list of PCI devices", "lists of PCI devices");
   look(list, given.files.process_tables.size(), "who has memory on which GPU",
@@ -171,6 +175,9 @@ Diagnosis diagnose(const CaseFile& given) {
   diagnosis.looked_at = looked_at(given);
   for (const ReadFile& file : given.files.files)
     if (!file.problem.empty()) diagnosis.left_out.push_back(file.problem);
+  for (const Profile& profile : given.files.profiles)
+    for (const std::string& note : profile.notes)
+      if (!profile.whole) diagnosis.notes.push_back(short_name(profile.file) + ": " + note);
   diagnosis.no_gpu = given.files.no_gpu;
   diagnosis.nvlink = answer_nvlink(given);
   add_failure_findings(given, diagnosis);
@@ -182,7 +189,7 @@ Diagnosis diagnose(const CaseFile& given) {
   add_script_findings(given, diagnosis);
   add_flight_findings(given, diagnosis);
   add_watch_findings(given, diagnosis);
-  add_loop_hints(given, diagnosis.hints);
+  add_loop_findings(given, diagnosis);
   price_findings(given, diagnosis.findings);
   join_equals(diagnosis.findings);
   explain_host_memory(given, diagnosis.findings);

@@ -47,9 +47,10 @@ struct Diagnosis {
   std::vector<Finding> findings;  // worst first
   std::vector<Finding> hints;     // what experience suggests and the evidence does not prove
   NvlinkAnswer nvlink;
-  std::vector<std::string> looked_at;  // "2 logs of NCCL", "the topology matrix"
-  std::vector<std::string> left_out;   // files that could not be used, and why
-  std::string no_gpu;                  // see Gathered
+  std::vector<std::string> looked_at;   // "2 logs of NCCL", "the topology matrix"
+  std::vector<std::string> left_out;    // files that could not be used, and why
+  std::string no_gpu;                   // see Gathered
+  std::vector<std::string> notes = {};  // what is wrong with files that were used all the same
 };
 
 Diagnosis diagnose(const CaseFile&);
@@ -64,7 +65,7 @@ void add_trace_findings(const CaseFile&, Diagnosis&);
 void add_script_findings(const CaseFile&, Diagnosis&);
 void add_flight_findings(const CaseFile&, Diagnosis&);
 void add_watch_findings(const CaseFile&, Diagnosis&);
-void add_loop_hints(const CaseFile&, std::vector<Finding>& hints);
+void add_loop_findings(const CaseFile&, Diagnosis&);
 NvlinkAnswer answer_nvlink(const CaseFile&);
 
 // What all of the findings together say: why GPUs talk through host memory, and what each costs beside the others.

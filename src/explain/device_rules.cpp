@@ -1,5 +1,6 @@
 // Which GPU each rank of a script takes.
 #include <algorithm>
+#include <cctype>
 
 #include "explain/script_words.h"
 
@@ -10,6 +11,11 @@ bool names_a_rank(std::string_view argument) {
   return holds_any(argument, {"rank", "RANK", "gpu", "local", "LOCALID", "device_id", "index"});
 }
 
+// Not the number of a GPU: whatever it is called, it is chosen elsewhere.
+bool is_a_name(std::string_view argument) {
+  return !argument.empty() && std::isalpha(static_cast<unsigned char>(argument[0])) != 0;
+}
+
 // ".to(rank)", ".cuda(args.gpu)", "set_device(local_rank)", "device_ids=[gpu]"
 bool places_by_rank(const ScriptFile& script, const ScriptLine& line) {
   constexpr std::size_t kArgument = 50;
@@ -17,7 +23,8 @@ bool places_by_rank(const ScriptFile& script, const ScriptLine& line) {
   for (const std::string_view call : {"set_device(", "device_ids=[", ".cuda(", ".to("})
     for (auto at = code.find(call); at != std::string::npos; at = code.find(call, at + 1)) {
       const auto rest = std::string_view(code).substr(at + call.size(), kArgument);
-      if (names_a_rank(rest.substr(0, rest.find_first_of("),")))) return true;
+      const auto argument = rest.substr(0, rest.find_first_of("),]"));
+      if (names_a_rank(argument) || (!call.starts_with('.') && is_a_name(argument))) return true;
     }
   return false;
 }
@@ -46,6 +53,42 @@ const ScriptLine* find_current_gpu(const ScriptFile& script) {
   return nullptr;
 }
 
+// "local_rank" of "local_rank = int(os.environ["LOCAL_RANK"])"; empty: the line takes it otherwise.
+std::string_view taken_rank(const ScriptLine& line) {
+  const std::string_view code = line.code;
+  const auto equals = code.find('=');
+  if (equals == std::string_view::npos ||
+      !holds_any(code.substr(equals),
+                 {"environ[\"LOCAL_RANK\"]", "environ['LOCAL_RANK']", "environ.get(\"LOCAL_RANK\"",
+                  "environ.get('LOCAL_RANK'", "getenv(\"LOCAL_RANK\"", "getenv('LOCAL_RANK'"}))
+    return {};
+  const auto name = code.substr(0, equals);
+  return name.find_first_of("(),[]{}.!<>") == std::string_view::npos ? name : std::string_view();
+}
+
+// Asked who it is, and no more: which rank prints or saves.
+bool only_compares(const ScriptLine& line, std::string_view name) {
+  const std::string rank(name);
+  return line.code.starts_with("print(") || line.code.starts_with("log") ||
+         holds_any(line.code, {rank + "==0", rank + "!=0", rank + ">0", "ifnot" + rank, rank + "in[-1,0]",
+                               rank + "in(-1,0)"});
+}
+
+// Every line that reads LOCAL_RANK keeps it by a name that chooses nothing: nobody else can set a device by it.
+bool forgets_its_rank(const ScriptFile& script) {
+  if (script.has("set_device(") || script.has("device(")) return false;
+  bool taken = false;
+  for (const ScriptLine& line : script.lines) {
+    const auto name = taken_rank(line);
+    if (name.empty() && holds_any(line.code, {"LOCAL_RANK"})) return false;
+    if (name.empty()) continue;
+    taken = true;
+    for (const ScriptLine& other : script.lines)
+      if (&other != &line && holds_any(other.code, {name}) && !only_compares(other, name)) return false;
+  }
+  return taken;
+}
+
 }  // namespace
 
 void add_device_findings(const ScriptFile& script, std::vector<Finding>& findings) {
@@ -53,7 +96,7 @@ void add_device_findings(const ScriptFile& script, std::vector<Finding>& finding
   const bool asks =
       script.has("LOCAL_RANK") || script.has("local_rank");  // and may hand it to somebody who sets it
   const ScriptLine* line = find_written_gpu(script);
-  if (line == nullptr && !asks) line = find_current_gpu(script);
+  if (line == nullptr && (!asks || forgets_its_rank(script))) line = find_current_gpu(script);
   if (line == nullptr) return;
   add_at(script, *line,
          {"R22", Severity::high,

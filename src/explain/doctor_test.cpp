@@ -132,6 +132,76 @@ TEST(Doctor, does_not_take_dumps_of_two_moments_of_a_run_that_goes_on_for_a_hang
   EXPECT_TRUE(diagnose(given).findings.empty());
 }
 
+// Ranks that all made twenty calls and have not ended the last of them.
+CaseFile case_of_stuck_ranks(const std::vector<int>& ranks) {
+  CaseFile given;
+  for (const int rank : ranks) {
+    FlightDump dump{.file = "trace_rank_" + std::to_string(rank), .rank = rank, .calls = {}};
+    dump.members["default_pg"] = {0, 1, 2, 3};
+    for (long call = 1; call <= 20; ++call) {
+      RecordedCall made{"default_pg", call, "nccl:all_reduce", call < 20 ? "completed" : "started", "[[8]]"};
+      made.bytes = 4096;
+      made.made_ns = made.latest_ns = call * 1'000'000;
+      made.timeout_ms = 600'000;
+      dump.calls.push_back(made);
+    }
+    given.files.dumps.push_back(std::move(dump));
+  }
+  return given;
+}
+
+TEST(Doctor, says_which_call_all_ranks_of_a_hanging_run_are_in) {
+  CaseFile given = case_of_stuck_ranks({0, 1, 2, 3});
+  const auto all = diagnose(given);
+  ASSERT_EQ(first_rule(all), "R35");
+  EXPECT_TRUE(
+      says(all.findings[0].what, "all ranks are in call 20 of group default_pg (nccl:all_reduce of 4"))
+      << all.findings[0].what;
+  EXPECT_EQ(all.findings[0].sure, Certainty::likely);  // nothing says for how long
+  given.files.dumps[2].calls.back().state = "scheduled";
+  EXPECT_TRUE(says(diagnose(given).findings[0].what, "the GPU of rank 2 never began it"));
+  given.files.dumps[1].calls.push_back({"other", 1, "nccl:all_gather", "completed", "[[8]]"});
+  given.files.dumps[1].calls.back().latest_ns = 700'000'000'000;
+  EXPECT_EQ(diagnose(given).findings[0].sure, Certainty::certain);
+}
+
+TEST(Doctor, names_the_rank_that_left_no_dump_of_a_hanging_run) {
+  const auto diagnosis = diagnose(case_of_stuck_ranks({0, 1, 3}));
+  ASSERT_EQ(first_rule(diagnosis), "R35");
+  EXPECT_TRUE(says(diagnosis.findings[0].what, "rank 2 left no dump; the others are in call 20"))
+      << diagnosis.findings[0].what;
+}
+
+TEST(Doctor, names_the_missing_rank_by_the_numbers_of_the_others_where_dumps_do_not_say_who_is_in_a_group) {
+  CaseFile given = case_of_stuck_ranks({0, 1, 3});
+  for (FlightDump& dump : given.files.dumps) dump.members.clear();
+  EXPECT_TRUE(says(diagnose(given).findings.at(0).what, "rank 2 left no dump"));
+}
+
+TEST(Doctor, asks_for_the_other_dumps_where_one_rank_alone_is_in_a_call) {
+  CaseFile given = case_of_stuck_ranks({1});
+  const auto diagnosis = diagnose(given);
+  EXPECT_TRUE(diagnosis.findings.empty());
+  ASSERT_EQ(diagnosis.hints.size(), 1u);
+  EXPECT_TRUE(says(diagnosis.hints[0].what, "rank 1 is in call 20")) << diagnosis.hints[0].what;
+  given.files.dumps[0].calls.back().state = "completed";
+  EXPECT_TRUE(diagnose(given).hints.empty());
+}
+
+TEST(Doctor, takes_no_run_for_a_hanging_one_whose_last_call_ended_on_a_rank) {
+  CaseFile given = case_of_stuck_ranks({0, 1, 3});
+  given.files.dumps[1].calls.back().state = "completed";
+  EXPECT_TRUE(diagnose(given).findings.empty());
+  for (FlightDump& dump : given.files.dumps) dump.calls.back().state = "completed";
+  EXPECT_TRUE(diagnose(given).findings.empty());  // rank 2's is not here, and nobody waits
+}
+
+TEST(Doctor, does_not_call_a_rank_behind_that_others_called_ahead_of_while_all_wait_in_one_call) {
+  CaseFile given = case_of_stuck_ranks({0, 1, 2, 3});
+  given.files.dumps[1].calls.push_back({"default_pg", 21, "nccl:all_reduce", "scheduled", "[[8]]"});
+  EXPECT_TRUE(says(diagnose(given).findings.at(0).what, "all ranks are in call 20"));
+}
+
 TEST(Doctor, does_not_count_messages_between_two_ranks_when_it_looks_for_who_is_behind) {
   CaseFile given;
   for (int rank = 0; rank < 3; ++rank) {
@@ -141,6 +211,30 @@ TEST(Doctor, does_not_count_messages_between_two_ranks_when_it_looks_for_who_is_
     given.files.dumps.push_back(std::move(dump));
   }
   EXPECT_TRUE(diagnose(given).findings.empty());
+}
+
+TEST(Doctor, shows_the_file_of_the_rank_that_it_blames) {
+  Gathered files;
+  for (int rank = 0; rank < 3; ++rank) {
+    const double late = rank == 1 ? 300 : 0;
+    SampleTrace trace;
+    trace.distributed(rank, 3).gpus(1);
+    trace.step(0, 0, 1000).kernel(10, 500 + late).all_reduce(520 + late, 400 - late);
+    files.profiles.push_back(trace.profile("rank" + std::to_string(rank) + ".json"));
+  }
+  const auto diagnosis = diagnose(make_case(std::move(files), ""));
+  ASSERT_EQ(first_rule(diagnosis), "R35");
+  EXPECT_TRUE(says(diagnosis.findings[0].evidence, "rank1.json")) << diagnosis.findings[0].evidence;
+}
+
+TEST(Doctor, notes_a_trace_that_is_cut_off) {
+  Gathered files;
+  files.profiles.push_back(SampleTrace().step(0, 0, 1000).kernel(10, 950).profile("rank0.json"));
+  EXPECT_TRUE(diagnose(make_case(files, "")).notes.empty());
+  files.profiles[0].whole = false;
+  files.profiles[0].notes = {"the file is cut off"};
+  EXPECT_EQ(diagnose(make_case(files, "")).notes,
+            std::vector<std::string>{"rank0.json: the file is cut off"});
 }
 
 TEST(Doctor, blames_the_make_of_the_gpu_that_comes_last) {

@@ -29,7 +29,12 @@ std::optional<std::string_view> find_value(std::string_view behind) {
   if (quoted) behind = without_leading(behind, "\"'] ");
   if (behind.empty() || behind.starts_with("==")) return std::nullopt;
   if (behind[0] != '=' && !(quoted && (behind[0] == ',' || behind[0] == ':'))) return std::nullopt;
-  const auto word = leading_word(without_leading(behind.substr(1), quoted ? "\"' " : "\"'"));
+  const auto value = without_leading(behind.substr(1), quoted ? "\"' " : "\"'");
+  const auto end = std::find_if_not(value.begin(), value.end(), [](char c) {
+    return is_word(c) || c == '^' || c == '-' || c == ',';  // "^docker0,lo"
+  });
+  auto word = value.substr(0, static_cast<std::size_t>(end - value.begin()));
+  while (word.ends_with(',')) word.remove_suffix(1);
   return word.empty() ? std::nullopt : std::optional(word);
 }
 
@@ -39,18 +44,14 @@ bool only_asks(std::string_view before) {
 
 void read_settings(const ScriptLine& line, std::map<std::string, SaidInLog>& variables) {
   const std::string_view text = line.text;
-  for (auto at = text.find("NCCL_"); at != std::string_view::npos; at = text.find("NCCL_", at + 1)) {
-    const auto name = leading_word(text.substr(at));
-    const auto value = find_value(text.substr(at + name.size()));
-    if (value && !only_asks(text.substr(0, at)))
-      variables.try_emplace(std::string(name), SaidInLog{std::string(*value), line.number, 1});
-  }
-}
-
-std::map<std::string, SaidInLog> settings_in(const ScriptFile& script) {
-  std::map<std::string, SaidInLog> variables;
-  for (const ScriptLine& line : script.lines) read_settings(line, variables);
-  return variables;
+  for (const std::string_view start :
+       {"NCCL_", "CUDA_LAUNCH_BLOCKING", "TORCH_DISTRIBUTED_DEBUG", "GLOO_SOCKET_IFNAME"})
+    for (auto at = text.find(start); at != std::string_view::npos; at = text.find(start, at + 1)) {
+      const auto name = leading_word(text.substr(at));
+      const auto value = find_value(text.substr(at + name.size()));
+      if (value && !only_asks(text.substr(0, at)))
+        variables.try_emplace(std::string(name), SaidInLog{std::string(*value), line.number, 1});
+    }
 }
 
 // "--gpus-per-task=1", "--gpus-per-task 1"
@@ -100,6 +101,12 @@ void hint_at_shared_memory(const ScriptFile& script, std::vector<Finding>& hints
 
 }  // namespace
 
+std::map<std::string, SaidInLog> settings_in(const ScriptFile& script) {
+  std::map<std::string, SaidInLog> variables;
+  for (const ScriptLine& line : script.lines) read_settings(line, variables);
+  return variables;
+}
+
 void add_launch_findings(const ScriptFile& script, const std::vector<NcclLog>& logs, Diagnosis& diagnosis) {
   const auto variables = settings_in(script);
   const bool several = find_option(script, {"--nnodes", "--nodes", "--num_machines"}).value_or(1) > 1;
@@ -107,7 +114,8 @@ void add_launch_findings(const ScriptFile& script, const std::vector<NcclLog>& l
                    .of = variables,
                    .over_sockets = goes_over_sockets(logs, several),
                    .alone = false,
-                   .in_code = true},
+                   .in_code = true,
+                   .reach = several ? Reach::several_nodes : Reach::unknown},
                   diagnosis);
   check_gpus_of_tasks(script, diagnosis.findings);
   hint_at_shared_memory(script, diagnosis.hints);

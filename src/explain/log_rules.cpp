@@ -182,6 +182,30 @@ bool is_of_one_node(const std::map<std::string, SaidInLog>& variables) {
          equal("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE");
 }
 
+Reach reach_of(const NcclLog& run) {
+  return run.spans_nodes() ? Reach::several_nodes : run.is_of_one_node() ? Reach::one_node : Reach::unknown;
+}
+
+// By a run's logs, else by what its environment says.
+Reach reach_of(const std::map<std::string, SaidInLog>& variables, const std::vector<NcclLog>& logs) {
+  if (const auto run = find_joined(logs); run && reach_of(*run) != Reach::unknown) return reach_of(*run);
+  if (is_of_one_node(variables)) return Reach::one_node;
+  const auto count_of = [&](const char* name) {
+    const SaidInLog* said = find_variable(variables, name);
+    return said == nullptr ? 0 : find_integer<int>(said->text).value_or(0);
+  };
+  const bool several =
+      count_of("SLURM_NNODES") > 1 || count_of("PET_NNODES") > 1 ||
+      (count_of("LOCAL_WORLD_SIZE") > 0 && count_of("WORLD_SIZE") > count_of("LOCAL_WORLD_SIZE"));
+  return several ? Reach::several_nodes : Reach::unknown;
+}
+
+// What NCCL's log would not show.
+std::map<std::string, SaidInLog> without_nccls(std::map<std::string, SaidInLog> variables) {
+  std::erase_if(variables, [](const auto& variable) { return variable.first.starts_with("NCCL_"); });
+  return variables;
+}
+
 // A word for the level in an environment, beside a log of a version that knows numbers.
 std::string misread_word(const NcclLog& log, const std::vector<EnvironmentFile>& environments) {
   for (const EnvironmentFile& file : environments)
@@ -203,6 +227,8 @@ void check_log(const NcclLog& log, const NcclLog& run, const Surroundings& aroun
                    .of = log.variables,
                    .over_sockets = run.spans_nodes() && !has_own_network(run),
                    .alone = alone,
+                   .reach = reach_of(run),
+                   .ways_known = !run.transports.empty(),
                    .misread = misread_word(log, around.environments),
                    .link = link_of(log)},
                   diagnosis);
@@ -217,6 +243,7 @@ void check_variables(const SetVariables& given, Diagnosis& diagnosis) {
   check_p2p_variables(given, diagnosis.findings);
   check_network_variables(given, diagnosis.findings);
   check_narrowing_variables(given, diagnosis);
+  check_costly_variables(given, diagnosis);
 }
 
 // Before 2.11 it says so of every pair without peer access, also of those that were never meant to have it: of bridged
@@ -240,11 +267,15 @@ void add_log_findings(const CaseFile& given, Diagnosis& diagnosis) {
   });
   bool explained = false;
   for (const EnvironmentFile& file : given.files.environments) {
-    if (!silent) continue;
+    const auto seen = silent ? file.variables : without_nccls(file.variables);
     const bool sockets = goes_over_sockets(logs, !is_of_one_node(file.variables));
-    check_variables({.file = file.file, .of = file.variables, .over_sockets = sockets, .alone = false},
+    check_variables({.file = file.file,
+                     .of = seen,
+                     .over_sockets = sockets,
+                     .alone = false,
+                     .reach = reach_of(file.variables, logs)},
                     diagnosis);
-    explained = explained || turns_peers_off(file.variables);
+    explained = explained || turns_peers_off(seen);
   }
   const auto run = find_joined(logs);
   for (const NcclLog& log : logs)

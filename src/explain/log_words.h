@@ -5,6 +5,7 @@
 #include <string>
 
 #include "explain/case_file.h"
+#include "explain/verdict.h"
 
 namespace gradwire {
 
@@ -27,14 +28,17 @@ bool goes_over_sockets(const std::vector<NcclLog>& logs, bool several_expected);
 struct SetVariables {
   const std::string& file;
   const std::map<std::string, SaidInLog>& of;
-  bool over_sockets;            // between nodes
-  bool alone;                   // a GPU without another in its node
-  bool in_code = false;         // a script sets them
-  std::string misread = {};     // the word that an old NCCL took for the level 0
-  const char* link = "NVLink";  // see link_of()
+  bool over_sockets;             // between nodes
+  bool alone;                    // a GPU without another in its node
+  bool in_code = false;          // a script sets them
+  Reach reach = Reach::unknown;  // how many nodes the run has
+  bool ways_known = false;       // connections between its GPUs are in the log
+  std::string misread = {};      // the word that an old NCCL took for the level 0
+  const char* link = "NVLink";   // see link_of()
 };
 
-void check_variables(const SetVariables&, Diagnosis&);  // all of NCCL's, wherever they are set
+void check_variables(const SetVariables&, Diagnosis&);         // all of NCCL's, wherever they are set
+void check_costly_variables(const SetVariables&, Diagnosis&);  // also those of CUDA and PyTorch
 void check_network_variables(const SetVariables&, std::vector<Finding>& findings);
 
 // `run` is all of the run's logs in one, where they are of one run; else the log itself.

@@ -1,7 +1,9 @@
-// What a script does in passing that often costs time on several GPUs, by its words alone: hints, never findings.
+// What a script does in its loop, or wraps its model in, that often costs time on several GPUs, by its words alone: hints, but
+// where the words leave no choice.
 #include <algorithm>
 #include <string_view>
 
+#include "base/text.h"
 #include "explain/script_words.h"
 
 namespace gradwire {
@@ -13,20 +15,27 @@ bool holds(const std::string& text, std::string_view part) { return text.find(pa
 bool wraps_in_data_parallel(const std::string& text) {
   const auto at = text.find("DataParallel(");
   if (at == std::string::npos || text.starts_with("class ")) return false;
+  const auto above = std::string_view(text).substr(0, at);
+  if (std::count(above.begin(), above.end(), '"') % 2 != 0 ||
+      std::count(above.begin(), above.end(), '\'') % 2 != 0)
+    return false;  // a word of a text
   const unsigned char before = at == 0 ? ' ' : static_cast<unsigned char>(text[at - 1]);
   return std::isalnum(before) == 0 && before != '_';
 }
 
-void hint_at_data_parallel(const ScriptFile& script, std::vector<Finding>& hints) {
-  const auto line = std::find_if(script.lines.begin(), script.lines.end(),
-                                 [](const auto& one) { return wraps_in_data_parallel(one.text); });
+// Of one GPU it is nothing but a wrapper; beside DistributedDataParallel it is what a run without others falls back to.
+void check_data_parallel(const ScriptFile& script, Diagnosis& diagnosis) {
+  const auto line = std::find_if(script.lines.begin(), script.lines.end(), [&](const auto& one) {
+    return wraps_in_data_parallel(one.text) && !holds(script.statement(one), "device_ids=[0])");
+  });
   if (line == script.lines.end()) return;
+  const bool alone = !distributes(script);
   add_at(script, *line,
-         {"R22", Severity::low,
+         {"R22", alone ? Severity::medium : Severity::low,
           "DataParallel drives all GPUs from one process: every step it copies the model out to them and "
           "gathers gradients on the first",
           "DistributedDataParallel, one process a GPU: torchrun --nproc-per-node N train.py"},
-         hints);
+         alone ? diagnosis.findings : diagnosis.hints);
 }
 
 bool shares_data_itself(const ScriptFile& script) {
@@ -36,17 +45,22 @@ bool shares_data_itself(const ScriptFile& script) {
   return std::any_of(std::begin(kWays), std::end(kWays), [&](auto way) { return script.has(way); });
 }
 
-void hint_at_equal_data(const ScriptFile& script, std::vector<Finding>& hints) {
-  const ScriptLine* shuffled = script.find("shuffle=True");
-  if (!distributes(script) || shuffled == nullptr || !script.has("DataLoader(") || shares_data_itself(script))
-    return;
+// Of a loader, or of what feeds one.
+void check_equal_data(const ScriptFile& script, Diagnosis& diagnosis) {
+  if (!distributes(script) || !script.has("DataLoader(") || shares_data_itself(script)) return;
+  const auto loader = std::find_if(script.lines.begin(), script.lines.end(), [&](const ScriptLine& line) {
+    return holds(line.code, "DataLoader(") && holds(script.statement(line), "shuffle=True");
+  });
+  const bool loads = loader != script.lines.end();
+  const ScriptLine* const shuffled = loads ? &*loader : script.find("shuffle=True");
+  if (shuffled == nullptr) return;
   add_at(script, *shuffled,
-         {"R41", Severity::low,
+         {"R41", loads ? Severity::medium : Severity::low,
           "shuffle=True without a DistributedSampler: every rank goes through all of the data, so an epoch "
           "takes as long as on one GPU",
           "DataLoader(dataset, sampler=DistributedSampler(dataset), ...) instead of shuffle=True, and "
           "sampler.set_epoch(epoch) before each epoch"},
-         hints);
+         loads ? diagnosis.findings : diagnosis.hints);
 }
 
 bool is_loop(const ScriptLine& line) {
@@ -77,45 +91,90 @@ bool is_loop_of_steps(const ScriptFile& script, std::size_t head) {
   return true;
 }
 
+using LineTest = bool (*)(const std::string& text);
+
 bool waits_for_the_gpu(const std::string& text) {
   return holds(text, ".item()") || holds(text, ".cpu()") ||
          (text.starts_with("print(") && holds(text, "loss")) || holds(text, "cuda.synchronize(");
 }
 
+bool empties_cache(const std::string& text) { return holds(text, "empty_cache("); }
+
 // In every step: what stands below a condition runs now and then.
-const ScriptLine* find_wait(const ScriptFile& script, std::size_t head) {
+const ScriptLine* find_in_block(const ScriptFile& script, std::size_t head, LineTest test) {
   const std::size_t end = end_of_block(script, head);
   for (std::size_t i = head + 1; i < end; ++i) {
     if (is_condition(script.lines[i]))
       i = end_of_block(script, i) - 1;
-    else if (waits_for_the_gpu(script.lines[i].text))
+    else if (test(script.lines[i].text))
       return &script.lines[i];
   }
   return nullptr;
 }
 
+const ScriptLine* find_in_steps(const ScriptFile& script, LineTest test) {
+  for (std::size_t i = 0; i < script.lines.size(); ++i)
+    if (is_loop_of_steps(script, i))
+      if (const ScriptLine* line = find_in_block(script, i, test)) return line;
+  return nullptr;
+}
+
 void hint_at_waits(const ScriptFile& script, std::vector<Finding>& hints) {
-  if (!uses_gpus(script)) return;
-  for (std::size_t i = 0; i < script.lines.size(); ++i) {
-    const ScriptLine* wait = is_loop_of_steps(script, i) ? find_wait(script, i) : nullptr;
-    if (wait == nullptr) continue;
-    return add_at(
+  if (!uses_gpus(script) && !script.has("Accelerator(")) return;
+  if (const ScriptLine* wait = find_in_steps(script, waits_for_the_gpu))
+    add_at(
         script, *wait,
         {"R41", Severity::low,
          "the processor waits for the GPU in every step (.item(), .cpu() and printing a loss do that), and "
          "has nothing launched ahead after it",
          "if step % 100 == 0: print(loss.item())  # now and then; sum losses on the GPU until then"},
         hints);
-  }
+  if (const ScriptLine* line = find_in_steps(script, empties_cache))
+    add_at(script, *line,
+           {"R41", Severity::low,
+            "empty_cache() in every step gives memory back to the driver, and the next step waits for the "
+            "GPU to "
+            "get it again",
+            "remove it; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True where memory is torn to pieces"},
+           hints);
+}
+
+// "for epoch in range(10)": more than one, as far as it says.
+bool is_loop_of_epochs(const ScriptLine& line) {
+  return line.text.starts_with("for ") && holds(lower_case(line.text), "epoch") &&
+         holds(line.code, "range(") && !holds(line.code, "range(1)");
+}
+
+bool shuffles_by_sampler(const ScriptFile& script, const ScriptLine& line) {
+  return holds(line.code, "DistributedSampler(") && !line.text.starts_with("class ") &&
+         !holds(script.statement(line), "shuffle=False");
+}
+
+// A sampler shuffles by its number of the epoch, which stays 0 where nobody sets it.
+void hint_at_epochs(const ScriptFile& script, std::vector<Finding>& hints) {
+  if (script.has("set_epoch") || script.has("Trainer(") || script.has("Accelerator(")) return;
+  const auto sampler = std::find_if(script.lines.begin(), script.lines.end(),
+                                    [&](const auto& line) { return shuffles_by_sampler(script, line); });
+  if (sampler == script.lines.end() ||
+      std::none_of(script.lines.begin(), script.lines.end(), is_loop_of_epochs))
+    return;
+  add_at(script, *sampler,
+         {"R41", Severity::low,
+          "a DistributedSampler without set_epoch() gives every epoch in the same order: it costs no time, "
+          "and what "
+          "shuffling is for",
+          "sampler.set_epoch(epoch)  # first thing in every epoch"},
+         hints);
 }
 
 }  // namespace
 
-void add_loop_hints(const CaseFile& given, std::vector<Finding>& hints) {
+void add_loop_findings(const CaseFile& given, Diagnosis& diagnosis) {
   for (const ScriptFile& script : given.files.scripts) {
-    hint_at_data_parallel(script, hints);
-    hint_at_equal_data(script, hints);
-    hint_at_waits(script, hints);
+    check_data_parallel(script, diagnosis);
+    check_equal_data(script, diagnosis);
+    hint_at_waits(script, diagnosis.hints);
+    hint_at_epochs(script, diagnosis.hints);
   }
 }
 

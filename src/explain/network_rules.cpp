@@ -200,20 +200,6 @@ void check_lost_cards(const NcclLog& log, const NcclLog& run, std::vector<Findin
   findings.push_back(std::move(finding));
 }
 
-// The loopback leads to this machine alone.
-void check_loopback(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis) {
-  const SaidInLog* const named = find_variable(log.variables, "NCCL_SOCKET_IFNAME");
-  if (named == nullptr || (named->text != "lo" && named->text != "=lo") || run.is_of_one_node()) return;
-  Finding finding;
-  finding.rule = "R36";
-  finding.severity = Severity::high;
-  finding.sure = Certainty::likely;
-  finding.what = fmt::format("NCCL_SOCKET_IFNAME={}: the loopback reaches no other node", named->text);
-  finding.evidence = place(log.file, *named, "NCCL_SOCKET_IFNAME set to " + named->text);
-  finding.fix = "unset NCCL_SOCKET_IFNAME, or name the interface that all nodes share";
-  (run.spans_nodes() ? diagnosis.findings : diagnosis.hints).push_back(std::move(finding));
-}
-
 void check_sockets(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis) {
   const auto socket = std::find_if(log.transports.begin(), log.transports.end(),
                                    [](const auto& one) { return one.via.starts_with("NET/Socket"); });
@@ -307,7 +293,6 @@ void check_network(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis)
   check_gpudirect(log, run, diagnosis.findings);
   hint_at_far_cards(log, run, diagnosis.hints);
   check_lost_cards(log, run, diagnosis.findings);
-  check_loopback(log, run, diagnosis);
   check_single_card(log, run, diagnosis.findings);
   if (find_forced(log.variables).said == nullptr) check_sockets(log, run, diagnosis);
   hint_at_containers(log, run, diagnosis.hints);

@@ -5,6 +5,8 @@
 
 #include "base/text.h"
 #include "explain/log_words.h"
+#include "explain/script_words.h"
+#include "topo/gpu.h"
 
 namespace gradwire {
 namespace {
@@ -153,6 +155,20 @@ struct SeenOnMachine {
   const TopoMatrix* matrix = nullptr;  // of several GPUs
 };
 
+// `nvidia-smi -L`, or `nvlink -s` of cards without a link: the same lines. Some makes have no connector for one.
+NvlinkAnswer answer_from_names(const NvlinkReport& report) {
+  const bool none = std::all_of(report.gpus.begin(), report.gpus.end(), [](const NvlinkReport::Gpu& gpu) {
+    const auto make = find_gpu_by_name(gpu.name);
+    return make && make->nvlink_links == 0;
+  });
+  if (none)
+    return {Answered::no, Answered::no,
+            "no GPU of this list has a connector for NVLink: " + report.gpus[0].name};
+  return {Answered::unknown, Answered::unknown,
+          "the list has the names of GPUs alone, as nvidia-smi -L has, and nvlink -s where no link is: save "
+          "nvidia-smi topo -m"};
+}
+
 SeenOnMachine seen_on_machine(const Gathered& files) {
   SeenOnMachine seen;
   seen.answer.why = "nothing that was given tells; save nvidia-smi topo -m and a log with NCCL_DEBUG=INFO";
@@ -165,11 +181,13 @@ SeenOnMachine seen_on_machine(const Gathered& files) {
                           : "the matrix shows no NVLink between any two GPUs";
   }
   int active = 0, gpus = 0;
-  for (const NvlinkReport& report : files.nvlinks)
+  for (const NvlinkReport& report : files.nvlinks) {
+    if (report.names_alone && seen.matrix == nullptr) seen.answer = answer_from_names(report);
     for (const auto& gpu : report.gpus) {
       active += gpu.active;
-      ++gpus;
+      gpus += !report.names_alone;
     }
+  }
   if (active > 0 && seen.matrix == nullptr)
     seen.answer = {Answered::yes, Answered::unknown,
                    "NVLinks are active; whether NCCL uses them, a log with NCCL_DEBUG=INFO tells"};
@@ -206,11 +224,33 @@ NvlinkAnswer answer_from_traces(const std::vector<Profile>& profiles, NvlinkAnsw
   return known;
 }
 
-}  // namespace
+// "NCCL_P2P_DISABLE=1 (env.txt)": what keeps NCCL from all links between GPUs; empty: nothing that was given.
+std::string what_turns_peers_off(const Gathered& files) {
+  const auto words = [](const std::string& file, const std::map<std::string, SaidInLog>& variables) {
+    const bool disabled = is_on(find_variable(variables, "NCCL_P2P_DISABLE"));
+    const char* const name = disabled ? "NCCL_P2P_DISABLE" : "NCCL_P2P_LEVEL";
+    return turns_peers_off(variables)
+               ? fmt::format("{}={} ({})", name, find_variable(variables, name)->text, short_name(file))
+               : std::string();
+  };
+  for (const NcclLog& log : files.logs)
+    if (auto said = words(log.file, log.variables); !said.empty()) return said;
+  for (const EnvironmentFile& file : files.environments)
+    if (auto said = words(file.file, file.variables); !said.empty()) return said;
+  for (const ScriptFile& script : files.scripts)
+    if (auto said = words(script.file, settings_in(script)); !said.empty()) return said;
+  return {};
+}
 
-NvlinkAnswer answer_nvlink(const CaseFile& given) {
-  if (const auto counted = find_counted(given)) return *counted;
-  if (!given.files.no_gpu.empty()) return {Answered::no, Answered::no, given.files.no_gpu};
+// What a run was told goes for what it does, where nothing shows that.
+NvlinkAnswer answer_from_variables(const Gathered& files, NvlinkAnswer known) {
+  const std::string said = known.used == Answered::unknown ? what_turns_peers_off(files) : std::string();
+  if (said.empty()) return known;
+  return {known.present, Answered::no,
+          said + " keeps GPUs from reaching each other, so NCCL uses no NVLink, whether there is any or not"};
+}
+
+NvlinkAnswer answer_from_files(const CaseFile& given) {
   SeenOnMachine seen = seen_on_machine(given.files);
   if (seen.answer.present == Answered::no) return {Answered::no, Answered::no, seen.answer.why};
   take_stated(given, seen);
@@ -228,6 +268,14 @@ NvlinkAnswer answer_nvlink(const CaseFile& given) {
     if (answer.used != Answered::unknown) return answer;
   }
   return answer;
+}
+
+}  // namespace
+
+NvlinkAnswer answer_nvlink(const CaseFile& given) {
+  if (const auto counted = find_counted(given)) return *counted;
+  if (!given.files.no_gpu.empty()) return {Answered::no, Answered::no, given.files.no_gpu};
+  return answer_from_variables(given.files, answer_from_files(given));
 }
 
 }  // namespace gradwire

@@ -128,5 +128,38 @@ TEST(NvlinkAnswer, is_no_on_a_machine_without_a_gpu_and_says_so) {
   EXPECT_EQ(diagnosis.no_gpu, given.files.no_gpu);
 }
 
+TEST(NvlinkAnswer, is_no_where_a_variable_keeps_gpus_apart_and_nothing_shows_otherwise) {
+  CaseFile given;
+  given.files.environments.push_back(parse_environment("NCCL_P2P_DISABLE=1\n", "env.txt"));
+  const auto told = diagnose(given).nvlink;
+  EXPECT_EQ(told.present, Answered::unknown);
+  EXPECT_EQ(told.used, Answered::no);
+  EXPECT_TRUE(says(told.why, "NCCL_P2P_DISABLE=1 (env.txt)")) << told.why;
+  given.files.matrices.push_back({"topo.txt", parse_matrix(kPair, "topo.txt")});
+  EXPECT_EQ(diagnose(given).nvlink.present, Answered::yes);
+  EXPECT_EQ(diagnose(given).nvlink.used, Answered::no);
+  given.files.logs.push_back(small_log(kP2p));  // of a run: it shows what was
+  EXPECT_EQ(diagnose(given).nvlink.used, Answered::yes);
+  CaseFile script;
+  script.files.scripts.push_back(parse_script("export NCCL_P2P_LEVEL=LOC\n", "run.sh"));
+  EXPECT_EQ(diagnose(script).nvlink.used, Answered::no);
+}
+
+TEST(NvlinkAnswer, takes_a_list_of_names_for_no_more_than_that) {
+  const auto answer = [](const std::string& name, const std::string& command) {
+    const std::string text =
+        command + "GPU 0: " + name + " (UUID: GPU-1)\nGPU 1: " + name + " (UUID: GPU-2)\n";
+    CaseFile given;
+    given.files.nvlinks.push_back(parse_nvlink_status(text, "gpus.txt"));
+    const auto diagnosis = diagnose(given);
+    EXPECT_TRUE(diagnosis.findings.empty()) << name;
+    return diagnosis.nvlink.present;
+  };
+  EXPECT_EQ(answer("NVIDIA GeForce RTX 4090", ""), Answered::no);  // has no connector
+  EXPECT_EQ(answer("NVIDIA H100 80GB HBM3", ""), Answered::unknown);
+  EXPECT_EQ(answer("NVIDIA GeForce RTX 3090", ""), Answered::unknown);
+  EXPECT_EQ(answer("NVIDIA GeForce RTX 3090", "$ nvidia-smi nvlink -s\n"), Answered::no);
+}
+
 }  // namespace
 }  // namespace gradwire

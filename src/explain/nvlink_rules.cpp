@@ -247,7 +247,8 @@ void add_nvlink_findings(const CaseFile& given, Diagnosis& diagnosis) {
     check_oddities(report, diagnosis.findings);
     hint_at_placement(report, diagnosis.hints);
   }
-  for (const NvlinkReport& report : given.files.nvlinks) check_nvlink_states(report, diagnosis.findings);
+  for (const NvlinkReport& report : given.files.nvlinks)
+    if (!report.names_alone) check_nvlink_states(report, diagnosis.findings);
 }
 
 }  // namespace gradwire

@@ -117,6 +117,50 @@ void check_accumulation(const ScriptFile& script, std::vector<Finding>& findings
   }
 }
 
+// Accelerate divides the loss by that number in backward, and accumulates only where accumulate() is asked to.
+void check_accelerate(const ScriptFile& script, std::vector<Finding>& findings) {
+  const ScriptLine* const made = script.find("Accelerator(");
+  if (made == nullptr || !script.has("accelerator.backward(") || script.has("accumulate(") ||
+      script.has("no_sync"))
+    return;
+  const std::string code = script.statement(*made);
+  constexpr std::string_view kSteps = "gradient_accumulation_steps=";
+  const auto at = code.find(kSteps);
+  if (at == std::string::npos || code.substr(at + kSteps.size()).starts_with("1)") ||
+      code.substr(at + kSteps.size()).starts_with("1,"))
+    return;
+  add_at(script, *made,
+         {"R26", Severity::medium,
+          "gradient_accumulation_steps accumulates nothing without accelerator.accumulate(): every batch is "
+          "all-reduced and "
+          "stepped, with a loss divided by that number",
+          "with accelerator.accumulate(model):  # around forward, backward and the optimizer's step"},
+         findings);
+}
+
+// Trainer of transformers: started by python alone it takes all GPUs into one process, with DataParallel.
+void hint_at_trainer(const ScriptFile& script, const CaseFile& given, std::vector<Finding>& hints) {
+  const ScriptLine* const arguments = script.find("TrainingArguments(");
+  if (arguments == nullptr || !script.has("transformers")) return;
+  const ScriptLine* const workers = script.find("dataloader_num_workers=");
+  if (workers == nullptr || script.has("dataloader_num_workers=0"))
+    add_at(script, workers == nullptr ? *arguments : *workers,
+           {"R41", Severity::low,
+            "without dataloader_num_workers each batch is made in the loop itself, while the GPU waits",
+            "TrainingArguments(..., dataloader_num_workers=4)"},
+           hints);
+  const bool launched = !given.files.logs.empty() || !given.files.profiles.empty() ||
+                        script.has("torchrun") || script.has("LOCAL_RANK") || script.has("local_rank");
+  if (!launched && script.has("Trainer("))
+    add_at(script, *arguments,
+           {"R22", Severity::low,
+            "started by python alone on a machine with several GPUs, Trainer drives all of them from one "
+            "process "
+            "(DataParallel)",
+            "torchrun --nproc-per-node N train.py, or accelerate launch train.py"},
+           hints);
+}
+
 // A line that may run the model: it keeps what a call gives, but that of scaling a loss.
 bool may_be_forward(const std::string& text) {
   const bool keeps = text.find('=') != std::string::npos && text.find('(') != std::string::npos &&
@@ -196,13 +240,16 @@ bool uses_gpus(const ScriptFile& script) { return script.has("cuda"); }
 void add_script_findings(const CaseFile& given, Diagnosis& diagnosis) {
   for (const ScriptFile& script : given.files.scripts) {
     add_lines(script, kCostlyLines, diagnosis.findings);
+    const std::size_t before = diagnosis.findings.size();
     check_accumulation(script, diagnosis.findings);
+    if (diagnosis.findings.size() == before) check_accelerate(script, diagnosis.findings);
     check_no_sync_block(script, diagnosis.findings);
     check_backend(script, diagnosis.findings);
     add_device_findings(script, diagnosis.findings);
     add_launch_findings(script, given.files.logs, diagnosis);
     hint_at_buckets(script, diagnosis.hints);
     add_lines(script, kHintedLines, diagnosis.hints);
+    hint_at_trainer(script, given, diagnosis.hints);
   }
 }
 

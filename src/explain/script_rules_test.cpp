@@ -81,6 +81,8 @@ TEST(DoctorOnScripts, knows_the_ways_in_which_ranks_take_their_own_gpu) {
   EXPECT_EQ(rule_of_script("model = DDP(Net().to(rank))\nx = x.cuda()\n"), "");
   EXPECT_EQ(rule_of_script("device = f'cuda:{rank}'\nmodel = DDP(Net().to(device))\nx = x.cuda()\n"), "");
   EXPECT_EQ(rule_of_script("torch.cuda.set_device(args.gpu)\nmodel = DDP(Net().cuda())\n"), "");
+  EXPECT_EQ(rule_of_script("model = DDP(net, device_ids=[r])\nx = x.cuda()\n"), "");
+  EXPECT_EQ(rule_of_script("torch.cuda.set_device(d)\nmodel = DDP(Net().cuda())\n"), "");
   EXPECT_EQ(rule_of_script("setup(local_rank)\nmodel = DDP(Net().cuda())\n"),
             "");  // somebody else may set it
   EXPECT_EQ(
@@ -127,6 +129,52 @@ TEST(DoctorOnScripts, finds_a_job_that_gives_each_process_one_gpu) {
 TEST(DoctorOnScripts, finds_infiniband_turned_off_where_there_are_several_nodes) {
   EXPECT_EQ(rule_of_script("export NCCL_IB_DISABLE=1\ntorchrun --nnodes=2 train.py\n"), "R37");
   EXPECT_EQ(rule_of_script("export NCCL_IB_DISABLE=1\ntorchrun --nproc-per-node 8 train.py\n"), "");
+}
+
+TEST(DoctorOnScripts, finds_a_rank_that_is_read_and_chooses_no_gpu) {
+  const std::string read = "local_rank = int(os.environ['LOCAL_RANK'])\nif local_rank == 0: print('here')\n";
+  EXPECT_EQ(rule_of_script(read + "model = DDP(Net().cuda())\n"), "R22");
+  EXPECT_EQ(rule_of_script(read + "torch.cuda.set_device(local_rank)\nmodel = DDP(Net().cuda())\n"), "");
+  EXPECT_EQ(rule_of_script(read + "prepare(local_rank)\nmodel = DDP(Net().cuda())\n"), "");
+  EXPECT_EQ(rule_of_script("card = int(os.environ['LOCAL_RANK'])\nuse(card)\nmodel = DDP(Net().cuda())\n"),
+            "");
+  EXPECT_EQ(rule_of_script("use(int(os.environ['LOCAL_RANK']))\nmodel = DDP(Net().cuda())\n"), "");
+}
+
+TEST(DoctorOnScripts, reads_what_trainer_of_transformers_is_told) {
+  const std::string from = "from transformers import Trainer, TrainingArguments\n";
+  const auto slow = diagnosis_of_script(
+      from +
+      "args = TrainingArguments(out, ddp_find_unused_parameters=True,\n    dataloader_num_workers=0)\n"
+      "Trainer(model, args).train()\n");
+  EXPECT_EQ(first_rule(slow), "R25");
+  ASSERT_EQ(slow.hints.size(), 2u);
+  EXPECT_TRUE(says(slow.hints[0].what, "dataloader_num_workers"));
+  EXPECT_TRUE(says(slow.hints[1].what, "started by python alone"));
+  const auto good =
+      diagnosis_of_script(from +
+                          "rank = int(os.environ.get('LOCAL_RANK', 0))  # of torchrun\n"
+                          "Trainer(model, TrainingArguments(out, dataloader_num_workers=8)).train()\n");
+  EXPECT_TRUE(good.findings.empty() && good.hints.empty());
+}
+
+TEST(DoctorOnScripts, finds_steps_that_accelerate_is_told_to_accumulate_and_does_not) {
+  const std::string loop =
+      "for batch in loader:\n    loss = model(**batch).loss\n    accelerator.backward(loss)\n    "
+      "optimizer.step()\n";
+  EXPECT_EQ(rule_of_script("accelerator = Accelerator(gradient_accumulation_steps=4)\n" + loop), "R26");
+  EXPECT_EQ(rule_of_script("accelerator = Accelerator(gradient_accumulation_steps=1)\n" + loop), "");
+  EXPECT_EQ(rule_of_script("accelerator = Accelerator()\n" + loop), "");
+}
+
+TEST(DoctorOnScripts, minds_what_they_set_for_cuda_and_the_network) {
+  EXPECT_EQ(rule_of_script("os.environ['CUDA_LAUNCH_BLOCKING'] = '1'\n"), "R41");
+  EXPECT_EQ(rule_of_script("os.environ['CUDA_LAUNCH_BLOCKING'] = '0'\n"), "");
+  EXPECT_EQ(rule_of_script("os.environ['CUDA_LAUNCH_BLOCKING'] = blocking\n"), "");
+  EXPECT_TRUE(diagnosis_of_script("os.environ.setdefault('GLOO_SOCKET_IFNAME', 'lo')\n").hints.empty());
+  EXPECT_EQ(rule_of_script("export NCCL_SOCKET_IFNAME=lo\ntorchrun --nnodes=2 train.py\n"), "R36");
+  EXPECT_EQ(rule_of_script("export NCCL_SOCKET_IFNAME=^lo,docker0\ntorchrun --nnodes=2 train.py\n"), "");
+  EXPECT_EQ(rule_of_script("export NCCL_SOCKET_IFNAME=docker0,eth1\ntorchrun --nnodes=2 train.py\n"), "");
 }
 
 }  // namespace

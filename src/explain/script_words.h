@@ -2,6 +2,8 @@
 #pragma once
 
 #include <initializer_list>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "explain/case_file.h"
@@ -22,7 +24,8 @@ bool uses_gpus(const ScriptFile&);
 
 // On which GPU each rank computes.
 void add_device_findings(const ScriptFile&, std::vector<Finding>& findings);
-// Variables that it sets for NCCL, and how a job gives its processes GPUs; logs know how many nodes there were.
+std::map<std::string, SaidInLog> settings_in(const ScriptFile&);  // variables of NCCL, CUDA and PyTorch
+// These, and how a job gives its processes GPUs; logs know how many nodes there were.
 void add_launch_findings(const ScriptFile&, const std::vector<NcclLog>& logs, Diagnosis&);
 
 }  // namespace gradwire

@@ -17,6 +17,13 @@ Seconds bucketing_cost(const CaseFile& given, const LoopHabits& habits) {
   return rank.summary.on_gpu ? 0 : habits.bucketing / std::max(1, rank.steps) * untraced_share(given);
 }
 
+// Of the rank that is blamed, else of the first.
+std::string file_of_verdict(const RunAnalysis& analysis) {
+  for (const AnalyzedRank& rank : analysis.ranks)
+    if (analysis.verdict.rank == rank.summary.rank) return short_name(rank.file);
+  return short_name(analysis.ranks[0].file);
+}
+
 // What holds the run up, as a finding with its cost.
 void add_bottleneck(const CaseFile& given, std::vector<Finding>& findings) {
   const RunAnalysis& analysis = *given.analysis;
@@ -54,7 +61,7 @@ void add_bottleneck(const CaseFile& given, std::vector<Finding>& findings) {
       return;
   }
   const double cost = verdict.figures.empty() ? 0 : verdict.figures[0].value * 1e-3;
-  Finding finding = trace_finding(rule, Severity::medium, short_name(analysis.ranks[0].file), cost);
+  Finding finding = trace_finding(rule, Severity::medium, file_of_verdict(analysis), cost);
   finding.of_communication = rule == std::string_view("R01");
   finding.what = verdict.reason;
   finding.fix = fix;

@@ -53,10 +53,24 @@ bool is_environment(std::string_view head) {
   return pairs > 0 && pairs * 3 >= lines * 2;
 }
 
+// "import accelerate", "from transformers import Trainer": what training on several GPUs is written with.
+bool imports_training(std::string_view line) {
+  constexpr std::string_view kModules[] = {
+      "torch",     "transformers", "accelerate", "lightning", "pytorch_lightning",
+      "deepspeed", "trl",          "fairscale",  "horovod",   "gradwire"};
+  const bool from = line.starts_with("from ");
+  if (!from && !line.starts_with("import ")) return false;
+  const auto rest = trim(line.substr(from ? 5 : 7));
+  const auto module = rest.substr(0, rest.find_first_of(". ,;\t"));
+  const bool whole = !from || has_text(line, " import");
+  return whole && std::find(std::begin(kModules), std::end(kModules), module) != std::end(kModules);
+}
+
 bool is_script(std::string_view head) {
   int hints = 0;
   for (const auto line : split(head, '\n')) {
     const auto text = trim(line);
+    if (imports_training(text)) return true;
     hints += text.starts_with("import torch") || text.starts_with("from torch") ||
              text.starts_with("import ") || (text.starts_with("from ") && has_text(text, " import ")) ||
              text.starts_with("def ") || text.starts_with("#include");
@@ -115,6 +129,7 @@ FileKind kind_of_text(std::string_view head) {
     return tells_of_failure(head) ? FileKind::nccl_log : FileKind::nccl_tests;
   if (looks_like_smi_query(head)) return FileKind::smi_query;
   if (looks_like_nvlink_status(head)) return FileKind::nvlink_status;
+  if (looks_like_gpu_names(head)) return FileKind::nvlink_status;  // of cards without any
   if (looks_like_lspci(head)) return FileKind::lspci;
   if (looks_like_peer_status(head)) return FileKind::peer_status;
   if (looks_like_matrix(head)) return FileKind::topo_matrix;

@@ -57,5 +57,19 @@ TEST(FileKind, knows_what_starts_a_run_and_what_a_run_died_of) {
             FileKind::nccl_log);
 }
 
+TEST(FileKind, knows_scripts_by_what_they_import) {
+  EXPECT_EQ(kind_of("from transformers import Trainer\nTrainer(model).train()\n"), FileKind::script);
+  EXPECT_EQ(kind_of("from accelerate import Accelerator\naccelerator = Accelerator()\n"), FileKind::script);
+  EXPECT_EQ(kind_of("import os\nimport lightning as L\n"), FileKind::script);
+  EXPECT_EQ(kind_of("import pytorch_lightning.callbacks\n"), FileKind::script);
+  EXPECT_EQ(kind_of("from transformers came much heat\nimport taxes rose\n"), FileKind::unknown);
+}
+
+TEST(FileKind, knows_a_list_of_gpus) {
+  EXPECT_EQ(kind_of("GPU 0: NVIDIA A40 (UUID: GPU-1)\nGPU 1: NVIDIA A40 (UUID: GPU-2)\n"),
+            FileKind::nvlink_status);
+  EXPECT_EQ(kind_of("GPU 0: NVIDIA A40 (UUID: GPU-1)\nand that is all I know\n"), FileKind::unknown);
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -46,6 +46,46 @@ long sequence_of(const Json& entry) {
   return 0;
 }
 
+std::optional<std::int64_t> find_number(const Json& entry, const char* key) {
+  const auto found = entry.find(key);
+  if (found == entry.end() || !found->is_number_integer()) return std::nullopt;
+  return found->get<std::int64_t>();
+}
+
+// As torch writes its types: "Float", "BFloat16", "c10::Half", "torch.float32".
+std::optional<std::uint64_t> find_width(std::string_view type) {
+  constexpr std::pair<std::string_view, std::uint64_t> kWidths[] = {
+      {"Float8", 1},  {"BFloat16", 2}, {"bfloat16", 2}, {"Half", 2},  {"float16", 2}, {"Double", 8},
+      {"float64", 8}, {"float8", 1},   {"Float", 4},    {"float", 4}, {"Long", 8},    {"int64", 8},
+      {"Short", 2},   {"int16", 2},    {"Byte", 1},     {"Char", 1},  {"int8", 1},    {"Bool", 1},
+      {"bool", 1},    {"Int", 4},      {"int", 4}};
+  for (const auto& [word, width] : kWidths)
+    if (type.find(word) != std::string_view::npos) return width;
+  return std::nullopt;
+}
+
+// [[1024], [2, 8]] of ["Float", "Half"]: how much that is.
+std::optional<std::uint64_t> find_bytes(const Json& entry) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
+  const auto sizes = entry.find("input_sizes"), types = entry.find("input_dtypes");
+  if (sizes == entry.end() || types == entry.end() || !sizes->is_array() || !types->is_array() ||
+      sizes->empty() || sizes->size() != types->size())
+    return std::nullopt;
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < sizes->size(); ++i) {
+    const auto width = (*types)[i].is_string() ? find_width((*types)[i].get<std::string>()) : std::nullopt;
+    if (!width || !(*sizes)[i].is_array()) return std::nullopt;
+    std::uint64_t bytes = *width;
+    for (const Json& size : (*sizes)[i]) {
+      if (!size.is_number_unsigned() || size.get<std::uint64_t>() > kMost) return std::nullopt;
+      bytes *= size.get<std::uint64_t>();
+      if (bytes > kMost) return std::nullopt;
+    }
+    sum += bytes;
+  }
+  return sum > kMost ? std::nullopt : std::optional(sum);
+}
+
 // The digits at the end: "nccl_trace_rank_3", "dump12".
 std::optional<int> rank_at_end(std::string_view name) {
   if (const auto dot = name.rfind('.');
@@ -117,13 +157,53 @@ const Json& entries_of(const Json& document) {
   return *entries;
 }
 
+RecordedCall call_of(const Json& entry) {
+  RecordedCall call{group_of(entry),
+                    sequence_of(entry),
+                    word_of(entry, "profiling_name"),
+                    word_of(entry, "state"),
+                    word_of(entry, "input_sizes"),
+                    entry.value("is_p2p", Json(false)) == true};
+  call.bytes = find_bytes(entry);
+  call.made_ns = find_number(entry, "time_created_ns");
+  call.timeout_ms = find_number(entry, "timeout_ms");
+  for (const char* key : {"time_created_ns", "time_discovered_started_ns", "time_discovered_completed_ns"})
+    if (const auto time = find_number(entry, key))
+      call.latest_ns = std::max(call.latest_ns.value_or(*time), *time);
+  return call;
+}
+
+// "[0, 1, 2, 3]", as a text or as the list itself.
+std::vector<int> ranks_in(const Json& value) {
+  constexpr std::size_t kMostRanks = 1 << 20;
+  const Json list = value.is_string() ? Json::parse(value.get<std::string>(), nullptr, false) : value;
+  std::vector<int> ranks;
+  if (!list.is_array() || list.size() > kMostRanks) return ranks;
+  for (const Json& rank : list)
+    if (rank.is_number_unsigned() && rank.get<std::uint64_t>() < kMostRanks) ranks.push_back(rank.get<int>());
+  return ranks;
+}
+
+// "pg_config" has groups by number, with their description and ranks; calls bear the one or the other.
+void read_members(const Json& document, FlightDump& dump) {
+  const auto groups = document.is_object() ? document.find("pg_config") : document.end();
+  if (!document.is_object() || groups == document.end() || !groups->is_object()) return;
+  for (const auto& [number, group] : groups->items()) {
+    if (!group.is_object() || !group.contains("ranks")) continue;
+    const auto ranks = ranks_in(group["ranks"]);
+    for (const std::string& name : {number, word_of(group, "desc")})
+      if (auto& members = dump.members[name]; members.size() < ranks.size()) members = ranks;
+  }
+}
+
 FlightDump dump_of(const Json& document) {
   FlightDump dump;
   for (const Json& entry : entries_of(document))
-    if (entry.is_object())
-      dump.calls.push_back({group_of(entry), sequence_of(entry), word_of(entry, "profiling_name"),
-                            word_of(entry, "state"), word_of(entry, "input_sizes"),
-                            entry.value("is_p2p", Json(false)) == true});
+    if (entry.is_object()) dump.calls.push_back(call_of(entry));
+  read_members(document, dump);
+  if (document.is_object())
+    if (const auto rank = find_number(document, "rank"); rank && *rank >= 0 && *rank < 1 << 20)
+      dump.rank = static_cast<int>(*rank);
   return dump;
 }
 

@@ -21,6 +21,22 @@ constexpr std::string_view kPickled =
     "completedq\x06X\x01\x00\x00\x00tq\x07G\x3f\xf8\x00\x00\x00\x00\x00\x00N\x88\x87q\x08u"
     "aX\x01\x00\x00\x00nq\x09J\xfe\xff\xff\xffu."sv;
 
+TEST(FlightRecorder, says_who_is_in_a_group_and_how_much_a_call_moves) {
+  const auto dump = parse_flight_dump(
+      R"({"version": "2.4", "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1, 5]"}}, "rank": 5,
+          "entries": [{"process_group": ["0", "default_pg"], "collective_seq_id": 7, "profiling_name": "nccl:all_reduce",
+          "input_sizes": [[3, 4], [2]], "input_dtypes": ["Float", "BFloat16"], "state": "started", "timeout_ms": 600000,
+          "time_created_ns": 17, "time_discovered_started_ns": 18, "time_discovered_completed_ns": null}]})",
+      "dump.json");
+  EXPECT_EQ(dump.rank, 5);
+  EXPECT_EQ(dump.members.at("default_pg"), (std::vector<int>{0, 1, 5}));
+  ASSERT_EQ(dump.calls.size(), 1u);
+  EXPECT_EQ(dump.calls[0].bytes, 3 * 4 * 4 + 2 * 2);
+  EXPECT_EQ(dump.calls[0].made_ns, 17);
+  EXPECT_EQ(dump.calls[0].latest_ns, 18);
+  EXPECT_EQ(dump.calls[0].timeout_ms, 600000);
+}
+
 TEST(Pickle, builds_lists_dicts_texts_and_numbers) {
   EXPECT_EQ(parse_pickle(kPickled),
             nlohmann::json::parse(

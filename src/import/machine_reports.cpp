@@ -231,9 +231,22 @@ bool looks_like_nvlink_status(std::string_view text) {
          (says(text, "Link 0: ") || says(text, "Unable to retrieve NVLink information"));
 }
 
+bool looks_like_gpu_names(std::string_view text) {
+  int gpus = 0;
+  for (const auto raw : split(text, '\n')) {
+    const auto line = trim(raw);
+    const bool gpu = line.starts_with("GPU ") && says(line, ": ") && says(line, "(UUID: ");
+    gpus += gpu;
+    const bool beside = line.empty() || line.starts_with("MIG ") || says(line, "nvidia-smi");  // the command
+    if (!gpu && !beside) return false;
+  }
+  return gpus > 0;
+}
+
 NvlinkReport parse_nvlink_status(std::string_view text, const std::string& name) {
   NvlinkReport report;
   report.file = name;
+  report.names_alone = looks_like_gpu_names(text) && !says(text, "nvidia-smi nvlink");
   int number = 0;
   for (const auto raw : split(text, '\n')) {
     ++number;

@@ -17,7 +17,9 @@ struct NvlinkReport {
     int line = 0;  // of the first inactive one, else of the GPU
   };
   std::vector<Gpu> gpus;
+  bool names_alone = false;  // no word of links: `nvidia-smi -L`, or cards that have none
 };
+bool looks_like_gpu_names(std::string_view text);  // nothing but "GPU 0: NVIDIA A40 (UUID: ...)"
 bool looks_like_nvlink_status(std::string_view text);
 NvlinkReport parse_nvlink_status(std::string_view text, const std::string& name);
 

@@ -40,6 +40,7 @@ bool is_left_out(FileKind kind) {
 ReadFile look_at(const std::string& path) {
   ReadFile file{.file = path, .kind = FileKind::unknown, .problem = {}};
   file.kind = kind_of(head_of(path, kHeadBytes));
+  if (file.kind == FileKind::unknown && path.ends_with(".py")) file.kind = FileKind::script;
   return file;
 }
 
@@ -134,7 +135,8 @@ void read_reports(const ReadFile& file, const std::string& text, Gathered& gathe
       !table.rows.empty() || file.kind == FileKind::nccl_tests)
     gathered.tables.push_back(std::move(table));
   if (looks_like_peer_status(text)) gathered.peers.push_back(parse_peer_status(text, file.file));
-  if (looks_like_nvlink_status(text)) gathered.nvlinks.push_back(parse_nvlink_status(text, file.file));
+  if (looks_like_nvlink_status(text) || looks_like_gpu_names(text))
+    gathered.nvlinks.push_back(parse_nvlink_status(text, file.file));
   if (looks_like_smi_query(text)) gathered.pci.push_back(parse_smi_query(text, file.file));
   if (looks_like_lspci(text)) gathered.pci.push_back(parse_lspci(text, file.file));
 }

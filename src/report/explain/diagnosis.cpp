@@ -52,6 +52,12 @@ std::string as_sentence(const std::string& words) {
   return text;
 }
 
+std::string nothing_found(std::size_t hints) {
+  if (hints == 0) return "Nothing wrong was found.";
+  return hints == 1 ? "Nothing is proved wrong; a hint is below."
+                    : fmt::format("Nothing is proved wrong; {} hints are below.", hints);
+}
+
 }  // namespace
 
 Json diagnosis_json(const Diagnosis& diagnosis) {
@@ -63,7 +69,8 @@ Json diagnosis_json(const Diagnosis& diagnosis) {
             {"why", diagnosis.nvlink.why}}},
           {"no_gpu", diagnosis.no_gpu.empty() ? Json(nullptr) : Json(diagnosis.no_gpu)},
           {"looked_at", diagnosis.looked_at},
-          {"left_out", diagnosis.left_out}};
+          {"left_out", diagnosis.left_out},
+          {"notes", diagnosis.notes}};
 }
 
 Report diagnosis_report(const Diagnosis& diagnosis) {
@@ -73,8 +80,9 @@ Report diagnosis_report(const Diagnosis& diagnosis) {
     report.add(Sentence{
         as_sentence(diagnosis.no_gpu) + " Give the files of the machine and the run in question.", "", "  "});
   if (diagnosis.findings.empty())
-    report.add(Sentence{
-        fmt::format("Nothing wrong was found. Looked at: {}.", join(diagnosis.looked_at, ", ")), "", "  "});
+    report.add(Sentence{fmt::format("{} Looked at: {}.", nothing_found(diagnosis.hints.size()),
+                                    join(diagnosis.looked_at, ", ")),
+                        "", "  "});
   for (std::size_t i = 0; i < diagnosis.findings.size(); ++i)
     add_finding(report, diagnosis.findings[i], i + 1);
   const NvlinkAnswer& nvlink = diagnosis.nvlink;
@@ -83,7 +91,9 @@ Report diagnosis_report(const Diagnosis& diagnosis) {
                              "", "  "});
   if (!diagnosis.hints.empty()) report.add(Gap{}, Sentence{"Not proved, but worth a look:"});
   for (const Finding& hint : diagnosis.hints) report.add(hint_sentence(hint));
-  if (!diagnosis.left_out.empty()) report.add(Gap{});
+  if (!diagnosis.left_out.empty() || !diagnosis.notes.empty()) report.add(Gap{});
+  for (const std::string& note : diagnosis.notes)
+    report.add(Sentence{"note: " + printable(note), "  ", "        "});
   for (const std::string& file : diagnosis.left_out)
     report.add(Sentence{"left out: " + printable(file), "  ", "            "});
   return report;

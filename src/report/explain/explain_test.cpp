@@ -75,6 +75,23 @@ TEST(DiagnosisReport, shows_what_was_seen_what_it_costs_and_how_to_mend_it) {
   EXPECT_NE(to_text(diagnosis_report({})).find("Nothing wrong was found"), std::string::npos);
 }
 
+TEST(DiagnosisReport, does_not_say_that_nothing_is_wrong_above_hints) {
+  Diagnosis diagnosis;
+  diagnosis.hints.resize(2);
+  EXPECT_TRUE(
+      to_text(diagnosis_report(diagnosis)).starts_with("Nothing is proved wrong; 2 hints are below."));
+  diagnosis.hints.resize(1);
+  EXPECT_TRUE(to_text(diagnosis_report(diagnosis)).starts_with("Nothing is proved wrong; a hint is below."));
+}
+
+TEST(DiagnosisReport, notes_what_is_wrong_with_a_file_that_was_used) {
+  Diagnosis diagnosis;
+  diagnosis.notes = {"rank0.json: the file is cut off"};
+  EXPECT_NE(to_text(diagnosis_report(diagnosis)).find("note: rank0.json: the file is cut off"),
+            std::string::npos);
+  EXPECT_EQ(diagnosis_report(diagnosis).data["notes"].size(), 1u);
+}
+
 TEST(DiagnosisReport, says_first_that_a_machine_has_no_gpu) {
   Diagnosis diagnosis;
   diagnosis.no_gpu = "there is no NVIDIA GPU on this machine (NVML is not installed)";
