@@ -25,13 +25,13 @@ namespace {
 constexpr const char* kCompareExample = R"(
 MODEL is a built-in one (gradwire list models), a YAML file as
 presets/models/example.yaml, or a trace: of `gradwire train`, or of
-torch.profiler (or a folder with those of all ranks), of one GPU too if it was recorded with shapes or --parameters
-says how large the model is. The answer compares the best connected machine with
-the worst, of those with equal GPUs if there are such; with one --on it says
-what a link without limits would change there. --sweep draws the answer along an
-axis. --measured FILE is of the first --on, 2=FILE of the second: it moves that
-machine's links alone. With --tp, --pp, --dp, --shard, --recompute or
---micro-batch it is split as by `plan`.
+torch.profiler (or a folder with those of all ranks), of one GPU too if it was
+recorded with shapes or --parameters says how large the model is. The answer
+compares the best connected machine with the worst, of those with equal GPUs if
+there are such; with one --on it says what a link without limits would change
+there. --sweep draws the answer along an axis. --measured FILE is of the first
+--on, 2=FILE of the second: it moves that machine's links alone. With --tp,
+--pp, --dp, --shard, --recompute or --micro-batch it is split as by `plan`.
 
 Examples:
   gradwire compare gpt2 --on 2x-titan-rtx-nvlink --on 2x-titan-rtx-pcie
