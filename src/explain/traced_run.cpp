@@ -88,10 +88,12 @@ std::vector<std::string> remarks_on(const TracedRun& run, const Workload& worklo
   std::set<std::string> others;
   for (const Machine& machine : machines)
     if (!other_gpu(run.gpu, machine).empty()) others.insert(machine.gpu.name);
-  if (!others.empty())
-    remarks.push_back(
-        fmt::format("computing as measured on {} stands for that of {}: the links alone are compared",
-                    run.gpu, join({others.begin(), others.end()}, " and of ")));
+  if (!others.empty()) {
+    const bool differ = others.size() > 1;  // then the comparison says itself what it compares
+    remarks.push_back(fmt::format("computing as measured on {} stands for that of {}{}", run.gpu,
+                                  join({others.begin(), others.end()}, " and of "),
+                                  differ ? "" : ": the links alone are compared"));
+  }
   add_distance(run, workload, options, machines, remarks);
   return remarks;
 }
