@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "explain/landmarks.h"
 #include "explain/trace_words.h"
@@ -30,16 +29,15 @@ struct SmallCalls {
   Seconds exposed = 0;
 };
 
-// How long one all-reduce of that many bytes takes in this run: by the line through its smallest and its largest. Nothing
-// where no size is known.
-std::optional<Seconds> time_in_one_call(const RunAnalysis& analysis, Bytes bytes) {
+// How long one all-reduce of that many bytes takes in this run: by the line through its smallest and its largest.
+Seconds time_in_one_call(const RunAnalysis& analysis, Bytes bytes) {
   const CollectiveRow *small = nullptr, *large = nullptr;
   for (const CollectiveRow& row : analysis.collectives) {
     if (row.collective.kind != Collective::all_reduce || row.bytes == 0) continue;
     if (small == nullptr || row.bytes < small->bytes) small = &row;
     if (large == nullptr || row.bytes > large->bytes) large = &row;
   }
-  if (small == nullptr) return std::nullopt;
+  if (small == nullptr) return 0;
   const auto apart = [small](Bytes size) {
     return static_cast<double>(size) - static_cast<double>(small->bytes);
   };
@@ -69,8 +67,8 @@ Seconds cost_of_pieces(const CaseFile& given, const LoopHabits& habits, const Sm
   const double share = untraced_share(given);
   const Seconds all = std::min(small.exposed * share, communication_cost(given));
   if (habits.sync_batch_norm) return all;
-  const auto one = time_in_one_call(*given.analysis, small.bytes);
-  return std::max(0.0, one ? all - *one * share : all * (1 - 1 / small.each_step));
+  if (small.bytes == 0) return all * (1 - 1 / small.each_step);
+  return std::max(0.0, all - time_in_one_call(*given.analysis, small.bytes) * share);
 }
 
 }  // namespace
