@@ -30,4 +30,8 @@ class Fd {
   int fd_ = -1;
 };
 
+// Opens those of 0, 1 and 2 that this program was started without: else the next file or socket would be one of them, and what is
+// printed would go there. To standard output writing fails, as it should; what goes to standard error is lost.
+void fill_standard_descriptors();
+
 }  // namespace gradwire

@@ -1,20 +1,18 @@
 #include "base/files.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <random>
 #include <system_error>
 
-#include "base/deadline.h"
 #include "base/disk_fault.h"
 #include "base/error.h"
+#include "base/file_reader.h"
 #include "base/held_signal.h"
 #include "base/units.h"
 
@@ -48,40 +46,11 @@ std::string random_digits() { return fmt::format("{:08x}", std::uint32_t{std::ra
 bool is_private(int mode) { return (mode & 0077) == 0; }
 
 // Unless somebody holds it. Locked until it is gone: whoever has just made it waits for the lock, and sees then that it was removed.
-void remove_if_abandoned(const Path& path) {
+// Whoever held it may have put it to use before it was let go: so it is asked for once more.
+void remove_if_abandoned(const Path& path, const std::function<bool(const std::string& name)>& chosen) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (file && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
-}
-
-Fd open_to_read(const Path& path, std::uint64_t most_bytes) {
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat file {};
-  if (!fd || ::fstat(fd.get(), &file) != 0) throw_file_error("read", path);
-  if (S_ISDIR(file.st_mode)) {
-    errno = EISDIR;
-    throw_file_error("read", path);
-  }
-  if (S_ISCHR(file.st_mode) || S_ISBLK(file.st_mode))
-    throw ConfigError(fmt::format("can't read {}: it is a device, not a file", path.string()));
-  if (S_ISREG(file.st_mode) && static_cast<std::uint64_t>(file.st_size) > most_bytes)
-    throw ConfigError(fmt::format("can't read {}: it has {}, more than the {} that are read here",
-                                  path.string(), format_bytes(static_cast<Bytes>(file.st_size)),
-                                  format_bytes(most_bytes)));
-  return fd;
-}
-
-// Regular files are always ready; pipes have to say something in time.
-void wait_for_bytes(int fd, const Path& path, Seconds silence) {
-  pollfd entry{fd, POLLIN, 0};
-  const auto deadline = Deadline::after(silence);
-  for (;;) {
-    const int ready = ::poll(&entry, 1, deadline.remaining_ms());
-    if (ready > 0) return;
-    if (ready < 0 && errno != EINTR) throw_file_error("read", path);
-    if (deadline.passed())
-      throw ConfigError(fmt::format("can't read {}: it is a pipe into which nobody wrote for {}",
-                                    path.string(), format_seconds(silence)));
-  }
+  if (file && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 && chosen(path.filename().string()))
+    ::unlink(path.c_str());
 }
 
 }  // namespace
@@ -102,20 +71,11 @@ Path place_of(const Path& given) {
 }
 
 std::string read_file(const Path& path, std::uint64_t most_bytes, Seconds silence) {
-  const Fd fd = open_to_read(path, most_bytes);
-  std::string content;
-  char block[1 << 16];
-  for (;;) {
-    wait_for_bytes(fd.get(), path, silence);
-    const auto got = ::read(fd.get(), block, sizeof block);
-    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (got < 0) throw_file_error("read", path);
-    if (got == 0) return content;
-    content.append(block, static_cast<std::size_t>(got));
-    if (content.size() > most_bytes)
-      throw ConfigError(fmt::format("can't read {}: it has more than the {} that are read here",
-                                    path.string(), format_bytes(most_bytes)));
-  }
+  FileReader file(path, most_bytes, silence);
+  if (file.read_to(most_bytes + 1).size() > most_bytes)
+    throw ConfigError(fmt::format("can't read {}: it has more than the {} that are read here", path.string(),
+                                  format_bytes(most_bytes)));
+  return file.take();
 }
 
 FileDraft::FileDraft(const Path& path, int mode) : path_(place_of(path)) { open(mode); }
@@ -184,7 +144,7 @@ void remove_abandoned(const Path& path, const std::function<bool(const std::stri
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder_of(path), ignored))
     if (chosen(entry.path().filename().string()) && entry.is_regular_file(ignored))
-      remove_if_abandoned(entry.path());
+      remove_if_abandoned(entry.path(), chosen);
 }
 
 std::optional<std::string> find_drafted(const std::string& name) {

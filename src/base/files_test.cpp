@@ -54,13 +54,15 @@ TEST(WriteFile, gives_the_file_the_mode_asked_for) {
 
 TEST(WriteFile, takes_from_the_mode_what_the_umask_says) {
   const TempDir directory;
-  const auto path = directory.path() / "file";
-  const mode_t before = ::umask(027);
-  write_file(path, "x");
-  ::umask(before);
-  struct stat status {};
-  ASSERT_EQ(::stat(path.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777, 0640u);
+  for (const auto& [mask, left] : {std::pair{027, 0640U}, std::pair{002, 0664U}}) {
+    const auto path = directory.path() / std::to_string(mask);
+    const mode_t before = ::umask(static_cast<mode_t>(mask));
+    write_file(path, "x");
+    ::umask(before);
+    struct stat status {};
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, left);
+  }
 }
 
 TEST(WriteFile, leaves_a_file_as_closed_or_open_as_it_was) {
@@ -224,6 +226,34 @@ TEST(ReadFile, refuses_devices_and_files_that_are_too_large_and_gives_up_on_sile
   const auto pipe = directory.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_THAT(reason(pipe, 100), HasSubstr("a pipe into which nobody wrote"));
+}
+
+TEST(ReadFile, gives_up_on_a_pipe_that_drips) {
+  const TempDir directory;
+  const auto pipe = directory.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const Fd end(::open(pipe.c_str(), O_RDWR));  // which waits for no reader, and outlives it
+  std::jthread writer([&](const std::stop_token& told) {
+    while (!told.stop_requested() && ::write(end.get(), "x", 1) == 1)
+      for (const auto later = Deadline::after(0.001); !later.passed();) std::this_thread::yield();
+  });
+  try {
+    read_file(pipe, 1 << 20, 0.2);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("a pipe into which only"));
+  }
+}
+
+// As names that a list has by then.
+TEST(Files, that_are_wanted_by_the_time_they_are_held_are_not_removed) {
+  const TempDir directory;
+  const auto path = directory.path() / "file";
+  write_file(path, "text");
+  int asked = 0;
+  remove_abandoned(path, [&](const std::string&) { return ++asked == 1; });
+  EXPECT_EQ(asked, 2);
+  EXPECT_TRUE(std::filesystem::exists(path));
 }
 
 TEST(ReadFile, reads_a_pipe_to_its_end) {

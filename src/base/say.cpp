@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <climits>
 #include <csignal>
+#include <cstdlib>
+#include <string>
 
 #include "base/deadline.h"
 #include "base/held_signal.h"
@@ -31,9 +33,26 @@ void write_soon(std::string_view text) {
   }
 }
 
+std::string wrapped_for_terminal(std::string_view text) {
+  std::string all;
+  for (const auto line : split(text, '\n')) {
+    if (!all.empty()) all += '\n';
+    all += line.starts_with(' ') ? std::string(line) : wrap(line, kTerminalWidth, "  ");
+  }
+  return all;
+}
+
 }  // namespace
 
-void say(std::string_view text) { write_soon(printable(text, Lines::keep) + "\n"); }
+void say(std::string_view text) {
+  const std::string shown = printable(text, Lines::keep);
+  write_soon((::isatty(STDERR_FILENO) == 1 ? wrapped_for_terminal(shown) : shown) + "\n");
+}
+
+bool obeys_controls(int descriptor) {
+  const char* const kind = std::getenv("TERM");
+  return ::isatty(descriptor) == 1 && (kind == nullptr || std::string_view(kind) != "dumb");
+}
 
 void say(std::string_view who, std::string_view text) { say(fmt::format("{}: {}", who, text)); }
 

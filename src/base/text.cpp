@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace gradwire {
@@ -37,6 +38,53 @@ std::string lower_case(std::string_view text) {
   for (char& c : lower)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return lower;
+}
+
+std::size_t display_width(std::string_view utf8) {
+  return static_cast<std::size_t>(
+      std::count_if(utf8.begin(), utf8.end(), [](unsigned char c) { return (c & 0xc0) != 0x80; }));
+}
+
+namespace {
+
+// At blanks; what stands in backquotes is there to be copied, and one word.
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  std::size_t begin = 0;
+  for (std::size_t at = 0;; ++at) {
+    if (at < text.size() && text[at] == '`') {
+      const auto end = text.find('`', at + 1);
+      if (end != std::string_view::npos) at = end;
+    }
+    if (at < text.size() && text[at] != ' ') continue;
+    words.push_back(text.substr(begin, at - begin));
+    begin = at + 1;
+    if (at >= text.size()) return words;
+  }
+}
+
+}  // namespace
+
+std::string wrap(std::string_view text, std::size_t width, std::string_view rest) {
+  const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
+  std::string result(text.substr(0, begin));
+  std::size_t column = begin;
+  bool first = true;  // of its line
+  for (const auto word : words_of(text.substr(begin))) {
+    const std::size_t needed = display_width(word);
+    if (!first && column + 1 + needed > width) {
+      result += '\n';
+      result += rest;
+      column = rest.size();
+    } else if (!first) {
+      result += ' ';
+      ++column;
+    }
+    result += word;
+    column += needed;
+    first = false;
+  }
+  return result;
 }
 
 namespace {

@@ -15,6 +15,14 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 
 std::string lower_case(std::string_view text);  // of ASCII; other letters stay
 
+constexpr std::size_t kTerminalWidth = 80;  // what every terminal has
+
+std::size_t display_width(std::string_view utf8);  // characters, not bytes
+
+// Words put into lines of at most `width` characters, all but the first beginning with `rest`. Blanks at the beginning
+// and between words stay. A longer word has a line of its own; what stands in `backquotes` is one.
+std::string wrap(std::string_view text, std::size_t width = kTerminalWidth, std::string_view rest = "");
+
 std::string describe_signal(int number);  // "SIGSEGV"
 
 // Text from outside (a file, a name in it, another program) as it may be shown on a terminal: characters that

@@ -70,5 +70,23 @@ TEST(Printable, marks_every_byte_that_is_no_UTF_8) {
   EXPECT_EQ(printable("\xf5\x80\x80\x80"), "????") << "beyond the last character";
 }
 
+TEST(Wrap, breaks_between_words_and_indents_the_rest) {
+  EXPECT_EQ(wrap("one two three four", 9, "  "), "one two\n  three\n  four");
+  EXPECT_EQ(wrap("short", 9), "short");
+  EXPECT_EQ(wrap("", 9), "");
+}
+
+TEST(Wrap, a_word_that_is_too_long_has_a_line_of_its_own) {
+  EXPECT_EQ(wrap("a incomprehensible b", 6), "a\nincomprehensible\nb");
+}
+
+TEST(Wrap, leaves_a_command_in_backquotes_whole) {
+  EXPECT_EQ(wrap("see `a b c` now", 9, "  "), "see\n  `a b c`\n  now");
+  EXPECT_EQ(wrap("write `a b c d e f` (or `g h`)", 12), "write\n`a b c d e f`\n(or `g h`)");
+  EXPECT_EQ(wrap("a `b c d", 6), "a `b c\nd") << "one that nothing closes is a letter";
+}
+
+TEST(Wrap, keeps_columns) { EXPECT_EQ(wrap("a   b  c d", 8, "     "), "a   b  c\n     d"); }
+
 }  // namespace
 }  // namespace gradwire
