@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/say.h"
 #include "base/text.h"
+#include "launch/idleness.h"
 #include "launch/inner_ranks.h"
 #include "net/address/socket.h"
 
@@ -29,7 +30,8 @@ class Attempt {
         may_leave_(can_do_without(options, seating)),
         signals_(signals),
         group_(members(options, seating), group_options(seating)),
-        within_(options.sole_program.empty() ? -1 : group_.process_groups().front(), options.rank_variable) {}
+        within_(options.sole_program.empty() ? -1 : group_.process_groups().front(), options.rank_variable),
+        idleness_(options.timeout) {}
 
   // Ranks whose launcher has lost the others have lost theirs too, and say whom they miss if they have the time.
   std::optional<Failure> run() {
@@ -220,17 +222,11 @@ class Attempt {
   }
   bool has_done_its_work(Rank rank) { return all_in(rank, &Council::has_done_its_work); }
 
-  // Where all that run have ended their work nothing is left to wait for: one that does not end by itself is
-  // stopped, or hangs on its way out. The ranks wait for each other as long as the timeout, and end by themselves
-  // then; hence a little more.
   void end_idlers() {
-    constexpr Seconds kMore = 1;
     const auto running = group_.running();
     const bool idle = std::all_of(running.begin(), running.end(),
                                   [this](Rank rank) { return all_in(rank, &Council::needs_nobody); });
-    if (!idle) return idle_until_.reset();
-    if (!idle_until_) idle_until_ = Deadline::after(options_.timeout + kMore);
-    if (idle_until_->passed()) group_.end();
+    if (idleness_.is_enough(idle)) group_.end();
   }
 
   std::string called(const Outcome& outcome) const {
@@ -276,9 +272,9 @@ class Attempt {
   std::vector<Rank> lost_within_;
   std::optional<Deadline> interrupted_;  // and until when a further signal is the same interruption
   int interrupted_by_ = 0;
-  std::optional<Deadline> patience_;    // with a silent store, once told to end
-  std::optional<Deadline> idle_until_;  // when ranks that have nothing left to do are ended
-  bool saw_failure_ = false;            // of this node's ranks
+  std::optional<Deadline> patience_;  // with a silent store, once told to end
+  Idleness idleness_;
+  bool saw_failure_ = false;  // of this node's ranks
   bool told_ = false, told_of_stopped_ = false, told_of_leaving_ = false, told_of_lost_ = false,
        told_of_unread_ = false;
   bool finished_ = false;  // this node's ranks have ended, and the work of all is done

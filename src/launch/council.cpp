@@ -100,6 +100,7 @@ void Council::take_seat() {
   // What the launcher before was ready for is not this one's; first this, or the seat would look taken and ready.
   set(fmt::format("ready/{}", options_.node), "");
   for (const char* farewell : {"lost", "left"}) set(fmt::format("{}/{}", farewell, options_.node), "");
+  seated_ = true;
 }
 
 // The store keeps no time, so what changes is a number.
@@ -175,10 +176,9 @@ void Council::rejoin() {
   store_.reset();  // a connection that broke stays broken
   out_of_reach_.clear();
   silent_until_.reset();
-  running_ = false;
+  running_ = seated_ = false;
   store_ = enter(options_.node, "launchers");
   heard_.clear();
-  take_seat();
 }
 
 void Council::claim_last_word(int attempt, const std::string& text) {

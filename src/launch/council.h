@@ -71,9 +71,11 @@ class Council {
   explicit Council(const CouncilOptions& options);  // throws Timeout, ConfigError
 
   // Says that this node is ready with so many ranks, and waits for a generation that it is in: an attempt later
-  // than any it was in before. Nothing: the job has ended well without it.
+  // than any it was in before. Nothing: the job has ended well without it. Throws TransportError when the store is out of
+  // reach, Error when the job has failed without it.
   std::optional<Seating> begin(int local_ranks);
-  // After the store was out of reach: takes part again from the next generation on. Not for node 0.
+  // After the store was out of reach: connects again, for begin() to take part from the next generation on. Throws Timeout
+  // when it stays so. Not for node 0.
   void rejoin();
 
   // The first word of any launcher on how an attempt ended counts, on all nodes alike: this, or conclude()'s.
@@ -115,6 +117,7 @@ class Council {
   void claim_last_word(int attempt, const std::string& text);
   bool all_have_ended(int attempt);
   bool has_ended_well();
+  void hear_of_the_end();
   void take_seat();
   void let_hear();
   Seconds silence_of(int node);
@@ -137,6 +140,7 @@ class Council {
   std::string out_of_reach_;              // why the store is, once one of the two connections has found out
   std::optional<Deadline> silent_until_;  // when a store that does not answer is out of reach
   bool running_ = false;                  // an attempt is: this launcher has signals to hear
+  bool seated_ = false;                   // since it connected
   std::uint64_t beats_ = 0;
   int times_ready_ = 0, last_attempt_ = -1;
   NodeRoster roster_;           // of the attempt that was begun last

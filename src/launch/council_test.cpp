@@ -16,8 +16,14 @@
 namespace gradwire {
 namespace {
 
+using testing::_;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
+using testing::Property;
+using testing::Throws;
 using testing::ThrowsMessage;
+using testing::WhenDynamicCastTo;
 
 CouncilOptions node(int number, int nodes, std::uint16_t port) {
   CouncilOptions options;
@@ -237,6 +243,21 @@ TEST(Council, tells_a_launcher_that_came_too_late_that_the_job_has_ended_well) {
   first.say_goodbye();
   waiting.join();
   EXPECT_FALSE(first.is_needed());
+}
+
+// What would let it try to come back is a TransportError.
+TEST(Council, tells_a_launcher_that_came_too_late_that_the_job_has_failed) {
+  const auto port = free_port();
+  auto zero = node(0, 2, port), one = node(1, 2, port);
+  zero.least = one.least = 1;
+  Council first(zero);
+  first.begin(1);
+  Council spare(one);
+  first.report_failure(0, {7, "rank 0 exited with code 7", true});
+  first.say_goodbye();
+  EXPECT_THAT([&] { spare.begin(1); },
+              Throws<Error>(AllOf(Property(&Error::what, HasSubstr("has failed without this node")),
+                                  Not(WhenDynamicCastTo<const TransportError&>(_)))));
 }
 
 TEST(Council, lets_a_launcher_that_was_cut_off_take_part_again) {

@@ -99,8 +99,16 @@ Seating Council::take_place(int attempt, const NodeRoster& roster, const NodeRos
   return seating;
 }
 
+// Node 0 stays for a while after its last word. To come back would be in vain then.
+void Council::hear_of_the_end() {
+  if (find("left", 0).empty()) throw TransportError("the launcher of node 0 is gone");
+  if (!has_ended_well()) throw Error("the job has failed without this node: the launcher of node 0 says how");
+  say_goodbye();
+}
+
 std::optional<Seating> Council::begin(int local_ranks) {
   running_ = false;
+  if (!seated_) take_seat();
   set(fmt::format("ready/{}", options_.node), fmt::format("{}:{}.{}", local_ranks, name_, ++times_ready_));
   if (options_.node == 0) draw_up_roster(last_attempt_ + 1);
   for (;;) {
@@ -110,9 +118,7 @@ std::optional<Seating> Council::begin(int local_ranks) {
     if (seating) return seating;
     let_hear();
     if (alone) {
-      if (!has_ended_well())
-        throw TransportError("the launcher of node 0 is gone, or has ended the job without this node");
-      say_goodbye();
+      hear_of_the_end();
       return std::nullopt;
     }
     std::this_thread::sleep_for(kLookEvery);

@@ -115,13 +115,19 @@ std::optional<int> see_through(const LaunchOptions& options, Council& council, c
   return failure ? failure->exit_code : 0;
 }
 
+// A node that is cut off may come back where there may be another attempt. Before its first it has only its own word for that.
+bool may_come_back(const LaunchOptions& options, const std::optional<Seating>& seating) {
+  if (options.node == 0) return false;
+  return seating ? seating->attempt < seating->max_restarts : options.max_restarts > 0;
+}
+
 }  // namespace
 
 int launch(const LaunchOptions& given) {
   LaunchOptions options = given;
   if (options.secret.empty()) options.secret = make_secret();
   Council council(council_options(options));
-  Seating seating;
+  std::optional<Seating> seating;
   for (;;) {
     try {
       const auto begun = council.begin(options.ranks);
@@ -129,10 +135,10 @@ int launch(const LaunchOptions& given) {
         say(options.name, "the job has ended well without this node");
         return 0;
       }
-      seating = *begun;
-      if (const auto code = see_through(options, council, seating)) return *code;
-    } catch (const TransportError& error) {  // a node that is cut off may come back
-      if (options.node == 0 || seating.attempt >= seating.max_restarts) throw;
+      seating = begun;
+      if (const auto code = see_through(options, council, *seating)) return *code;
+    } catch (const TransportError& error) {
+      if (!may_come_back(options, seating)) throw;
       say(options.name,
           fmt::format("{}; trying for {} to take part again", error.what(), format_seconds(options.timeout)));
       council.rejoin();

@@ -40,7 +40,7 @@ struct LaunchOptions {
 // are stopped; what still runs when the grace time is over is killed, at once by a second signal. SIGUSR1 and
 // SIGUSR2 are passed on as they are. Where the other nodes are enough by `least_nodes`, one that is told to end leaves, and they
 // go on with the next attempt. Throws ConfigError, and TransportError when the other nodes are out of reach:
-// at once, or, after an attempt that may be followed by another, when they stay so for the timeout.
+// at once, or, where there may be another attempt (before the first: by `max_restarts`), when they stay so for the timeout.
 int launch(const LaunchOptions& options);
 
 bool is_final(const LaunchOptions& options, int exit_code);

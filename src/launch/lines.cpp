@@ -13,6 +13,7 @@
 
 #include "base/disk_fault.h"
 #include "base/held_signal.h"
+#include "base/say.h"
 
 namespace gradwire {
 namespace {
@@ -23,7 +24,7 @@ constexpr std::size_t kLongestLine = 1 << 16;  // a longer one is cut in pieces
 
 bool wants_colour(int descriptor) {
   const char* refused = std::getenv("NO_COLOR");
-  return ::isatty(descriptor) == 1 && (refused == nullptr || *refused == '\0');
+  return obeys_controls(descriptor) && (refused == nullptr || *refused == '\0');
 }
 
 void LineSink::add(Rank rank, std::string_view line) {

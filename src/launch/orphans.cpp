@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <optional>
+#include <thread>
 #include <vector>
 
+#include "base/deadline.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/secret.h"
@@ -28,8 +31,11 @@ std::string read_or_nothing(const std::filesystem::path& path) {
   }
 }
 
+constexpr Seconds kPatience = 1;  // with a process that is becoming another program
+
 struct Child {
   pid_t pid, group;
+  bool ended;
 };
 
 // /proc/PID/stat goes on after the name, which is in parentheses and may hold anything, with the state, the
@@ -40,7 +46,7 @@ std::optional<Child> find_child(pid_t pid) {
   if (end == std::string::npos) return std::nullopt;
   const auto fields = split(std::string_view(stat).substr(end + 2), ' ');
   if (fields.size() < 3 || find_integer<pid_t>(fields[1]) != ::getpid()) return std::nullopt;
-  return Child{pid, find_integer<pid_t>(fields[2]).value_or(-1)};
+  return Child{pid, find_integer<pid_t>(fields[2]).value_or(-1), fields[0] == "Z"};
 }
 
 std::vector<Child> children_of_this_process() {
@@ -53,36 +59,46 @@ std::vector<Child> children_of_this_process() {
 
 }  // namespace
 
-OrphanKeeper::OrphanKeeper() : mark_("GRADWIRE_JOB", make_secret().substr(0, 16)) {
+OrphanKeeper::OrphanKeeper() : mark_(make_secret().substr(0, 16)) {
+  guard_.emplace(mark_);
   if (::prctl(PR_GET_CHILD_SUBREAPER, &was_subreaper_) != 0 || ::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
     throw_system_error("prctl");
 }
 
 OrphanKeeper::~OrphanKeeper() { ::prctl(PR_SET_CHILD_SUBREAPER, was_subreaper_); }
 
+void OrphanKeeper::mark(Environment& environment) const {
+  std::string& marks = environment["GRADWIRE_JOB"];
+  marks += marks.empty() ? mark_ : "." + mark_;
+}
+
 // The children of one that was killed come up as orphans themselves.
 void OrphanKeeper::sweep(const std::vector<pid_t>& groups) {
-  while (sweep_once(groups)) {
+  const Deadline patience = Deadline::after(kPatience);
+  for (Swept swept = sweep_once(groups); swept != Swept::clean; swept = sweep_once(groups)) {
+    if (swept == Swept::killed) continue;
+    if (patience.passed()) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  guard_.reset();
 }
 
-// One that has ended already shows its group, but its environment no more.
-bool OrphanKeeper::is_ours(pid_t child, pid_t group, const std::vector<pid_t>& groups) const {
-  if (std::find(groups.begin(), groups.end(), group) != groups.end()) return true;
-  const auto environment = read_or_nothing(fmt::format("/proc/{}/environ", child));
-  return environment.find(mark_.first + "=" + mark_.second) != std::string::npos;
-}
-
-bool OrphanKeeper::sweep_once(const std::vector<pid_t>& groups) const {
-  bool found = false;
-  for (const auto& [child, group] : children_of_this_process()) {
-    if (!is_ours(child, group, groups)) continue;
-    found = true;
+// For a moment of exec() a process has no environment to show, but its group; one that has ended has none either.
+OrphanKeeper::Swept OrphanKeeper::sweep_once(const std::vector<pid_t>& groups) const {
+  Swept swept = Swept::clean;
+  for (const auto& [child, group, ended] : children_of_this_process()) {
+    if (guard_ && child == guard_->pid()) continue;
+    if (std::find(groups.begin(), groups.end(), group) == groups.end()) {
+      const auto environment = read_or_nothing(fmt::format("/proc/{}/environ", child));
+      if (environment.empty() && !ended && swept == Swept::clean) swept = Swept::unsure;
+      if (environment.find(mark_) == std::string::npos) continue;
+    }
+    swept = Swept::killed;
     ::kill(child, SIGKILL);
     while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
     }
   }
-  return found;
+  return swept;
 }
 
 }  // namespace gradwire

@@ -20,7 +20,7 @@ Fd open_log(const std::filesystem::path& directory, Rank rank, bool append) {
   const auto path = directory / fmt::format("rank-{}.log", rank);
   // A pipe that lies there under that name and that nobody reads would hold the launcher for ever.
   Fd file(::open(path.c_str(),
-                 O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | O_NONBLOCK | (append ? 0 : O_TRUNC), 0644));
+                 O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | O_NONBLOCK | (append ? 0 : O_TRUNC), 0666));
   if (file) ::fcntl(file.get(), F_SETFL, O_APPEND);
   if (!file)
     throw ConfigError(
@@ -64,7 +64,7 @@ std::vector<pid_t> RankGroup::process_groups() const {
 }
 
 void RankGroup::start_member(Member member) {
-  member.environment.insert(orphans_.mark());
+  orphans_.mark(member.environment);
   Program program{member.command, std::move(member.environment)};
   Fd out, error;
   if (options_.output == GroupOptions::Output::prefix) {

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <memory>
@@ -11,9 +12,11 @@
 #include "base/error.h"
 #include "base/secret.h"
 #include "launch/forked_rank.h"
+#include "launch/idleness.h"
 #include "net/address/socket.h"
 #include "net/rendezvous/rendezvous.h"
 #include "net/store/server.h"
+#include "net/store/tcp.h"
 
 namespace gradwire {
 namespace {
@@ -44,10 +47,30 @@ void note_failures(const std::vector<Outcome>& ended, std::optional<Outcome>& fi
       first = outcome;
 }
 
-std::optional<Outcome> wait_for_failure(Ranks& ranks) {
-  constexpr Seconds kForTheCauseToShow = 1;
+// Whether all that run have had nothing left to do for too long, as they write it to the store. Belongs to one thread.
+class Work {
+ public:
+  Work(const StoreServer& server, const std::string& secret, Seconds timeout)
+      : store_({{server.address().host(), server.address().port()}, secret, {}}, Deadline::after(timeout)),
+        idleness_(timeout) {}
+
+  bool is_over(const Ranks& running) {
+    return idleness_.is_enough(std::all_of(running.begin(), running.end(), [this](const auto& rank) {
+      return store_.find(fmt::format("done/{}", rank->rank())) == "done";
+    }));
+  }
+
+ private:
+  TcpStore store_;
+  Idleness idleness_;
+};
+
+// Until one has failed, all have ended, or those that run have nothing left to do.
+std::optional<Outcome> wait_for_failure(Ranks& ranks, Work& work) {
+  constexpr Seconds kOften = 0.5, kForTheCauseToShow = 1;
   std::optional<Outcome> failure;
-  while (!ranks.empty() && !failure) note_failures(take_ended(ranks, Deadline::after(3600)), failure);
+  while (!ranks.empty() && !failure && !work.is_over(ranks))
+    note_failures(take_ended(ranks, Deadline::after(kOften)), failure);
   const auto deadline = Deadline::after(kForTheCauseToShow);
   while (failure && is_a_consequence(*failure) && !ranks.empty() && !deadline.passed())
     note_failures(take_ended(ranks, deadline), failure);
@@ -55,7 +78,8 @@ std::optional<Outcome> wait_for_failure(Ranks& ranks) {
 }
 
 void end_all(Ranks& ranks, Seconds grace) {
-  for (const auto& rank : ranks) rank->signal(SIGTERM);
+  for (const int number : {SIGTERM, SIGCONT})  // one that is stopped would not take notice
+    for (const auto& rank : ranks) rank->signal(number);
   const auto deadline = Deadline::after(grace);
   while (!ranks.empty() && !deadline.passed()) take_ended(ranks, deadline);
   ranks.clear();
@@ -111,10 +135,10 @@ void spawn(int ranks, const std::function<void(const World&)>& function, const S
   // The server's thread comes after the forks, its socket before them: no rank finds the door closed.
   Ranks running = fork_all(ranks, function, listener, secret, options.timeout);
   const StoreServer server(std::move(listener), secret);
-  const auto failure = wait_for_failure(running);
-  if (!failure) return;
+  Work work(server, secret, options.timeout);
+  const auto failure = wait_for_failure(running, work);
   end_all(running, options.grace);
-  throw Error(fmt::format("of {} ranks, {}", ranks, describe(*failure)));
+  if (failure) throw Error(fmt::format("of {} ranks, {}", ranks, describe(*failure)));
 }
 
 }  // namespace gradwire

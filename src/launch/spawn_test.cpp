@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/files.h"
 #include "net/address/socket.h"
+#include "net/rendezvous/rendezvous.h"
 #include "support/has_ended.h"
 
 namespace gradwire {
@@ -97,6 +98,17 @@ TEST(Spawn, kills_a_rank_that_does_not_listen) {
               {.grace = 0.05});
       },
       ThrowsMessage<Error>(HasSubstr("rank 0 threw Error: enough")));
+}
+
+TEST(Spawn, does_not_wait_for_a_rank_that_is_stopped_after_its_work) {
+  spawn(2,
+        [](const World& world) {
+          if (world.rank == 0) return;
+          leave(world);
+          ::raise(SIGSTOP);
+        },
+        {.timeout = 1});
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
 }
 
 TEST(Spawn, takes_the_children_of_a_rank_with_it) {

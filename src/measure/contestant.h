@@ -45,7 +45,8 @@ std::unique_ptr<Contestant> start_contestant(const std::string& name, const Cont
 std::vector<std::unique_ptr<Contestant>> job_contestants(const World& world,
                                                          const std::vector<std::string>& names);
 
-// On all other ranks: takes samples until rank 0 has enough. Throws PeerLost when that is gone.
+// On all other ranks: takes samples until rank 0 has enough. Throws PeerLost when that is gone, Timeout when it gives no
+// orders for twice the world's timeout.
 void follow_job(const World& world, const std::vector<std::string>& names);
 
 }  // namespace gradwire

@@ -12,8 +12,6 @@
 namespace gradwire {
 namespace {
 
-constexpr Seconds kLongestRun = 24 * 3600;
-
 // One of this rank's communicators, made in the same order everywhere.
 Sampler make_sampler(World world, const std::string& name) {
   const auto mpi = find_mpi(name);  // the job has one already, as it was started
@@ -97,7 +95,8 @@ std::vector<std::unique_ptr<Contestant>> job_contestants(const World& world,
 void follow_job(const World& world, const std::vector<std::string>& names) {
   auto samplers = make_samplers(world, names);
   for (int number = 0;; ++number) {
-    const auto order = get_from(*world.store, 0, order_key(number), Deadline::after(kLongestRun));
+    // Rank 0 may wait that long for the last answer before it gives the next order.
+    const auto order = get_from(*world.store, 0, order_key(number), Deadline::after(2 * world.timeout));
     if (order == kStop) return;
     const auto parsed = nlohmann::json::parse(order);
     auto& sampler = samplers.at(parsed.at("contestant").get<std::size_t>());

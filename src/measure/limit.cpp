@@ -31,6 +31,7 @@ class Limit final : public Collectives {
   Rank rank() const override { return world_.rank; }
   int size() const override { return world_.size; }
   std::string name() const override { return kLimit; }
+  Carrier carrier() const override { return Carrier::shared_memory; }
   void cancel() noexcept override {}
   void give_up(const std::exception&) noexcept override {}
   void exchange(std::span<const Message>, const Signature&, Seconds) override {

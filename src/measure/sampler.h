@@ -41,6 +41,10 @@ std::string order_key(int number);              // a SampleRequest, or kStop
 std::string answer_key(int number, Rank rank);  // a SampleResult
 inline constexpr const char* kStop = "stop";
 
+// As long as it takes, for others may be measured meanwhile. Whoever gives orders hosts the store: while that answers, all is
+// well; throws Timeout when it does not for the world's timeout, as when it is stopped.
+std::string await_order(const World& world, int number);
+
 // Joins its contestant's group, then takes samples as it is told, until it is told to stop. It waits for orders in a
 // blocking read, so that groups that are not being measured cost nothing. `contestant` as Sampler takes it. Returns the
 // exit code.

@@ -109,7 +109,7 @@ const Starter& choose_starter(const Environment& environment) {
     if (find_variable(environment, starter.rank)) return starter;
   const auto size = find_variable(environment, "WORLD_SIZE");
   throw ConfigError(fmt::format(
-      "RANK is not set{}: start the program with 'gradwire run -n 2 -- PROGRAM', torchrun, mpirun or srun, "
+      "RANK is not set{}: start the program with `gradwire run -n 2 -- PROGRAM`, torchrun, mpirun or srun, "
       "or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT",
       size ? fmt::format(" but WORLD_SIZE={} is", *size) : ""));
 }
