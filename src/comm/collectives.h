@@ -17,6 +17,7 @@ class Collectives {
   virtual Rank rank() const = 0;
   virtual int size() const = 0;
   virtual std::string name() const = 0;
+  virtual Carrier carrier() const = 0;  // never GPUs
   // `signature` is that of the call, already checked, with its sequence number.
   virtual void run(const Call&, const Signature&) = 0;
   // Messages with other ranks, all under way together; each travels with signature_of() it. `timeout` 0: the world's.

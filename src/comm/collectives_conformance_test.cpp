@@ -39,6 +39,7 @@ class ThreadedCollectives : public Collectives {
   Rank rank() const override { return rank_; }
   int size() const override { return static_cast<int>(board_.calls.size()); }
   std::string name() const override { return "threads"; }
+  Carrier carrier() const override { return Carrier::network; }
   Memory allocate(std::size_t bytes) override { return allocate_private(bytes); }
   void cancel() noexcept override {}
   void give_up(const std::exception&) noexcept override {}

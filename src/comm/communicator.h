@@ -99,12 +99,17 @@ class Work {
   virtual std::optional<WorkTimes> times() const = 0;  // of a call that is done, where the backend knows
 };
 
+// What moves the bytes. Shared memory and the network, by whichever library, take host memory: the one among
+// ranks of one host, the other among any. GPUs take their own.
+enum class Carrier : std::uint8_t { shared_memory, network, gpus };
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
   virtual Rank rank() const = 0;
   virtual int size() const = 0;
-  virtual std::string name() const = 0;  // "shm", "tcp", "shm+gloo"
+  virtual std::string name() const = 0;  // "shm", "tcp", "shm+gloo"; for people to read
+  virtual Carrier carrier() const = 0;
   virtual std::unique_ptr<Work> start(const Call&) = 0;
   virtual void run(const Call&) = 0;
   // Memory this communicator moves without staging: buckets should live here. Zeroed, resident, aligned to a

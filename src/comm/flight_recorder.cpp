@@ -33,7 +33,7 @@ Fd create_numbered(const std::filesystem::path& folder, Rank rank, std::filesyst
                    std::uint32_t& group) {
   for (group = 0; group < kMostGroups; ++group) {
     file = folder / fmt::format("flight_rank{}_{}.bin", rank, group);
-    Fd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    Fd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (fd || errno != EEXIST) return fd;
   }
   return {};

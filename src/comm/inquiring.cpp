@@ -23,6 +23,7 @@ class Inquiring final : public Collectives {
   Rank rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
   std::string name() const override { return inner_->name(); }
+  Carrier carrier() const override { return inner_->carrier(); }
   Memory allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
   void cancel() noexcept override { inner_->cancel(); }
   void give_up(const std::exception& why) noexcept override { inner_->give_up(why); }

@@ -191,6 +191,7 @@ Queued::~Queued() { state_->stop(); }
 Rank Queued::rank() const { return state_->collectives().rank(); }
 int Queued::size() const { return state_->collectives().size(); }
 std::string Queued::name() const { return state_->collectives().name(); }
+Carrier Queued::carrier() const { return state_->collectives().carrier(); }
 Memory Queued::allocate(std::size_t bytes) { return state_->collectives().allocate(bytes); }
 void Queued::abort() { state_->abort(); }
 

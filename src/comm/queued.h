@@ -25,6 +25,7 @@ class Queued final : public Communicator {
   Rank rank() const override;
   int size() const override;
   std::string name() const override;
+  Carrier carrier() const override;
   std::unique_ptr<Work> start(const Call& call) override;
   void run(const Call& call) override;
   Memory allocate(std::size_t bytes) override;

@@ -32,6 +32,7 @@ class Recorder final : public Collectives {
   Rank rank() const override { return 0; }
   int size() const override { return 1; }
   std::string name() const override { return "recorder"; }
+  Carrier carrier() const override { return Carrier::network; }
   Memory allocate(std::size_t bytes) override { return allocate_private(bytes); }
   void give_up(const std::exception& why) noexcept override { log_.told = why.what(); }
   void exchange(std::span<const Message> messages, const Signature& signature, Seconds) override {

@@ -224,6 +224,12 @@ TEST(GlooFaults, refuse_a_network_that_nobody_answers_for) {
   }
 }
 
+// Connections that close while others still wait for theirs look like a death.
+TEST(GlooFaults, are_none_where_ranks_leave_as_soon_as_they_are_connected) {
+  for (int trial = 0; trial < 20; ++trial)
+    expect_all_ok(run_threads(3, [](const World& world) { make_gloo(world); }));
+}
+
 TEST(GlooFaults, name_a_rank_that_never_comes) {
   const auto outcomes = run_threads(3,
                                     [](const World& world) {
@@ -272,6 +278,18 @@ TEST(Gloo, goes_away_without_harm_to_ranks_that_are_not_done_yet) {
       std::vector<float> data(100'000, 1);
       run_call(*group, broadcast(bytes_of(data), DType::f32, 0), 0);
     }));
+}
+
+// As every rank does that finds a file damaged, each when it has it.
+TEST(Gloo, goes_away_without_harm_also_where_a_rank_throws_right_after_a_call) {
+  for (int round = 0; round < 50; ++round)
+    for (const auto& outcome : run_threads(3, [](const World& world) {
+           const auto group = make_gloo(world);
+           std::vector<float> data(100'000, 1);
+           run_call(*group, broadcast(bytes_of(data), DType::f32, 0), 0);
+           throw ConfigError("a damaged file");
+         }))
+      EXPECT_EQ(outcome.text, "a damaged file") << describe(outcome);
 }
 
 TEST(Gloo, lets_two_communicators_live_side_by_side) {

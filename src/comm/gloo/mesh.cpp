@@ -17,7 +17,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::string_view kDevices = "gloo/device";
+constexpr std::string_view kDevices = "gloo/device", kConnected = "gloo/connected";
 
 // The world's store as Gloo wants one. Gloo's keys end in the number of the rank that writes them, so a rank
 // that is lost is noticed at once.
@@ -109,6 +109,10 @@ std::shared_ptr<gloo::Context> connect_mesh(const World& world) {
   context->setTimeout(gloo_timeout(world.timeout));
   connect_watched(world, context, device);
   return context;
+}
+
+void await_all_connected(const World& world) {
+  exchange(world, kConnected, Deadline::after(world.timeout), [] { return std::string(); });
 }
 
 // Gloo closes all connections of a context when a wait times out, which is the one public way to do that;

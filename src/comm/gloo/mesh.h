@@ -16,6 +16,9 @@ namespace gradwire {
 // thrown as Gloo or the store throw it.
 std::shared_ptr<gloo::Context> connect_mesh(const World& world);
 
+// Until every rank has come to this. One that left before would close connections that others still set up, which fails there.
+void await_all_connected(const World&);
+
 // As Gloo wants to have it.
 std::chrono::milliseconds gloo_timeout(Seconds timeout);
 

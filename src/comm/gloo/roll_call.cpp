@@ -3,6 +3,7 @@
 #include <gloo/types.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/error.h"
 
@@ -83,10 +84,11 @@ void RollCall::dismiss() {
   });
 }
 
-void RollCall::wait_for_dismissal(std::chrono::milliseconds longest) noexcept try {
+void RollCall::wait_for_dismissal(const Deadline& deadline) noexcept try {
   if (!dismissed_) return;
-  for_each_peer([&](Rank) { done_in_->waitRecv(longest); });
-  for_each_peer([&](Rank) { done_out_->waitSend(longest); });
+  const auto left = [&] { return std::chrono::milliseconds(deadline.remaining_ms()); };
+  for_each_peer([&](Rank) { done_in_->waitRecv(left()); });
+  for_each_peer([&](Rank) { done_out_->waitSend(left()); });
 } catch (...) {  // they are gone, and need nothing any more
 }
 

@@ -6,11 +6,11 @@
 #include <gloo/context.h>
 #include <gloo/transport/unbound_buffer.h>
 
-#include <chrono>
 #include <memory>
 #include <vector>
 
 #include "base/collective.h"
+#include "base/deadline.h"
 #include "net/world.h"
 
 namespace gradwire {
@@ -30,7 +30,7 @@ class RollCall {
   void dismiss();
 
   // Waits until all others have said the same of the last call, or are gone.
-  void wait_for_dismissal(std::chrono::milliseconds longest) noexcept;
+  void wait_for_dismissal(const Deadline& deadline) noexcept;
 
  private:
   // What a rank says; fixed layout, the same on both ends.

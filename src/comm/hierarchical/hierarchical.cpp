@@ -11,14 +11,10 @@
 #include "comm/kernels/kernels.h"
 #include "comm/queued.h"
 #include "net/fault.h"
+#include "sched/choose.h"
 
 namespace gradwire {
 namespace {
-
-constexpr std::size_t kSmall =
-    32 << 10;  // up to here a leader's two extra copies cost less than lanes' waits
-constexpr std::size_t kPiece =
-    4 << 20;  // of a large buffer: the network moves one while memory combines the next
 
 // Who is where, from the host of every rank.
 struct Layout {
@@ -69,12 +65,13 @@ class Hierarchical final : public Collectives {
       lane_collectives_ = lane.get();
       lane_ = std::make_unique<Queued>(std::move(lane));
     }
-    for (auto& part : parts_) part = inside_->allocate(kPiece);
+    for (auto& part : parts_) part = inside_->allocate(kLanePiece);
   }
 
   Rank rank() const override { return world_.rank; }
   int size() const override { return world_.size; }
   std::string name() const override { return inside_->name() + "+" + flat_->name(); }
+  Carrier carrier() const override { return Carrier::network; }
   Memory allocate(std::size_t bytes) override { return inside_->allocate(bytes); }
   void give_up(const std::exception& why) noexcept override {
     inside_->give_up(why);
@@ -182,7 +179,8 @@ class Hierarchical final : public Collectives {
     in_place.in = call.out;
     if (call.reduction == Reduction::avg) in_place.reduction = Reduction::sum;
     const std::size_t unit = size_of(call.dtype) * layout_.hosts[0].size();
-    const std::size_t in_lanes = layout_.even && call.out.size() > kSmall ? call.out.size() / unit * unit : 0;
+    const std::size_t in_lanes =
+        layout_.even && call.out.size() > kByLeaders ? call.out.size() / unit * unit : 0;
     reduce_in_lanes(in_place, in_lanes);
     reduce_by_leaders(in_place, in_lanes);
     if (call.reduction == Reduction::avg) divide(isa_, call.dtype, world_.size, call.out);
@@ -191,7 +189,7 @@ class Hierarchical final : public Collectives {
   // The first `bytes` of a buffer, piece by piece; two pieces are under way at any time.
   void reduce_in_lanes(const Call& call, std::size_t bytes) {
     const std::size_t ranks = layout_.hosts[0].size(), unit = size_of(call.dtype) * ranks;
-    const std::size_t step = kPiece / unit * unit;
+    const std::size_t step = kLanePiece / unit * unit;
     std::array<std::unique_ptr<Work>, 2> crossing;
     for (std::size_t piece = 0; piece * step < bytes + step; ++piece) {
       if (piece * step < bytes) {

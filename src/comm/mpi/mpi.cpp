@@ -31,7 +31,7 @@ void in_pieces(std::size_t count, DType type, const std::function<void(std::size
 class Mpi final : public Collectives {
  public:
   Mpi(const World& world, const MpiOptions& options)
-      : world_(world), options_(options), watchdog_(world), started_(watchdog_, world.timeout) {
+      : world_(world), options_(options), watchdog_(world), session_(start(watchdog_, world.timeout)) {
     const auto watched = watchdog_.during("MPI_Comm_dup");
     make_group();
     int rank = -1, size = 0;
@@ -47,6 +47,7 @@ class Mpi final : public Collectives {
   Rank rank() const override { return world_.rank; }
   int size() const override { return world_.size; }
   std::string name() const override { return "mpi"; }
+  Carrier carrier() const override { return Carrier::network; }
   Memory allocate(std::size_t bytes) override { return allocate_private(bytes); }
   // Ends messages; MPI has no such thing for its collectives.
   void cancel() noexcept override { cancelled_ = true; }
@@ -63,7 +64,7 @@ class Mpi final : public Collectives {
   }
 
   void run(const Call& call, const Signature& signature) override {
-    const auto watched = watchdog_.during(name_of(call.kind).data());  // a literal
+    const auto watched = watchdog_.during(name_of(call.kind).data(), call.timeout);  // a literal
     if (options_.check) compare(signature);
     switch (call.kind) {
       case Collective::all_reduce:
@@ -93,6 +94,11 @@ class Mpi final : public Collectives {
   }
 
  private:
+  static MpiSession start(MpiWatchdog& watchdog, Seconds timeout) {
+    const auto watched = watchdog.during("MPI_Init");
+    return MpiSession(timeout);
+  }
+
   static bool reduces(Collective kind) {
     return kind == Collective::all_reduce || kind == Collective::reduce || kind == Collective::reduce_scatter;
   }
@@ -226,12 +232,7 @@ class Mpi final : public Collectives {
   std::atomic<bool> cancelled_ = false;
   MPI_Comm group_ = MPI_COMM_NULL;  // ends with MPI: freeing it would be a collective call in a destructor
   MpiWatchdog watchdog_;
-  struct Started {
-    Started(MpiWatchdog& watchdog, Seconds timeout) {
-      const auto watched = watchdog.during("MPI_Init");
-      start_mpi(timeout);
-    }
-  } started_;  // before operations_, which MPI must be up for
+  const MpiSession session_;  // before operations_, which MPI must be up for
   MpiOperations operations_;
 };
 

@@ -1,8 +1,9 @@
 // Collectives by MPI's own algorithms, in a program that mpirun started. Rank and size of the world must be
 // MPI's.
 //
-// MPI is initialised by the first of these in a process and finalised when the process exits; one thread at a
-// time calls it. MPI has no way out of a call whose peer is gone: mpirun ends the whole job then.
+// MPI is initialised by the first of these in a process, unless the program has, and finalised when the process exits. One
+// thread at a time calls each; several of them call MPI at once, and ConfigError refuses a second where MPI gives less than
+// MPI_THREAD_MULTIPLE. MPI has no way out of a call whose peer is gone: mpirun ends the whole job then.
 #pragma once
 
 #include <memory>

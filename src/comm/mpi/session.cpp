@@ -1,5 +1,6 @@
 #include "comm/mpi/session.h"
 
+#include <atomic>
 #include <cstdlib>
 
 #include "base/error.h"
@@ -9,7 +10,9 @@
 namespace gradwire {
 namespace {
 
-Seconds finish_within = 300;  // of the process, as MPI is
+// Of the process, as MPI is.
+Seconds finish_within = 300;
+std::atomic<int> communicators = 0;  // that live
 
 // MPI_Finalize waits for all ranks, of which a process that has failed has no need, nor they of it: mpirun ends them when
 // it sees this one's code.
@@ -30,6 +33,28 @@ void combine_blocks(void* in, void* in_out, int* length, MPI_Datatype*) {
   std::byte* const destination = static_cast<std::byte*>(in_out);
   combine(isa, kType, kReduction, sources, {&destination, 1},
           static_cast<std::size_t>(*length) * size_of(kType));
+}
+
+void start_mpi(Seconds timeout) {
+  int initialised = 0;
+  MPI_Initialized(&initialised);
+  if (initialised) return;
+  int provided = 0;
+  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
+  finish_within = timeout;
+  ::on_exit(finish_mpi, nullptr);
+}
+
+// Throws where threads that MPI does not allow for would call it.
+void check_threads(bool is_only_one) {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  if (level == MPI_THREAD_MULTIPLE || (level == MPI_THREAD_SERIALIZED && is_only_one)) return;
+  throw ConfigError(fmt::format(
+      "MPI allows for {}, and {}: where the program starts MPI itself, call MPI_Init_thread with "
+      "MPI_THREAD_MULTIPLE; else take an MPI that was built with it, or --backend gloo or tcp",
+      level == MPI_THREAD_SERIALIZED ? "calls of one thread at a time" : "calls of one thread alone",
+      is_only_one ? "a communicator has one of its own" : "several communicators call it at once"));
 }
 
 MPI_Op own_operation(Reduction reduction) {
@@ -57,16 +82,13 @@ void check_mpi(int code, const char* operation) {
   throw TransportError(fmt::format("{}: {}", operation, std::string(text, static_cast<std::size_t>(length))));
 }
 
-void start_mpi(Seconds timeout) {
-  int initialised = 0;
-  MPI_Initialized(&initialised);
-  if (initialised) return;
-  int provided = 0;
-  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
-  if (provided < MPI_THREAD_SERIALIZED) throw ConfigError("this MPI was built without support for threads");
-  finish_within = timeout;
-  ::on_exit(finish_mpi, nullptr);
+MpiSession::MpiSession(Seconds timeout) {
+  start_mpi(timeout);
+  check_threads(communicators == 0);
+  ++communicators;
 }
+
+MpiSession::~MpiSession() { --communicators; }
 
 MPI_Datatype mpi_type(DType type) {
   switch (type) {

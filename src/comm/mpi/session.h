@@ -11,9 +11,19 @@
 
 namespace gradwire {
 
-// If it is not up yet. It ends with the process, which does not wait for the others longer than the timeout, nor at all
-// where it has failed.
-void start_mpi(Seconds timeout);
+// What a communicator has of MPI, which is started by the first where the program has not. It ends with the process, which
+// does not wait for the others longer than the timeout, nor at all where it has failed.
+//
+// Every communicator has a thread of its own, and a call that waits in one may need another to go on. So MPI is asked for
+// MPI_THREAD_MULTIPLE; with less, ConfigError refuses a second communicator beside one that lives.
+class MpiSession {
+ public:
+  explicit MpiSession(Seconds timeout);
+  ~MpiSession();
+  MpiSession(const MpiSession&) = delete;
+  MpiSession& operator=(const MpiSession&) = delete;
+};
+
 void check_mpi(int code, const char* operation);  // throws TransportError with MPI's words
 
 MPI_Datatype mpi_type(DType);

@@ -119,7 +119,7 @@ void MpiWatchdog::check_call(std::uint64_t call, Deadline deadline) {
   if (dead && told_of_ == dead) ::_exit(1);
   if (dead) end_process(fmt::format("rank {} is lost: its process is gone during {}", *dead, what_.load()));
   if (!missing.empty())
-    end_process(fmt::format("{} waited {} for {}", what_.load(), format_seconds(world_.timeout), missing));
+    end_process(fmt::format("{} waited {} for {}", what_.load(), format_seconds(patience_.load()), missing));
 }
 
 void MpiWatchdog::look() {
@@ -133,7 +133,7 @@ void MpiWatchdog::look() {
       check_call(now, deadline);
     } else {
       seen = now;
-      deadline = Deadline::after(world_.timeout);
+      deadline = Deadline::after(patience_.load());
       tell_of_dead();
     }
   }

@@ -18,6 +18,12 @@ std::exception_ptr peer_lost(const FailedCall& failure, Rank peer, const Roster&
                                  what_failed(failure))));
 }
 
+std::exception_ptr peer_left(const FailedCall& failure, Rank peer) {
+  return std::make_exception_ptr(
+      PeerLost(peer, fmt::format("rank {} aborted its communicator; rank {} was in {}", peer, failure.rank,
+                                 what_failed(failure))));
+}
+
 std::exception_ptr plain(const FailedCall& failure, const std::string& others) {
   const auto text =
       fmt::format("rank {} in {}: {}{}", failure.rank, what_failed(failure), failure.symptom, others);
@@ -58,6 +64,7 @@ std::string tell_others(const FailedCall& failure, const std::vector<std::option
 std::exception_ptr diagnose(const FailedCall& failure, Roster& roster) {
   const auto account = roster.take_account(failure.call.value_or(Signature{}),
                                            {failure.timed_out, failure.symptom}, Deadline::after(kMoment));
+  if (account.left) return peer_left(failure, *account.left);
   if (account.gone) return peer_lost(failure, *account.gone, roster);
   if (!failure.call) return plain(failure, "");
   const auto& stuck = account.stuck;

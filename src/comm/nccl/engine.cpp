@@ -231,7 +231,7 @@ void NcclEngine::give_up(const std::string& why) noexcept {
 void NcclEngine::abort() {
   const auto why = fmt::format("rank {} aborted its communicator", world_.rank);
   give_up(why);
-  roster_->raise_alarm({.timed_out = false, .text = why});
+  roster_->leave(why);
 }
 
 }  // namespace gradwire

@@ -134,8 +134,8 @@ std::optional<std::string> find_device_problem(int device) {
   }
   if (device >= 0 && device < count) return std::nullopt;
   return fmt::format(
-      "GPU {} is asked for, but this process sees {}: 0..{}{}. Start one rank for each GPU (gradwire run -n "
-      "{}), "
+      "GPU {} is asked for, but this process sees {}: 0..{}{}. Start one rank for each GPU (`gradwire run -n "
+      "{}`), "
       "or write make_nccl(world, {{.device = 0}}) where each rank sees a GPU of its own",
       device, count, count - 1, visible_devices(), count);
 }

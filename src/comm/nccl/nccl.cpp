@@ -20,6 +20,7 @@ class Nccl final : public NcclCommunicator {
   Rank rank() const override { return engine_->world().rank; }
   int size() const override { return engine_->world().size; }
   std::string name() const override { return "nccl"; }
+  Carrier carrier() const override { return Carrier::gpus; }
   std::unique_ptr<Work> start(const Call& call) override { return engine_->start(call); }
   void run(const Call& call) override { engine_->start(call)->wait(); }
   Memory allocate(std::size_t bytes) override {

@@ -2,6 +2,7 @@
 
 #include <barrier>
 #include <csignal>
+#include <thread>
 
 #include "comm/nccl/nccl_fixture.h"
 
@@ -124,6 +125,51 @@ TEST_F(NcclFaults, names_a_rank_that_is_killed_in_the_middle_of_a_call) {
       EXPECT_EQ(outcomes[rank].peer, victim);
     }
   }
+}
+
+TEST_F(NcclFaults, names_a_killed_rank_to_the_one_that_waits_for_its_message) {
+  for (Rank victim : {0, 1}) {  // rank 0 keeps the store
+    const auto outcomes = run_processes(2, [victim](const World& world) {
+      const auto nccl = make_nccl(world);
+      const auto memory = nccl->allocate(64);
+      nccl->run(barrier());
+      if (world.rank == victim) raise(SIGKILL);
+      nccl->run(recv(memory.bytes(), victim));
+    });
+    expect_threw(outcomes[1 - victim], "PeerLost", HasSubstr(fmt::format("rank {} (process", victim)));
+    EXPECT_EQ(outcomes[1 - victim].peer, victim);
+  }
+}
+
+TEST_F(NcclFaults, tells_that_a_rank_aborted_to_the_one_that_waits_for_its_message) {
+  const auto outcomes = run_processes(2, [](const World& world) {
+    const auto nccl = make_nccl(world);
+    const auto memory = nccl->allocate(64);
+    nccl->run(barrier());
+    if (world.rank == 0) return nccl->run(recv(memory.bytes(), 1));
+    nccl->abort();
+    EXPECT_THROW(nccl->run(send(memory.bytes(), 0)), Cancelled);
+    EXPECT_THROW(nccl->run(barrier()), Cancelled);
+    raise(SIGSTOP);  // it is not its end that tells the other
+  });
+  expect_threw(outcomes[0], "PeerLost", HasSubstr("rank 1 aborted its communicator"));
+  EXPECT_EQ(outcomes[0].peer, 1);
+  EXPECT_EQ(outcomes[1].kind, Outcome::Kind::stopped) << describe(outcomes[1]);
+}
+
+TEST_F(NcclFaults, ends_a_wait_for_a_message_when_another_thread_aborts) {
+  expect_all_ok(run_threads(2, [](const World& world) {
+    const auto nccl = make_nccl(world);
+    const auto memory = nccl->allocate(64);
+    const auto work = nccl->start(recv(memory.bytes(), 1 - world.rank));
+    if (world.rank == 0) {
+      std::thread other([&] { nccl->abort(); });
+      EXPECT_THROW(work->wait(), Cancelled);
+      other.join();
+    } else {
+      EXPECT_THROW(work->wait(), PeerLost);
+    }
+  }));
 }
 
 TEST_F(NcclFaults, names_a_rank_that_stands_still) {

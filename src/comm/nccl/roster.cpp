@@ -168,7 +168,8 @@ std::optional<Roster::Alarm> Roster::find_alarm() {
 
 Roster::Account Roster::take_account(const Signature& call, const Alarm& alarm, Deadline moment) {
   Account account{.stuck = std::vector<std::optional<Signature>>(static_cast<std::size_t>(world_.size)),
-                  .gone = {}};
+                  .gone = {},
+                  .left = {}};
   account.stuck[static_cast<std::size_t>(world_.rank)] = call;
   if (world_.size == 1) return account;
   try {
@@ -210,7 +211,13 @@ void Roster::raise_alarm(const Alarm& alarm) {
                                                  world_.rank, alarm.text));
 }
 
-// True when every rank has told where it is stuck or is gone. Whether it is gone is asked first: what it
+void Roster::leave(const std::string& why) {
+  if (world_.size == 1) return;
+  world_.store->set(key("left", world_.rank), why);
+  raise_alarm({.timed_out = false, .text = why});
+}
+
+// True when every rank has told where it is stuck, has left or is gone. Whether it is gone is asked first: what it
 // told before is there then.
 bool Roster::listen(Account& account) {
   bool complete = true;
@@ -220,8 +227,12 @@ bool Roster::listen(Account& account) {
     const bool gone = has_ended(rank) || !world_.store->find(fmt::format("lost/{}", rank)).empty();
     word = find_signature(world_.store->find(key("stuck", rank)));
     if (word) continue;
-    if (gone) account.gone = rank;
-    complete = complete && gone;
+    const bool left = !world_.store->find(key("left", rank)).empty();
+    if (left)
+      account.left = rank;
+    else if (gone)
+      account.gone = rank;
+    complete = complete && (left || gone);
   }
   return complete;
 }

@@ -56,6 +56,7 @@ class Roster {
   };
   std::optional<Alarm> find_alarm();
   void raise_alarm(const Alarm& alarm);  // unless one is raised already
+  void leave(const std::string& why);    // raises the alarm; to the others this rank is gone from now on
 
   // Raises the alarm, tells which call this rank is stuck in, and waits a moment for the others to tell the
   // same. Whoever failed because another did has told before it ended, so a rank that is gone without a word
@@ -63,6 +64,7 @@ class Roster {
   struct Account {
     std::vector<std::optional<Signature>> stuck;  // by rank; nothing from those that are silent
     std::optional<Rank> gone;                     // without a word
+    std::optional<Rank> left;                     // of its own will: see leave()
   };
   Account take_account(const Signature& call, const Alarm& alarm, Deadline moment);
 

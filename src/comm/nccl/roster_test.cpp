@@ -83,6 +83,25 @@ TEST(Roster, takes_a_rank_that_went_without_a_word_for_the_cause) {
   }));
 }
 
+TEST(Diagnosis, names_a_rank_that_left_though_it_is_still_there) {
+  expect_all_ok(run_threads(2, [](const World& world) {
+    Roster roster(world, card_of(world.rank));
+    if (world.rank == 1) {
+      roster.leave("rank 1 aborted its communicator");
+      return world.store->set("told", "1");
+    }
+    world.store->get("told", Deadline::after(world.timeout));
+    ASSERT_TRUE(roster.find_alarm());
+    const auto error = diagnose({world.rank, kCall, false, roster.find_alarm()->text}, roster);
+    try {
+      std::rethrow_exception(error);
+    } catch (const PeerLost& lost) {
+      EXPECT_EQ(lost.peer(), 1);
+      EXPECT_THAT(lost.what(), HasSubstr("rank 1 aborted its communicator; rank 0 was in call 7: barrier"));
+    }
+  }));
+}
+
 // A rank that is stuck elsewhere is named with where it is, which is how a rank that skipped a call shows.
 TEST(Diagnosis, tells_who_is_in_another_call) {
   const auto outcomes = run_threads(2, [](const World& world) {

@@ -28,6 +28,7 @@ class Scheduled final : public Collectives {
   Rank rank() const override { return transport_->rank(); }
   int size() const override { return transport_->size(); }
   std::string name() const override { return options_.name; }
+  Carrier carrier() const override { return Carrier::network; }
   Memory allocate(std::size_t bytes) override { return allocate_private(bytes); }
   void cancel() noexcept override { transport_->cancel(); }
 

@@ -207,9 +207,10 @@ std::span<std::byte> Group::ring(Rank from, Rank to) const {
 
 // A rank that has announced the next round waits there for this one.
 std::optional<Fault> Group::find_fault(Rank peer) const {
+  const bool gone = is_gone(peer);  // asked first: who leaves has told why before
   if (auto told = find_told()) return told;
   const Rank name = world_.global(peer);
-  if (is_gone(peer))
+  if (gone)
     return Fault{
         Fault::Kind::peer_lost, me(), name,
         fmt::format("rank {} {} while rank {} waited for a message with it", name,
@@ -238,7 +239,9 @@ void Group::await_taken(Rank by, std::uint64_t count) {
   });
 }
 
+// Who leaves has told why before, if there was a reason: that counts more.
 void Group::throw_lost(Rank peer) const {
+  if (const auto told = find_told()) told->raise(me());
   const bool left = block(peer).left.load(std::memory_order_acquire);
   const Rank name = world_.global(peer);
   throw PeerLost(name, fmt::format("rank {} {} while rank {} waited {}", name,

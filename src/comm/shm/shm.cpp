@@ -29,6 +29,7 @@ class Shm final : public Collectives {
   Rank rank() const override { return group_->rank(); }
   int size() const override { return group_->size(); }
   std::string name() const override { return "shm"; }
+  Carrier carrier() const override { return Carrier::shared_memory; }
   Memory allocate(std::size_t bytes) override { return registry_.allocate(bytes); }
   void cancel() noexcept override {
     group_->cancel();
@@ -53,7 +54,7 @@ class Shm final : public Collectives {
       work();
     } catch (const Cancelled&) {
       throw;
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {  // memory that ran out too
       group_->tell(error);
       throw;
     }
