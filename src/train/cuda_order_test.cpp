@@ -164,6 +164,7 @@ TEST_F(CudaOrder, refuses_a_communicator_of_host_memory) {
     Rank rank() const override { return 0; }
     int size() const override { return 1; }
     std::string name() const override { return "shm"; }
+    Carrier carrier() const override { return Carrier::shared_memory; }
     std::unique_ptr<Work> start(const Call&) override { return nullptr; }
     void run(const Call&) override {}
     Memory allocate(std::size_t bytes) override { return allocate_private(bytes); }

@@ -35,6 +35,12 @@ void zero_grad(DdpCore& core) {
 
 void set_trace(DdpCore& core, Recorder* trace) { core.set_trace(trace); }
 
+std::vector<std::string> gradient_order(DdpCore& core) { return core.reducer().order(); }
+
+void restore_gradient_order(DdpCore& core, const std::vector<std::string>& order) {
+  core.reducer().restore_order(order);
+}
+
 void add_tensors(std::vector<torch::Tensor>& found, const torch::jit::IValue& value) {
   value.visit([&](const torch::jit::IValue& part) {
     if (part.isTensor()) add_tensors(found, part.toTensor());

@@ -108,6 +108,8 @@ std::vector<Bucket> buckets(const DdpCore&);  // indices are those of parameters
 void zero_grad(DdpCore&);
 double clip_grad_norm(DdpCore&, double max_norm, double norm_type);
 void set_trace(DdpCore&, Recorder*);
+std::vector<std::string> gradient_order(DdpCore&);
+void restore_gradient_order(DdpCore&, const std::vector<std::string>&);
 
 // How each kind of model is held, moved and called.
 template <typename Model>
@@ -193,6 +195,14 @@ class DistributedDataParallel {
   }
 
   void set_trace(Recorder* trace) { gradwire::set_trace(*core_, trace); }
+
+  // The order of gradients that the ranks have agreed on in their first backward, by name: how buckets are cut, and with it
+  // how sums are rounded. For TrainingPosition (loop/checkpoint.h); given back after loading, on all ranks, a resumed run
+  // is equal to the bit. An order of other parameters is ignored.
+  std::vector<std::string> gradient_order() const { return gradwire::gradient_order(*core_); }
+  void restore_gradient_order(const std::vector<std::string>& order) {
+    gradwire::restore_gradient_order(*core_, order);
+  }
 
  private:
   Handle model_;

@@ -30,13 +30,14 @@ TEST(DdpPlacement, of_a_model_on_another_device_is_refused_or_mended) {
   });
 }
 
-// What the wrapper sees of NCCL before it moves anything: its name.
+// What the wrapper sees of NCCL before it moves anything: its name and that it takes GPU memory.
 class NamedNccl final : public Communicator {
  public:
   explicit NamedNccl(Communicator& communicator) : communicator_(communicator) {}
   Rank rank() const override { return communicator_.rank(); }
   int size() const override { return communicator_.size(); }
   std::string name() const override { return "nccl"; }
+  Carrier carrier() const override { return Carrier::gpus; }
   std::unique_ptr<Work> start(const Call& call) override { return communicator_.start(call); }
   void run(const Call& call) override { communicator_.run(call); }
   Memory allocate(std::size_t bytes) override { return communicator_.allocate(bytes); }

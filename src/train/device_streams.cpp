@@ -22,6 +22,7 @@ class InStreamOrder final : public Communicator {
   Rank rank() const override { return communicator_->rank(); }
   int size() const override { return communicator_->size(); }
   std::string name() const override { return communicator_->name(); }
+  Carrier carrier() const override { return communicator_->carrier(); }
   std::unique_ptr<Work> start(const Call& call) override { return streams_->communicator().start(call); }
   void run(const Call& call) override { streams_->communicator().run(call); }
   Memory allocate(std::size_t bytes) override { return streams_->communicator().allocate(bytes); }

@@ -12,6 +12,7 @@ class InlineCommunicator final : public Communicator {
   Rank rank() const override { return communicator_.rank(); }
   int size() const override { return communicator_.size(); }
   std::string name() const override { return communicator_.name(); }
+  Carrier carrier() const override { return communicator_.carrier(); }
   std::unique_ptr<Work> start(const Call& call) override;
   void run(const Call& call) override { communicator_.run(call); }
   Memory allocate(std::size_t bytes) override { return communicator_.allocate(bytes); }

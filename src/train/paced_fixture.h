@@ -17,6 +17,7 @@ class Paced final : public Collectives {
   Rank rank() const override { return collectives_->rank(); }
   int size() const override { return collectives_->size(); }
   std::string name() const override { return "paced " + collectives_->name(); }
+  Carrier carrier() const override { return collectives_->carrier(); }
   Memory allocate(std::size_t bytes) override { return collectives_->allocate(bytes); }
   void cancel() noexcept override { collectives_->cancel(); }
   void give_up(const std::exception& why) noexcept override { collectives_->give_up(why); }

@@ -14,19 +14,17 @@ std::string misplaced(const Misplacement& problem) {
                      problem.belongs_on, problem.write);
 }
 
-std::optional<std::string> find_backend_problem(const std::string& backend, const std::string& device) {
-  const bool gpu = device.starts_with("cuda"), nccl = backend.starts_with("nccl");
-  if (gpu && !nccl)
+std::optional<std::string> find_backend_problem(const Memories& backend, const Memories& device) {
+  if (backend.on_gpu == device.on_gpu) return std::nullopt;
+  if (device.on_gpu)
     return fmt::format(
         "the model is on {} and the backend {} moves host memory: write "
         "make_communicator(world, \"nccl\"), or leave the model on the CPU",
-        device, backend);
-  if (!gpu && nccl)
-    return fmt::format(
-        "the model is on {} and the backend nccl moves GPU memory: write "
-        "make_communicator(world, \"auto\"), or {{.device = {}, .move_to_device = true}}",
-        device, kOwnDevice);
-  return std::nullopt;
+        device.name, backend.name);
+  return fmt::format(
+      "the model is on {} and the backend {} moves GPU memory: write "
+      "make_communicator(world, \"auto\"), or {{.device = {}, .move_to_device = true}}",
+      device.name, backend.name, kOwnDevice);
 }
 
 std::optional<std::string> find_missing_gpu(std::optional<int> index, int gpus, Rank rank) {

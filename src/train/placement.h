@@ -19,9 +19,14 @@ struct Misplacement {
 };
 std::string misplaced(const Misplacement&);
 
+// Where memory is: what a backend moves, or what a device has.
+struct Memories {
+  std::string name;  // of the backend or the device
+  bool on_gpu = false;
+};
 // The backend moves memory that is not where the device's tensors are: NCCL for CPU tensors, any other for a
 // GPU's.
-std::optional<std::string> find_backend_problem(const std::string& backend, const std::string& device);
+std::optional<std::string> find_backend_problem(const Memories& backend, const Memories& device);
 
 // This process has no such GPU. `index` is empty for "cuda" without a number.
 std::optional<std::string> find_missing_gpu(std::optional<int> index, int gpus, Rank rank);

@@ -57,7 +57,7 @@ std::vector<RankPlace> gather_places(Communicator& communicator, torch::Device d
 }
 
 int ranks_on_this_host(const Communicator& communicator) {
-  if (communicator.name() == "shm") return communicator.size();
+  if (communicator.carrier() == Carrier::shared_memory) return communicator.size();
   const char* const text = std::getenv("LOCAL_WORLD_SIZE");
   return text == nullptr ? 1 : std::max(1, find_integer<int>(text).value_or(1));
 }
@@ -66,7 +66,8 @@ int ranks_on_this_host(const Communicator& communicator) {
 
 void check_placement(const ModelTensors& model, const DdpOptions& options, Communicator& communicator) {
   const auto device = options.device;
-  throw_if(find_backend_problem(communicator.name(), device.str()));
+  const bool gpus = communicator.carrier() == Carrier::gpus;
+  throw_if(find_backend_problem({communicator.name(), gpus}, {device.str(), device.is_cuda()}));
   if (device.is_cuda()) {
     const auto index = device.has_index() ? std::optional<int>(device.index()) : std::nullopt;
     throw_if(find_missing_gpu(index, static_cast<int>(torch::cuda::device_count()), communicator.rank()));

@@ -15,11 +15,12 @@ TEST(Placement, says_what_is_where_and_what_to_write) {
 }
 
 TEST(Placement, refuses_a_backend_that_moves_other_memory) {
-  EXPECT_THAT(find_backend_problem("gloo", "cuda:0"),
+  EXPECT_THAT(find_backend_problem({"gloo", false}, {"cuda:0", true}),
               Optional(HasSubstr("make_communicator(world, \"nccl\")")));
-  EXPECT_THAT(find_backend_problem("nccl", "cpu"), Optional(HasSubstr("the backend nccl moves GPU memory")));
-  EXPECT_FALSE(find_backend_problem("nccl", "cuda:3"));
-  EXPECT_FALSE(find_backend_problem("shm+tcp", "cpu"));
+  EXPECT_THAT(find_backend_problem({"nccl", true}, {"cpu", false}),
+              Optional(HasSubstr("the backend nccl moves GPU memory")));
+  EXPECT_FALSE(find_backend_problem({"nccl", true}, {"cuda:3", true}));
+  EXPECT_FALSE(find_backend_problem({"shm+tcp", false}, {"cpu", false}));
 }
 
 TEST(Placement, refuses_a_gpu_that_is_not_there) {

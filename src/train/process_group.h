@@ -31,6 +31,8 @@ Call gather(const torch::Tensor& in, const torch::Tensor& out, Rank root,
 Call scatter(const torch::Tensor& in, const torch::Tensor& out, Rank root,
              const Rows& rows = {});  // in: the root's
 
+// Other than c10d's, tags are compared and not matched: messages meet in the order in which they are sent, and a tag that
+// differs is a Mismatch.
 Call send(const torch::Tensor& tensor, Rank to, std::uint32_t tag = 0);
 Call recv(const torch::Tensor& tensor, Rank from, std::uint32_t tag = 0);
 // For exchange().

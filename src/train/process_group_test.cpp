@@ -27,12 +27,35 @@ TEST(ProcessGroup, reduces_and_moves_tensors_as_it_does_bytes) {
     auto sum = torch::full({4, 2}, me + 1.0, torch::kFloat64);
     group.run(all_reduce(sum, Reduction::avg));
     EXPECT_TRUE(torch::equal(sum, torch::full({4, 2}, 2.0, torch::kFloat64)));
+    auto largest = torch::full({3}, me, torch::kInt32);
+    group.run(reduce(largest, 1, Reduction::max));
+    EXPECT_TRUE(torch::equal(largest, torch::full({3}, me == 1 ? 2 : me, torch::kInt32)))
+        << "the root's alone";
     auto mask = torch::full({5}, me == 2, torch::kBool);
     group.run(broadcast(mask, 2));
     EXPECT_TRUE(mask.all().item<bool>());
     auto all = torch::empty({3, 2}, torch::kInt64);
     group.run(all_gather(torch::full({2}, me, torch::kInt64), all));
     EXPECT_TRUE(torch::equal(all, torch::arange(3).unsqueeze(1).expand({3, 2})));
+    auto swapped = torch::empty({3, 2}, torch::kInt64);
+    const auto to_each = 10 * me + torch::arange(3).unsqueeze(1).expand({3, 2}).contiguous();
+    group.run(all_to_all(to_each, swapped));
+    EXPECT_TRUE(torch::equal(swapped, 10 * all + me));
+  });
+}
+
+// Rank r gives rank s so many rows: r + s.
+TEST(ProcessGroup, exchanges_rows_of_any_number_between_all) {
+  on_three_ranks([](Communicator& group, Rank me) {
+    const Rows rows = {me, me + 1, me + 2};
+    std::vector<torch::Tensor> given, expected;
+    for (Rank peer = 0; peer < 3; ++peer) {
+      given.push_back(torch::full({me + peer, 2}, 10.0 * me + peer));
+      expected.push_back(torch::full({me + peer, 2}, 10.0 * peer + me));
+    }
+    auto got = torch::empty({3 * me + 3, 2});
+    group.run(all_to_all(torch::cat(given), got, rows, rows));
+    EXPECT_TRUE(torch::equal(got, torch::cat(expected)));
   });
 }
 

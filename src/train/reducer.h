@@ -4,7 +4,8 @@
 // out: autograd computes, and its hooks tell when a parameter's gradient is there; which bucket then leaves, and what the
 // end of backward waits for, is what the graph says (bucket_ledger.h). When backward() returns, gradients are
 // averages. The first backward shows in which order gradients come; the buckets are
-// then laid out anew in the order that rank 0 saw.
+// then laid out anew in the order that rank 0 saw. A run that goes on from a checkpoint is given that order: how sums are
+// rounded depends on where in which bucket a gradient lies.
 //
 // A pass is what a forward decided for its backward. Belongs to the thread that calls forward and backward;
 // autograd's threads (one for each GPU) enter through the hooks, one at a time.
@@ -44,6 +45,11 @@ class Reducer {
   const GradientNodes& nodes() const { return hooks_.nodes(); }
   const std::vector<Bucket>& buckets() const { return arena_.layout(); }
 
+  // Names of the parameters as the ranks have agreed that gradients come; empty before, and where there is no such order.
+  std::vector<std::string> order();
+  // The same of a run before this one, for the next forward on. Of other parameters it is ignored.
+  void restore_order(const std::vector<std::string>& names);
+
   void before_forward();  // lays the buckets out anew when their order is known
   // After a forward; and when a backward comes to what that forward gave out.
   void announce(std::shared_ptr<const Pass> pass);
@@ -72,6 +78,8 @@ class Reducer {
   void finish_buckets() REQUIRES(mutex_);
   std::vector<int> agree_on_presence() REQUIRES(mutex_);
   void agree_on_order(const std::vector<int>& seen) REQUIRES(mutex_);
+  void follow(std::vector<int> order) REQUIRES(mutex_);
+  std::optional<std::vector<int>> find_order(const std::vector<std::string>& names) const;
   [[noreturn]] void refuse_missing(const std::vector<int>& missing) const;
   void note_ready(std::size_t bucket) REQUIRES(mutex_);
   void record_bucket(std::size_t bucket) REQUIRES(mutex_);
@@ -79,6 +87,8 @@ class Reducer {
   bool tolerates_missing() const REQUIRES(mutex_) {
     return options_.find_unused_parameters || (options_.static_graph && !order_known_);
   }
+  // Parameters that may go without a gradient in any step have no order of their own, unless the graph is static.
+  bool has_order() const { return options_.static_graph || !options_.find_unused_parameters; }
   std::string name(int parameter) const { return parameters_[parameter].name; }
 
   const std::vector<NamedTensor> parameters_;
@@ -104,6 +114,7 @@ class Reducer {
   std::vector<LateTime> late_ready_ GUARDED_BY(mutex_);  // the same of a device, which is not there yet
 
   bool order_known_ GUARDED_BY(mutex_) = false;
+  std::vector<int> order_ GUARDED_BY(mutex_);           // that was agreed on or restored
   std::vector<Bucket> next_layout_ GUARDED_BY(mutex_);  // empty: keep the present one
   std::vector<int> always_absent_ GUARDED_BY(mutex_);   // static_graph: what the first backward left out
 };

@@ -1,5 +1,7 @@
 // What the ranks tell each other about a backward besides the gradients: which parameters had one, and in
 // which order they came. And the backward of a rank that has none.
+#include <unordered_map>
+
 #include "train/reducer.h"
 #include "train/tensor_bytes.h"
 
@@ -26,11 +28,10 @@ std::vector<int> Reducer::agree_on_presence() {
   return order;
 }
 
-// The buckets of later steps follow the order in which rank 0's gradients came. Parameters that may go
-// without a gradient in any step have no order of their own, unless the graph is static; there the order
-// leaves out what no rank uses.
+// The buckets of later steps follow the order in which rank 0's gradients came. Of a static graph it leaves out what no rank
+// uses.
 void Reducer::agree_on_order(const std::vector<int>& seen) {
-  if (options_.find_unused_parameters && !options_.static_graph) {
+  if (!has_order()) {
     order_known_ = true;
     return;
   }
@@ -45,11 +46,43 @@ void Reducer::agree_on_order(const std::vector<int>& seen) {
   const auto* const values = order.data_ptr<std::int32_t>();
   order_known_ = values[parameters_.size()] != 0;
   if (!order_known_) return;  // rank 0 had no backward of its own this time
-  const std::vector<int> agreed(
-      values, std::find_if(values, values + parameters_.size(), [](auto v) { return v < 0; }));
+  follow({values, std::find_if(values, values + parameters_.size(), [](auto v) { return v < 0; })});
+}
+
+void Reducer::follow(std::vector<int> order) {
   const BucketCaps caps{.first = options_.first_bucket_bytes, .rest = options_.bucket_bytes};
-  auto layout = assign_buckets(arena_.items(), agreed, caps);
-  if (layout != arena_.layout()) next_layout_ = std::move(layout);
+  order_ = std::move(order);
+  next_layout_ = assign_buckets(arena_.items(), order_, caps);
+  if (next_layout_ == arena_.layout()) next_layout_.clear();
+}
+
+std::vector<std::string> Reducer::order() {
+  const Lock lock(mutex_);
+  std::vector<std::string> names;
+  for (const int parameter : order_) names.push_back(name(parameter));
+  return names;
+}
+
+// What each rank leaves out of a static graph is looked at again, and the order with it.
+void Reducer::restore_order(const std::vector<std::string>& names) {
+  const Lock lock(mutex_);
+  auto order = find_order(names);
+  if (!order || !has_order()) return;
+  follow(std::move(*order));
+  order_known_ = !options_.static_graph;
+}
+
+// All parameters, each once; nothing where the names are of others.
+std::optional<std::vector<int>> Reducer::find_order(const std::vector<std::string>& names) const {
+  std::unordered_map<std::string, int> numbers;
+  for (const auto& parameter : parameters_) numbers.emplace(parameter.name, static_cast<int>(numbers.size()));
+  std::vector<int> order;
+  for (const auto& name : names) {
+    const auto found = numbers.extract(name);
+    if (found.empty()) return std::nullopt;
+    order.push_back(found.mapped());
+  }
+  return numbers.empty() ? std::optional(std::move(order)) : std::nullopt;
 }
 
 void Reducer::shadow_backward() {

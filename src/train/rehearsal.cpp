@@ -51,6 +51,7 @@ class Rehearsed final : public Communicator {
   Rank rank() const override { return real_->rank(); }
   int size() const override { return real_->size(); }
   std::string name() const override { return real_->name(); }
+  Carrier carrier() const override { return real_->carrier(); }
   void abort() override { real_->abort(); }
 
   std::unique_ptr<Work> start(const Call& call) override;

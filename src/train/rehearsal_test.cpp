@@ -17,6 +17,7 @@ class CountedCommunicator final : public Communicator {
   Rank rank() const override { return size_ - 1; }
   int size() const override { return size_; }
   std::string name() const override { return "counted"; }
+  Carrier carrier() const override { return Carrier::network; }
   std::unique_ptr<Work> start(const Call&) override {
     ++calls_;
     return nullptr;

@@ -24,6 +24,7 @@ class Watched final : public Communicator {
   Rank rank() const override { return communicator_.rank(); }
   int size() const override { return communicator_.size(); }
   std::string name() const override { return communicator_.name(); }
+  Carrier carrier() const override { return communicator_.carrier(); }
   Memory allocate(std::size_t bytes) override { return communicator_.allocate(bytes); }
   void abort() override { communicator_.abort(); }
 

@@ -26,6 +26,7 @@ nlohmann::json what_counts(const TrainOptions& options) {
   json.erase("html");
   json.erase("command");
   json.erase("checkpoint_before");  // of each host's own disk
+  json.erase("max_restarts");       // node 0's counts
   for (const char* file : {"text", "checkpoint", "resume"}) json[file] = json[file].get<std::string>() != "";
   return json;
 }

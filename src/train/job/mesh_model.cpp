@@ -221,6 +221,7 @@ TrainingPosition MeshModel::load(const std::filesystem::path& path, Communicator
                                          .hook = hook_ ? kept() : LoadedHook{}},
                                         &learner_->optimizer(), host, unchecked);
   pipeline_->parameters_changed();
+  pipeline_->restore_gradient_order(position.gradient_order);
   return position;
 }
 

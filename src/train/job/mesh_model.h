@@ -49,6 +49,7 @@ class MeshModel final : public TrainedModel {
   // Every rank writes a part of a checkpoint, which is of the whole model and goes on with any mesh or none.
   TrainingState state() override;
   LossScale* loss_scale() override { return learner_ ? learner_->loss_scale() : nullptr; }
+  std::vector<std::string> gradient_order() const override { return pipeline_->gradient_order(); }
   TrainingPosition load(const std::filesystem::path& path, Communicator& host, Unchecked unchecked) override;
 
   // Scales gradients so that the norm of the whole model's is at most `max_norm`, and gives the norm before, the same on

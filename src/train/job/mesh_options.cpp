@@ -32,11 +32,7 @@ void need(bool right, const std::string& what) {
 }
 
 void check_tensor(const TrainOptions& options, const TrainableModel& model) {
-  if (options.tp == 1) {
-    need(!options.sequence_parallel,
-         "--sequence-parallel splits what lies between tensor-parallel layers: it needs --tp 2 or more");
-    return;
-  }
+  if (options.tp == 1) return;
   need(
       takes_text(model),
       fmt::format("--tp {}: {} is no transformer; tensor parallelism cuts gpt and bert models by their heads",
@@ -49,25 +45,21 @@ void check_tensor(const TrainOptions& options, const TrainableModel& model) {
                    options.sequence, options.tp));
 }
 
+void check_unpiped(const TrainOptions& options) {
+  need(options.micro_batches == 0, "--micro-batches fill a pipeline: write --accumulate, or --pp 2 or more");
+  need(options.schedule == PipelineSchedule::one_f_one_b, "--schedule is a pipeline's: write --pp 2 or more");
+  need(options.virtual_stages <= 1, "--virtual-stages are a pipeline's: write --pp 2 or more");
+}
+
 void check_stages(const TrainOptions& options, const TrainableModel& model) {
-  if (options.pp == 1) {
-    need(options.micro_batches == 0,
-         "--micro-batches fill a pipeline: write --accumulate, or --pp 2 or more");
-    need(options.schedule == PipelineSchedule::one_f_one_b,
-         "--schedule is a pipeline's: write --pp 2 or more");
-    need(options.virtual_stages <= 1, "--virtual-stages are a pipeline's: write --pp 2 or more");
-    return;
-  }
+  if (options.pp == 1) return;
   need(options.pp * options.virtual_stages <= most_stages(model),
        fmt::format(
            "--pp {}{}: {} has {} layers, and every stage needs one", options.pp,
            options.virtual_stages > 1 ? fmt::format(" with --virtual-stages {}", options.virtual_stages) : "",
            model.name, most_stages(model)));
-  need(options.accumulate == 1 || options.accumulate == options.micro_batches,
-       "--accumulate with --pp: a pipeline's micro-batches are accumulated; write --micro-batches");
   need(!options.sync_batch_norm,
        "--sync-batch-norm with --pp: batch norms of a pipeline see their micro-batch");
-  check_pipeline(pipeline_of(options));
 }
 
 void check_company(const TrainOptions& options) {
@@ -83,20 +75,36 @@ bool rehearses(const TrainOptions& options) {
 
 bool uses_mesh(const TrainOptions& options) { return ranks_a_model(options) > 1 || options.recompute; }
 
+bool is_split(const TrainOptions& options) { return uses_mesh(options) || options.shard > 0; }
+
 int ranks_a_model(const TrainOptions& options) { return options.tp * options.pp; }
 
-TrainOptions complete_mesh(TrainOptions options, const TrainableModel& model) {
+TrainOptions complete_counts(TrainOptions options) {
   need(options.dp >= 0 && options.tp >= 1 && options.pp >= 1, "--dp, --tp and --pp are 1 or more");
   check_mesh({.dp = options.dp == 0 ? 1 : options.dp, .tp = options.tp, .pp = options.pp});
+  need(options.tp > 1 || !options.sequence_parallel,
+       "--sequence-parallel splits what lies between tensor-parallel layers: it needs --tp 2 or more");
   need(options.micro_batches >= 0 && options.virtual_stages >= 0,
        "--micro-batches and --virtual-stages are 1 or more");
   if (options.virtual_stages == 0)
     options.virtual_stages = options.schedule == PipelineSchedule::interleaved ? 2 : 1;
-  if (options.pp > 1 && options.micro_batches == 0) options.micro_batches = 2 * options.pp;
+  if (options.pp == 1) {
+    check_unpiped(options);
+    return options;
+  }
+  if (options.micro_batches == 0) options.micro_batches = 2 * options.pp;
+  need(options.accumulate == 1 || options.accumulate == options.micro_batches,
+       "--accumulate with --pp: a pipeline's micro-batches are accumulated; write --micro-batches");
+  check_pipeline(pipeline_of(options));
+  options.accumulate = options.micro_batches;
+  return options;
+}
+
+TrainOptions complete_mesh(TrainOptions options, const TrainableModel& model) {
+  options = complete_counts(std::move(options));
   check_tensor(options, model);
   check_stages(options, model);
   if (uses_mesh(options)) check_company(options);
-  if (options.pp > 1) options.accumulate = options.micro_batches;
   return options;
 }
 
@@ -110,6 +118,15 @@ Mesh mesh_of(const TrainOptions& options, int ranks) {
        fmt::format("--dp {} {} are {} ranks, and there are {}: write -n {}, or --dp {}", options.dp, asked,
                    options.dp * model, ranks, options.dp * model, dp));
   return {.dp = dp, .tp = options.tp, .pp = options.pp};
+}
+
+void check_replicas(const TrainOptions& options, const Mesh& mesh) {
+  const int model = ranks_a_model(options);
+  need(options.shard == 0 || mesh.dp > 1 || model == 1,
+       fmt::format(
+           "--shard {}: what is sharded is what replicas hold alike, and {} ranks with --tp {} --pp {} "
+           "are one; write -n {}",
+           options.shard, model, mesh.tp, mesh.pp, 2 * model));
 }
 
 PipelineShape pipeline_of(const TrainOptions& options) {

@@ -11,6 +11,9 @@ namespace gradwire {
 // The model is cut, or recomputed: more than DistributedDataParallel around the whole of it.
 bool uses_mesh(const TrainOptions& options);
 
+// The same, or replicas share out what each of them would hold.
+bool is_split(const TrainOptions& options);
+
 // Ranks that share a model and must not communicate do their parts alone: see train/rehearsal.h.
 bool rehearses(const TrainOptions& options);
 
@@ -18,11 +21,17 @@ bool rehearses(const TrainOptions& options);
 int ranks_a_model(const TrainOptions& options);
 
 // With the numbers of micro-batches and chunks that nobody said. Throws ConfigError naming the flag, for flags that contradict
-// each other or the model: what would be right is in the text.
+// each other: what would be right is in the text.
+TrainOptions complete_counts(TrainOptions options);
+
+// The same, also for flags that contradict the model.
 TrainOptions complete_mesh(TrainOptions options, const TrainableModel& model);
 
 // What so many ranks are: dp is what tp and pp leave. Throws ConfigError.
 Mesh mesh_of(const TrainOptions& options, int ranks);
+// Throws ConfigError where a model that is cut shall be sharded and there is one of it. One rank of its own may: a run that
+// was of several goes on so.
+void check_replicas(const TrainOptions& options, const Mesh& mesh);
 PipelineShape pipeline_of(const TrainOptions& options);
 
 // What a recorded timeline says of the pipeline: the bubble by the order of one step, and what ranks waited for each other.

@@ -41,6 +41,15 @@ TEST(MeshOptions, every_combination_that_divides_is_a_mesh_of_its_ranks) {
       }
 }
 
+TEST(MeshOptions, replicas_of_the_whole_model_are_not_split) {
+  auto options = asked("gpt-tiny", 1, 1);
+  options.dp = 8;
+  EXPECT_FALSE(is_split(options));
+  options.shard = 1;
+  EXPECT_TRUE(is_split(options));
+  EXPECT_TRUE(is_split(asked("gpt-tiny", 2, 1)));
+}
+
 TEST(MeshOptions, a_pipeline_is_filled_with_twice_its_stages) {
   EXPECT_EQ(completed(asked("gpt-tiny", 1, 4)).accumulate, 8);
   EXPECT_EQ(completed(asked("gpt-tiny", 4, 1)).accumulate, 1);
@@ -102,6 +111,15 @@ TEST(MeshOptions, a_mesh_goes_with_sharding_sixteen_bits_checkpoints_and_recompu
         options.checkpoint = options.resume = "c.ckpt";
         EXPECT_EQ(refusal(options), "");
       }
+}
+
+TEST(MeshOptions, a_model_that_is_cut_and_there_once_has_nothing_to_shard) {
+  auto options = asked("gpt-tiny", 2, 1);
+  options.shard = 2;
+  EXPECT_THROW(check_replicas(options, mesh_of(options, 2)), ConfigError);
+  EXPECT_NO_THROW(check_replicas(options, mesh_of(options, 4)));
+  options.tp = 1;
+  EXPECT_NO_THROW(check_replicas(options, mesh_of(options, 1))) << "a run of several ranks goes on with one";
 }
 
 }  // namespace

@@ -215,7 +215,9 @@ TrainOptions complete(TrainOptions options) {
   check_part_names(options);
   if (!options.resume.empty() && !std::filesystem::is_regular_file(options.resume) &&
       list_versions(options.resume).empty())
-    throw ConfigError(fmt::format("--resume {}: there is no such file", options.resume));
+    throw ConfigError(
+        fmt::format("--resume {}: {}", options.resume,
+                    std::filesystem::exists(options.resume) ? "this is no file" : "there is no such file"));
   return options;
 }
 

@@ -48,6 +48,7 @@ struct TrainOptions {
   int checkpoint_every = 0;       // steps; 0: at the end alone
   double checkpoint_seconds = 0;  // or so much time; 0: no matter how long it takes
   int checkpoint_keep = 1;        // so many in all
+  int max_restarts = 0;           // how often the launcher starts the run again
   int dp = 0, tp = 1, pp = 1;     // how ranks are a mesh (mesh_options.h); dp 0: what tp and pp leave
   int micro_batches = 0,
       virtual_stages = 0;  // of a pipeline; 0: twice its stages, and as the schedule has it
@@ -79,8 +80,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainOptions, model, backend, data, text, pre
                                    batch, accumulate, steps, shard, sequence, image, checkpoint_every,
                                    bucket_mb, first_bucket_mb, learning_rate, clip, seed, json, sharded,
                                    sync_batch_norm, resume_unchecked, checkpoint_seconds, checkpoint_keep,
-                                   scale_lr, dp, tp, pp, micro_batches, virtual_stages, schedule, recompute,
-                                   sequence_parallel)
+                                   max_restarts, scale_lr, dp, tp, pp, micro_batches, virtual_stages,
+                                   schedule, recompute, sequence_parallel)
 
 // As one word of a command line, and back. Names of files are bytes, which JSON does not take: each travels as a character.
 std::string to_argument(const TrainOptions& options);

@@ -13,6 +13,8 @@
 namespace gradwire {
 namespace {
 
+constexpr const char* kRestart = "GRADWIRE_RESTART";  // our launcher sets it
+
 // What lay at a checkpoint and beside it.
 std::string versions_at(const std::filesystem::path& checkpoint) {
   std::string all = file_version(checkpoint);
@@ -51,8 +53,10 @@ std::string file_version(const std::filesystem::path& path) {
 }
 
 TrainOptions prepare_for_restarts(TrainOptions options, int max_restarts) {
-  if (max_restarts == 0 || options.checkpoint.empty()) return options;
+  options.max_restarts = max_restarts;
+  if (options.checkpoint.empty()) return options;
   options.checkpoint_before = versions_at(options.checkpoint);
+  if (max_restarts == 0) return options;
   // A checkpoint at the end alone would come too late for a run that fails before.
   if (options.checkpoint_every == 0 && options.checkpoint_seconds == 0)
     options.checkpoint_every = std::max(1, options.steps / 10);
@@ -62,8 +66,7 @@ TrainOptions prepare_for_restarts(TrainOptions options, int max_restarts) {
 Beginning find_beginning(const TrainOptions& options, int restarts, const FindFault& find_fault) {
   if (restarts == 0 && options.resume.empty()) return {};
   if (restarts == 0) return newest_whole(options.resume, "", find_fault);
-  const std::string version = file_version(options.checkpoint);
-  if (!version.empty() && options.checkpoint_before.find(version) == std::string::npos) {
+  if (has_saved(options)) {
     Beginning beginning = newest_whole(options.checkpoint, options.checkpoint_before, find_fault);
     beginning.kind = BeginningKind::resuming;
     return beginning;
@@ -74,8 +77,34 @@ Beginning find_beginning(const TrainOptions& options, int restarts, const FindFa
   return {options.resume, BeginningKind::starting_over, reason};
 }
 
+bool has_saved(const TrainOptions& options) {
+  const std::string version = file_version(options.checkpoint);
+  return !version.empty() && options.checkpoint_before.find(version) == std::string::npos;
+}
+
+std::string how_to_go_on(const TrainOptions& options, const std::string& command) {
+  const std::string by_itself =
+      options.max_restarts > 0 ? "" : "; with --max-restarts 3 a run does so by itself";
+  if (has_saved(options))
+    return fmt::format("{} is there to go on from{}:\n  {}", options.checkpoint, by_itself, command);
+  const std::string anew = options.resume.empty() ? "from step 0" : fmt::format("from {}", options.resume);
+  if (!options.checkpoint.empty())
+    return fmt::format(
+        "{} was not written yet, so the same command begins {} again; --checkpoint-every 10 or 30s saves "
+        "sooner, "
+        "and --resume goes on from there{}",
+        options.checkpoint, anew, by_itself);
+  return fmt::format(
+      "nothing was saved, so the same command begins {} again; --checkpoint FILE --checkpoint-every 10 saves "
+      "as it "
+      "goes, and --resume FILE goes on from there{}",
+      anew, by_itself);
+}
+
+int code_of_unwritten() { return std::getenv(kRestart) == nullptr ? 1 : kUnwritten; }
+
 int restarts_so_far() {
-  const char* const text = std::getenv("GRADWIRE_RESTART");
+  const char* const text = std::getenv(kRestart);
   return text == nullptr ? 0 : std::max(0, find_integer<int>(text).value_or(0));
 }
 

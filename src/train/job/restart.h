@@ -15,8 +15,8 @@ namespace gradwire {
 // replaces the file.
 std::string file_version(const std::filesystem::path& path);
 
-// Fills in what a run needs that may be started `max_restarts` times: what lies at --checkpoint before it,
-// and how often to write one where nobody said.
+// Fills in what a run must know of the checkpoint: what lies there before it, how often it may be started again, and then how
+// often to write one where nobody said.
 TrainOptions prepare_for_restarts(TrainOptions options, int max_restarts);
 
 // How a run begins: as it was asked to, or otherwise, after a restart or because another checkpoint than was named is taken.
@@ -36,6 +36,17 @@ using FindFault = std::function<std::optional<std::string>(const std::filesystem
 // `restarts` is how often the run was started again. Looks at the disk of the host it is called on. Where older
 // checkpoints are kept beside one that is to be gone on from, the newest that is whole is taken.
 Beginning find_beginning(const TrainOptions& options, int restarts, const FindFault& find_fault);
+
+// Whether the run has written its checkpoint since prepare_for_restarts(). Looks at the disk as find_beginning() does.
+bool has_saved(const TrainOptions& options);
+
+// What is left of a run that failed for good and how to go on, for people. `command` is what was typed, with --resume of the checkpoint.
+std::string how_to_go_on(const TrainOptions& options, const std::string& command);
+
+// With what a rank exits that has trained and told all, and found no room for a file of that: starting the run again would have
+// nothing left to do. Our launcher is told so by a code of its own (EX_IOERR); whoever else has started the rank gets 1.
+constexpr int kUnwritten = 74;
+int code_of_unwritten();
 
 // How often the launcher has started this process's run again, from GRADWIRE_RESTART.
 int restarts_so_far();

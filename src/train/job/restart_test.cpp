@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+
 #include "base/error.h"
 #include "base/files.h"
 #include "base/kept_files.h"
@@ -9,7 +11,10 @@
 namespace gradwire {
 namespace {
 
+using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 
 std::optional<std::string> all_whole(const std::filesystem::path&) { return std::nullopt; }
 
@@ -41,6 +46,24 @@ TEST(Restart, goes_on_from_the_checkpoint_that_the_run_has_written) {
   EXPECT_EQ(begin(options, 0).resume, "");
   EXPECT_EQ(begin(options, 1).resume, options.checkpoint);
   EXPECT_EQ(begin(options, 1).kind, BeginningKind::resuming);
+}
+
+TEST(Restart, says_how_to_go_on_with_what_a_failed_run_has_saved) {
+  const TempDir directory;
+  TrainOptions options;
+  const auto after = [&] { return how_to_go_on(options, "gradwire train mlp --resume c.ckpt"); };
+  EXPECT_THAT(after(), AllOf(HasSubstr("nothing was saved"), HasSubstr("--checkpoint FILE"),
+                             HasSubstr("--max-restarts")));
+  options.checkpoint = (directory.path() / "c.ckpt").string();
+  write_file(options.checkpoint, "of an earlier run");
+  options = prepare_for_restarts(options, 0);
+  EXPECT_THAT(after(), AllOf(HasSubstr("c.ckpt was not written yet"), HasSubstr("from step 0"),
+                             HasSubstr("--checkpoint-every")));
+  write_file(options.checkpoint, "of this run");
+  EXPECT_THAT(after(), AllOf(HasSubstr("c.ckpt is there to go on from"), HasSubstr("--max-restarts"),
+                             EndsWith(":\n  gradwire train mlp --resume c.ckpt")));
+  options.max_restarts = 2;
+  EXPECT_THAT(after(), Not(HasSubstr("--max-restarts")));
 }
 
 TEST(Restart, takes_the_newest_checkpoint_that_is_whole) {
@@ -85,6 +108,14 @@ TEST(Restart, begins_as_the_first_time_where_nothing_was_kept) {
   EXPECT_EQ(prepare_for_restarts(options, 3).checkpoint_every, 0);
   EXPECT_EQ(begin(options, 1).resume, "old.ckpt");
   EXPECT_THAT(begin(options, 1).why, HasSubstr("without --checkpoint nothing was kept"));
+}
+
+TEST(Restart, tells_our_launcher_alone_that_nothing_is_left_to_do) {
+  ::unsetenv("GRADWIRE_RESTART");
+  EXPECT_EQ(code_of_unwritten(), 1);
+  ::setenv("GRADWIRE_RESTART", "0", 1);
+  EXPECT_EQ(code_of_unwritten(), kUnwritten);
+  ::unsetenv("GRADWIRE_RESTART");
 }
 
 TEST(Restart, leaves_a_run_alone_that_is_started_once) {

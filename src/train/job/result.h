@@ -45,6 +45,8 @@ struct TrainResult {
   HeldMemory held;
   int skipped_steps = 0;   // whose float16 gradients overflowed
   int interrupted_by = 0;  // the signal that ended it before its last step
+  bool saved = true;       // its last checkpoint, where it was to have one
+  bool traced = true;      // its trace is written, where it was to have one
 };
 
 }  // namespace gradwire

@@ -122,10 +122,12 @@ class Replicated final : public RunsAlone {
   }
 
   LossScale* loss_scale() override { return learner_->loss_scale(); }
+  std::vector<std::string> gradient_order() const override { return ddp_.gradient_order(); }
 
   TrainingPosition load(const std::filesystem::path& path, Communicator& host, Unchecked unchecked) override {
     const auto position = load_checkpoint(path, state(), host, unchecked);
     if (masters_) masters_->give_back();
+    ddp_.restore_gradient_order(position.gradient_order);
     return position;
   }
 
@@ -188,6 +190,7 @@ class SharedOut final : public RunsAlone {
   }
   TrainingState state() override { return sharded_state(sharded_.core(), &learner_.optimizer()); }
   LossScale* loss_scale() override { return learner_.loss_scale(); }
+  std::vector<std::string> gradient_order() const override { return {}; }
   TrainingPosition load(const std::filesystem::path& path, Communicator& host, Unchecked unchecked) override {
     return load_checkpoint(path, sharded_.core(), &learner_.optimizer(), host, unchecked);
   }

@@ -45,6 +45,8 @@ class TrainedModel {
   virtual void set_trace(Recorder* trace) = 0;
   virtual TrainingState state() = 0;    // to be saved
   virtual LossScale* loss_scale() = 0;  // that too; none where losses are not scaled
+  virtual std::vector<std::string> gradient_order()
+      const = 0;  // and that; empty where buckets are not cut by it
   virtual TrainingPosition load(const std::filesystem::path& path, Communicator& host,
                                 Unchecked unchecked) = 0;
 };

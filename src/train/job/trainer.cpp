@@ -184,6 +184,7 @@ void Trainer::save(int step) {
   TrainingPosition position{.step = step, .epoch = data_.epoch()};
   if (const auto* const scale = model_->loss_scale())
     position.loss_scale = scale->value(), position.good_steps = scale->good_steps();
+  position.gradient_order = model_->gradient_order();
   saver_->save(model_->state(), position);
   saved_at_ = steady_now();
 }
@@ -249,6 +250,7 @@ TrainResult Trainer::train(const TrainHooks& hooks) {
   average_losses(result);
   timeline_ = gather_timeline(*host_, *recorder_, clock_,
                               fmt::format("gradwire train {}, {}", options_.model, result.backend));
+  timeline_.on_processor = device_.is_cpu();
   if (result.model_ranks == 1) timeline_.samples = options_.batch * options_.accumulate;
   result.step = breakdown(timeline_);
   result.dropped_spans = recorder_->dropped();
@@ -260,13 +262,15 @@ TrainResult Trainer::train(const TrainHooks& hooks) {
     result.pipeline =
         measure_pipeline(timeline_, options_, {.step = first_step_, .complete = result.dropped_spans == 0});
   if (result.interrupted_by == 0) evaluate(result);
-  // Last, so that a run that fails before this has something left to do when it is started again.
-  if (saver_) {
-    saver_->finish();
-    save(first_step_ + static_cast<int>(result.losses.size()));
-    saver_->finish();
-  }
   return result;
+}
+
+// Behind all else, so that a run that fails before this has something left to do when it is started again.
+void Trainer::save_last(const TrainResult& result) {
+  if (!saver_ || result.losses.empty()) return;
+  saver_->finish();
+  save(first_step_ + static_cast<int>(result.losses.size()));
+  saver_->finish();
 }
 
 }  // namespace gradwire

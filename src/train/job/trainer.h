@@ -35,9 +35,10 @@ class Trainer {
  public:
   Trainer(const World& world, const TrainOptions& options);
 
-  TrainResult describe() const;                           // what is known before the first step
-  TrainResult train(const TrainHooks& hooks);             // all ranks call it; each gets the whole result
-  const Timeline& timeline() const { return timeline_; }  // of the training, on all ranks
+  TrainResult describe() const;                // what is known before the first step
+  TrainResult train(const TrainHooks& hooks);  // all ranks call it; each gets the whole result
+  void save_last(const TrainResult& result);   // the checkpoint of that; all ranks call it, and throw alike
+  const Timeline& timeline() const { return timeline_; }            // of the training, on all ranks
   int left_out() const { return saver_ ? saver_->left_out() : 0; }  // checkpoints that were due
 
  private:

@@ -8,6 +8,7 @@
 #include "base/kept_files.h"
 #include "base/say.h"
 #include "base/secret.h"
+#include "base/text.h"
 #include "train/loop/checkpoint_files.h"
 #include "train/loop/optimizer_state.h"
 #include "train/loop/rank_name.h"
@@ -55,12 +56,16 @@ void add_shared(std::vector<NamedTensor>& part, const TrainingState& state,
       part.push_back({hook_name(saved), tensor});
 }
 
-// What this rank writes of a sharded checkpoint.
+// What this rank writes of a sharded checkpoint. Buffers are rank 0's, as they are in one file: ranks have running means of
+// their own batches, and go on with that rank's.
 std::vector<NamedTensor> part_for(const TrainingState& state, Communicator& communicator) {
   std::vector<NamedTensor> mine = state.pieces;
-  if (mine.empty())
-    mine = dealt_to(communicator.rank(), communicator.size(), tensors_of(state));
-  else if (communicator.rank() == 0)
+  if (mine.empty()) {
+    TrainingState alike = state;
+    alike.model.buffers.clear();
+    mine = dealt_to(communicator.rank(), communicator.size(), tensors_of(alike));
+  }
+  if (communicator.rank() == 0)
     mine.insert(mine.end(), state.model.buffers.begin(), state.model.buffers.end());
   if (!state.pieces.empty()) add_shared(mine, state, communicator);
   add_own(mine, state, communicator);
@@ -68,11 +73,17 @@ std::vector<NamedTensor> part_for(const TrainingState& state, Communicator& comm
   return mine;
 }
 
-Notes notes_of(const TrainingPosition& position) {
+Notes notes_of_part(const TrainingPosition& position) {
   Notes notes = {{"gradwire.step", std::to_string(position.step)},
                  {"gradwire.epoch", std::to_string(std::max<std::int64_t>(0, position.epoch))}};
   if (position.loss_scale > 0)
     notes["gradwire.loss_scale"] = fmt::format("{} {}", position.loss_scale, position.good_steps);
+  return notes;
+}
+
+Notes notes_of(const TrainingPosition& position) {
+  Notes notes = notes_of_part(position);
+  if (!position.gradient_order.empty()) notes[kOrderNote] = join(position.gradient_order, "\n");
   return notes;
 }
 
@@ -115,7 +126,7 @@ void write_parts(Plan& plan, const TrainingState& state, Communicator& communica
   const auto rank = static_cast<std::size_t>(communicator.rank());
   const auto checksums = share_results(communicator, [&] {
     mine.emplace(plan.path.parent_path() / plan.parts[rank].name);
-    return write_tensors(*mine, part_for(state, communicator), notes_of(plan.position));
+    return write_tensors(*mine, part_for(state, communicator), notes_of_part(plan.position));
   });
   for (std::size_t i = 0; i < checksums.size(); ++i) plan.parts[i].checksum = checksums[i];
   share_result(communicator, 0, [&] {

@@ -48,6 +48,8 @@ struct TrainingPosition {
   // Of a loss that is scaled (precision/loss_scale.h); 0: it is not.
   double loss_scale = 0;
   int good_steps = 0;
+  // Of DistributedDataParallel::gradient_order(); empty where there is none.
+  std::vector<std::string> gradient_order = {};
   bool operator==(const TrainingPosition&) const = default;
 };
 

@@ -1,6 +1,13 @@
 #include "train/loop/checkpoint_files.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "base/files.h"
 #include "base/kept_files.h"
@@ -22,23 +29,51 @@ bool is_part_name(const std::string& name, const std::string& checkpoint) {
          find_integer<Rank>(words.back().substr(0, of)) && find_integer<Rank>(words.back().substr(of + 4));
 }
 
-// Parts of sharded checkpoints that are kept. Lists are short; whole checkpoints are not, and have no parts.
-std::vector<PartEntry> parts_of_versions(const std::filesystem::path& path) {
-  constexpr std::uintmax_t kLongestList = 1 << 20;
-  std::vector<PartEntry> all;
+// Of a file that may be a list. Lists are short; whole checkpoints are not, and have no parts.
+void add_parts_in(const std::filesystem::path& file, std::set<std::string>& names) {
+  constexpr std::uintmax_t kLongestList = 4 << 20;
   std::error_code problem;
-  for (const auto& version : list_versions(path)) {
-    if (const auto size = std::filesystem::file_size(version, problem); problem || size > kLongestList)
-      continue;
-    try {
-      const auto parts = parts_in(TensorFile(version).notes());
-      all.insert(all.end(), parts.begin(), parts.end());
-    } catch (const ConfigError&) {
-      // It is no list, or damaged: then its parts are of no use.
-    }
+  if (const auto size = std::filesystem::file_size(file, problem); problem || size > kLongestList) return;
+  try {
+    for (const auto& part : parts_in(TensorFile(file).notes())) names.insert(part.name);
+  } catch (const ConfigError&) {
+    // It is no list, or damaged: then its parts are of no use.
   }
-  return all;
 }
+
+// The parts that a checkpoint and its older versions list now: another job may have saved since this one looked. Parts are
+// held until their list is in its place, so a list in which a part is missing that nobody holds will never have it.
+class ListedParts {
+ public:
+  explicit ListedParts(std::filesystem::path path) : path_(std::move(path)) {}
+
+  bool have(const std::string& name) {
+    if (const auto now = look(); !looked_ || now != *looked_) read(now);
+    return names_.contains(name);
+  }
+
+ private:
+  using Look = std::array<std::int64_t, 4>;  // another file under the name has another
+
+  // Opened, because a file system on a network answers stat() from what it knew a while ago.
+  Look look() const {
+    const Fd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    struct stat file {};
+    if (!fd || ::fstat(fd.get(), &file) != 0) return {};
+    return {static_cast<std::int64_t>(file.st_ino), file.st_size, file.st_mtim.tv_sec, file.st_mtim.tv_nsec};
+  }
+
+  void read(const Look& now) {
+    looked_ = now;
+    names_.clear();
+    add_parts_in(path_, names_);
+    for (const auto& version : list_versions(path_)) add_parts_in(version, names_);
+  }
+
+  const std::filesystem::path path_;
+  std::optional<Look> looked_;
+  std::set<std::string> names_;
+};
 
 }  // namespace
 
@@ -68,14 +103,15 @@ std::vector<PartEntry> parts_in(const Notes& notes) {
   return parts;
 }
 
-void remove_leftovers(const std::filesystem::path& path, std::vector<PartEntry> keep) {
+void remove_leftovers(const std::filesystem::path& path, const std::vector<PartEntry>& keep) {
   const auto file = path.filename().string();
-  const auto kept = parts_of_versions(path);
-  keep.insert(keep.end(), kept.begin(), kept.end());
+  ListedParts listed(path);
   remove_abandoned(path, [&](const std::string& name) {
     const auto part = find_drafted(name).value_or(name);
     return is_part_name(part, file) &&
-           std::none_of(keep.begin(), keep.end(), [&](const PartEntry& entry) { return entry.name == name; });
+           std::none_of(keep.begin(), keep.end(),
+                        [&](const PartEntry& entry) { return entry.name == name; }) &&
+           !listed.have(name);
   });
   remove_abandoned_drafts(path);
 }

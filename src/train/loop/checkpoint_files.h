@@ -33,8 +33,12 @@ std::string part_name(const PartedSave& save, Rank rank);
 void list_parts(Notes& notes, const std::vector<PartEntry>& parts);
 std::vector<PartEntry> parts_in(const Notes& notes);
 
-// What runs that were killed left beside a checkpoint, and the parts of the one it has replaced; those in `keep` stay.
-void remove_leftovers(const std::filesystem::path& path, std::vector<PartEntry> keep);
+// The order of gradients in the notes of the named file: rank 0's word, parts have none.
+inline constexpr const char* kOrderNote = "gradwire.gradient_order";
+
+// What runs that were killed left beside a checkpoint, and the parts of the one it has replaced. Those in `keep` stay, and
+// those that the checkpoint or an older version lists when it comes to them.
+void remove_leftovers(const std::filesystem::path& path, const std::vector<PartEntry>& keep);
 
 // Parts lie beside the file itself, wherever a link leads.
 std::filesystem::path followed(const std::filesystem::path& path);

@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/say.h"
 #include "base/text.h"
 #include "train/loop/checkpoint.h"
@@ -43,6 +42,14 @@ void read_loss_scale(const Notes& notes, TrainingPosition& position) {
     throw ConfigError("no checkpoint of gradwire: the note gradwire.loss_scale is no scale");
 }
 
+std::vector<std::string> order_in(const Notes& notes) {
+  const auto found = notes.find(kOrderNote);
+  if (found == notes.end()) return {};
+  std::vector<std::string> order;
+  for (const auto name : split(found->second, '\n')) order.emplace_back(name);
+  return order;
+}
+
 // What files hold, for one rank of those that read them.
 class Loaded {
  public:
@@ -66,6 +73,7 @@ class Loaded {
     TrainingPosition of_file{.step = number_in(file.notes(), "gradwire.step", unchecked),
                              .epoch = number_in(file.notes(), "gradwire.epoch", unchecked)};
     read_loss_scale(file.notes(), of_file);
+    of_file.gradient_order = position ? position->gradient_order : order_in(file.notes());
     if (position && of_file != *position) throw ConfigError("this part is of another step than the others");
     position = of_file;
   }
@@ -147,8 +155,7 @@ Tensors joined(const Tensors& tensors) {
 std::unique_ptr<TensorFile> fetch(const Path& path, Rank reader, Communicator& communicator,
                                   Unchecked unchecked) {
   return std::make_unique<TensorFile>(
-      share_result(communicator, reader, [&] { return read_file(path, kLargestFile); }), path.string(),
-      unchecked);
+      share_result(communicator, reader, [&] { return read_tensor_bytes(path); }), path.string(), unchecked);
 }
 
 void load_part(const Path& path, const PartEntry& part, Rank reader, Communicator& communicator,

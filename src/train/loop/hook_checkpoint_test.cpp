@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
-#include "train/ddp_fixture.h"
-#include "train/loop/checkpoint.h"
+#include "train/loop/ddp_run_fixture.h"
 
 namespace gradwire {
 namespace {
@@ -13,65 +12,25 @@ using testing::HasSubstr;
 
 constexpr PowerSgdOptions kThin{.rank = 1, .start_step = 2, .min_compression = 1};
 
-// A run of DistributedDataParallel whose buckets are laid out anew after its first step, also when it is resumed.
-class PowerRun {
- public:
-  PowerRun(const World& world, Communicator& communicator, std::shared_ptr<KeepingHook> hook)
-      : world_(world),
-        communicator_(communicator),
-        hook_(std::move(hook)),
-        ddp_(make_model<OddNet>(), communicator,
-             {.first_bucket_bytes = 300, .bucket_bytes = 600, .hook = hook_}),
-        optimizer_(ddp_.parameters(), torch::optim::SGDOptions(0.1).momentum(0.9)) {}
-
-  void train(int from, int to) {
-    for (int step = from; step < to; ++step) {
-      const auto batch = make_batch(torch::kFloat32, 24, static_cast<std::uint64_t>(step));
-      const auto mine = batch.part(world_.rank, world_.size);
-      ddp_.zero_grad();
-      loss_of(ddp_.forward(mine.input), mine.target).backward();
-      optimizer_.step();
-    }
-  }
-
-  TrainingState state() {
-    return {.model = tensors_of_model(*ddp_.module()), .optimizer = &optimizer_, .hook = hook_.get()};
-  }
-  void save(const std::filesystem::path& path, int step) {
-    save_checkpoint(path, state(), {.step = step}, communicator_, {.sharded = true});
-  }
-  int load(const std::filesystem::path& path) {
-    return static_cast<int>(load_checkpoint(path, state(), communicator_).step);
-  }
-  torch::Tensor learnt() const { return flat_parameters(ddp_.parameters()); }
-
- private:
-  const World world_;
-  Communicator& communicator_;
-  const std::shared_ptr<KeepingHook> hook_;
-  DistributedDataParallel<OddNet> ddp_;
-  torch::optim::SGD optimizer_;
-};
-
 // While averages are plain still, when compression is due, and when it has left something out.
 TEST(HookCheckpoint, goes_on_to_the_bit_on_as_many_ranks) {
-  for (const int ranks : {1, 2, 3}) {
+  for (const auto& [ranks, backend] : {std::pair(1, "shm"), {2, "shm"}, {3, "shm"}, {3, "tcp"}}) {
     const TempDir directory;
-    run_ddp(ranks, "shm", [&](const World& world, Communicator& communicator) {
+    run_ddp(ranks, backend, [&](const World& world, Communicator& communicator) {
       constexpr int kSteps = 8;
-      PowerRun whole(world, communicator, make_power_sgd_hook(kThin));
+      DdpRun whole(world, communicator, make_power_sgd_hook(kThin));
       for (int step = 1; step <= kSteps; ++step) {
         whole.train(step - 1, step);
         whole.save(directory.path() / std::to_string(step), step);
       }
       for (const int step : {1, 2, 3, 6}) {
-        PowerRun resumed(world, communicator, make_power_sgd_hook(kThin));
+        DdpRun resumed(world, communicator, make_power_sgd_hook(kThin));
         EXPECT_EQ(resumed.load(directory.path() / std::to_string(step)), step);
         resumed.train(step, kSteps);
         EXPECT_TRUE(torch::equal(resumed.learnt(), whole.learnt())) << "resumed after step " << step;
       }
       // Without what was kept it would not be so: there is something to keep.
-      PowerRun forgetful(world, communicator, make_power_sgd_hook(kThin));
+      DdpRun forgetful(world, communicator, make_power_sgd_hook(kThin));
       auto state = forgetful.state();
       state.hook = nullptr;
       load_checkpoint(directory.path() / "6", state, communicator);
@@ -93,7 +52,7 @@ TEST(HookCheckpoint, gives_another_number_of_ranks_the_mean_and_says_so) {
   const auto path = directory.path() / "c";
   run_ddp(2, "shm", [&](const World& world, Communicator& communicator) {
     const auto hook = make_power_sgd_hook(kThin);
-    PowerRun run(world, communicator, hook);
+    DdpRun run(world, communicator, hook);
     run.train(0, 5);
     run.save(path, 5);
     for (const auto& [name, tensor] : hook->state().own) {
@@ -105,7 +64,7 @@ TEST(HookCheckpoint, gives_another_number_of_ranks_the_mean_and_says_so) {
   });
   run_ddp(3, "shm", [&](const World& world, Communicator& communicator) {
     const auto hook = make_power_sgd_hook(kThin);
-    PowerRun run(world, communicator, hook);
+    DdpRun run(world, communicator, hook);
     const auto said = stderr_of([&] { run.load(path); });
     const std::string expected = world.rank == 0 ? "on each of 2 ranks goes on as its mean on each of 3" : "";
     EXPECT_THAT(said, HasSubstr(expected));
@@ -125,14 +84,14 @@ TEST(HookCheckpoint, without_anything_of_the_hook_begins_it_anew_and_says_so) {
   const TempDir directory;
   const auto path = directory.path() / "c";
   run_ddp(2, "shm", [&](const World& world, Communicator& communicator) {
-    PowerRun run(world, communicator, make_power_sgd_hook(kThin));
+    DdpRun run(world, communicator, make_power_sgd_hook(kThin));
     run.train(0, 3);
     auto state = run.state();
     EXPECT_THAT(error_of([&] { save_checkpoint(path, state, {.step = 3}, communicator); }),
                 HasSubstr("differs from rank to rank"));
     state.hook = nullptr;  // as checkpoints were before
     save_checkpoint(path, state, {.step = 3}, communicator);
-    PowerRun resumed(world, communicator, make_power_sgd_hook(kThin));
+    DdpRun resumed(world, communicator, make_power_sgd_hook(kThin));
     const auto said = stderr_of([&] { EXPECT_EQ(resumed.load(path), 3); });
     const std::string expected =
         world.rank == 0 ? "compression keeps from step to step, which begins anew" : "";
@@ -144,10 +103,10 @@ TEST(HookCheckpoint, without_anything_of_the_hook_begins_it_anew_and_says_so) {
 TEST(HookCheckpoint, of_another_hook_is_refused_before_anything_changes) {
   const TempDir directory;
   run_ddp(2, "shm", [&](const World& world, Communicator& communicator) {
-    PowerRun run(world, communicator, make_power_sgd_hook(kThin));
+    DdpRun run(world, communicator, make_power_sgd_hook(kThin));
     run.train(0, 4);
     run.save(directory.path() / "c", 4);
-    PowerRun other(world, communicator, make_power_sgd_hook({.rank = 2, .min_compression = 1}));
+    DdpRun other(world, communicator, make_power_sgd_hook({.rank = 2, .min_compression = 1}));
     const auto before = other.learnt();
     EXPECT_THAT(error_of([&] { other.load(directory.path() / "c"); }), HasSubstr("matrices of rank 2"));
     EXPECT_TRUE(torch::equal(other.learnt(), before));

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/file_reader.h"
 #include "base/files.h"
 
 namespace gradwire {
@@ -137,43 +138,69 @@ Notes read_notes(const Json& value) {
   return notes;
 }
 
-// Without holes and overlaps, as the format wants it.
-void check_places(const std::vector<Entry>& entries, std::uint64_t bytes) {
+// What a header says. The tensors follow one another without holes and overlaps, as the format wants it.
+struct Head {
+  std::vector<Entry> entries = {};
+  Notes notes = {};
+  std::uint64_t bytes() const { return entries.empty() ? 0 : entries.back().end; }  // of all tensors
+};
+
+void sort_places(std::vector<Entry>& entries) {
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
   std::uint64_t at = 0;
   for (const Entry& entry : entries) {
     if (entry.begin != at)
       throw ConfigError(fmt::format("tensor '{:.60}' does not follow the one before it", entry.tensor.name));
     at = entry.end;
   }
-  if (at > bytes)
-    throw ConfigError(fmt::format("it is cut short: its tensors need {} bytes and it has {}", at, bytes));
-  if (at < bytes) throw ConfigError(fmt::format("{} bytes follow the last tensor", bytes - at));
 }
 
-std::pair<std::vector<StoredTensor>, Notes> read_entries(const Json& header,
-                                                         std::span<const std::byte> body) {
-  Notes notes;
-  std::vector<Entry> entries;
-  for (const auto& [name, value] : header.items()) {
+Head read_head(std::string_view header) {
+  const auto parsed = Json::parse(header.begin(), header.end(), nullptr, false);
+  if (!parsed.is_object()) throw ConfigError("its header is damaged");
+  Head head;
+  for (const auto& [name, value] : parsed.items()) {
     try {
       if (name == kNotes)
-        notes = read_notes(value);
+        head.notes = read_notes(value);
       else
-        entries.push_back(read_entry(name, value));
+        head.entries.push_back(read_entry(name, value));
     } catch (const ConfigError& error) {
       throw ConfigError(fmt::format("tensor '{:.60}': {}", name, error.what()));
     }
   }
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-  });
-  check_places(entries, body.size());
-  std::vector<StoredTensor> tensors;
-  for (Entry& entry : entries) {
-    entry.tensor.bytes = body.subspan(entry.begin, entry.end - entry.begin);
-    tensors.push_back(std::move(entry.tensor));
+  sort_places(head.entries);
+  return head;
+}
+
+void check_size(const Head& head, std::uint64_t bytes) {
+  const auto needed = head.bytes();
+  if (needed > bytes)
+    throw ConfigError(fmt::format("it is cut short: its tensors need {} bytes and it has {}", needed, bytes));
+  if (needed < bytes) throw ConfigError(fmt::format("{} bytes follow the last tensor", bytes - needed));
+}
+
+// Of a file of so many bytes, which begins like this: nine of them are enough.
+std::uint64_t header_length(std::string_view begin, std::uint64_t bytes) {
+  const std::uint64_t length = begin.size() < kLengthBytes ? 0 : read_length(begin);
+  if (begin.size() <= kLengthBytes || length < 2 || length > kLongestHeader || begin[kLengthBytes] != '{')
+    throw ConfigError("this is not a checkpoint: it does not begin as safetensors files do");
+  if (length > bytes - kLengthBytes)
+    throw ConfigError(fmt::format("it is cut short: its header needs {} bytes and it has {}", length,
+                                  bytes - kLengthBytes));
+  return length;
+}
+
+// Puts the file's name in front of what the function complains about.
+template <typename Function>
+auto naming(const std::string& file, const Function& function) {
+  try {
+    return function();
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{}: {}", file, error.what()));
   }
-  return {std::move(tensors), std::move(notes)};
 }
 
 // The checksum of a whole file, which is right for all of it but its own digits; empty where there is none.
@@ -234,37 +261,44 @@ void write_tensor_file(const std::filesystem::path& path, const std::vector<Stor
   file.commit();
 }
 
+// One byte more than there should be shows that something follows. Nobody knows the size of a pipe: what is wrong with it is
+// seen when all of it is there.
+std::string read_tensor_bytes(const std::filesystem::path& path) {
+  FileReader file(path, kLargestFile);
+  const auto& content = file.read_to(kLengthBytes + 1);
+  const auto length =
+      naming(path.string(), [&] { return header_length(content, file.size().value_or(kLargestFile)); });
+  const auto begin = kLengthBytes + length;
+  if (file.read_to(begin).size() < begin) return file.take();
+  const auto head = naming(path.string(), [&] {
+    auto made = read_head(std::string_view(content).substr(kLengthBytes));
+    if (file.size()) check_size(made, *file.size() - begin);
+    return made;
+  });
+  file.read_to(begin + std::min(head.bytes(), kLargestFile) + 1);
+  return file.take();
+}
+
 TensorFile::TensorFile(const std::filesystem::path& path, Unchecked unchecked)
-    : TensorFile(read_file(path, kLargestFile), path.string(), unchecked) {}
+    : TensorFile(read_tensor_bytes(path), path.string(), unchecked) {}
 
 TensorFile::TensorFile(std::string content, const std::string& name, Unchecked unchecked)
     : content_(std::move(content)) {
-  try {
-    parse(unchecked);
-  } catch (const ConfigError& error) {
-    throw ConfigError(fmt::format("{}: {}", name, error.what()));
-  }
-}
-
-std::string_view TensorFile::header() const {
-  const std::uint64_t length = content_.size() < kLengthBytes ? 0 : read_length(content_);
-  if (content_.size() <= kLengthBytes || length < 2 || length > kLongestHeader ||
-      content_[kLengthBytes] != '{')
-    throw ConfigError("this is not a checkpoint: it does not begin as safetensors files do");
-  if (length > content_.size() - kLengthBytes)
-    throw ConfigError(fmt::format("it is cut short: its header needs {} bytes and it has {}", length,
-                                  content_.size() - kLengthBytes));
-  return std::string_view(content_).substr(kLengthBytes, length);
+  naming(name, [&] { parse(unchecked); });
 }
 
 void TensorFile::parse(Unchecked unchecked) {
-  const auto head = header();
-  const auto parsed = Json::parse(head.begin(), head.end(), nullptr, false);
-  if (!parsed.is_object()) throw ConfigError("its header is damaged");
-  auto [tensors, notes] = read_entries(parsed, bytes_in(content_).subspan(kLengthBytes + head.size()));
-  checksum_ = checked(content_, head, unchecked);  // cut files have been named as such before this
-  tensors_ = std::move(tensors);
-  notes_ = std::move(notes);
+  const std::string_view content(content_);
+  const auto header = content.substr(kLengthBytes, header_length(content, content.size()));
+  const auto body = bytes_in(content.substr(kLengthBytes + header.size()));
+  auto head = read_head(header);
+  check_size(head, body.size());
+  checksum_ = checked(content_, header, unchecked);  // cut files have been named as such before this
+  for (Entry& entry : head.entries) {
+    entry.tensor.bytes = body.subspan(entry.begin, entry.end - entry.begin);
+    tensors_.push_back(std::move(entry.tensor));
+  }
+  notes_ = std::move(head.notes);
 }
 
 }  // namespace gradwire

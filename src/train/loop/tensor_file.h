@@ -62,13 +62,16 @@ class TensorFile {
 
  private:
   void parse(Unchecked unchecked);
-  std::string_view header() const;
 
   std::string content_;
   std::vector<StoredTensor> tensors_;
   Notes notes_;
   std::string checksum_;
 };
+
+// The bytes of a file, to make a TensorFile of, possibly elsewhere. Its header is read first: a file that is none of ours, or
+// whose size is not what its header says, is refused, as TensorFile does it, before the rest is read.
+std::string read_tensor_bytes(const std::filesystem::path& path);
 
 Bytes element_bytes(const std::string& dtype);  // throws ConfigError for one that is none of the above
 

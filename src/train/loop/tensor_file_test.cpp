@@ -101,6 +101,24 @@ TEST(TensorFile, of_another_kind_is_refused) {
   EXPECT_THAT(file_error(std::string(64, '\xff')), HasSubstr("not a checkpoint"));
 }
 
+// Nobody has the memory to read this first.
+TEST(TensorFile, of_200_gigabytes_that_is_none_is_refused_by_its_beginning) {
+  const TempDir directory;
+  const auto path = directory.path() / "t.ckpt";
+  const auto error = [&](const std::string& begin) {
+    write_file(path, begin);
+    std::filesystem::resize_file(path, 200'000'000'000);
+    return error_of([&] { const TensorFile file(path); });
+  };
+  EXPECT_THAT(error(""), HasSubstr("t.ckpt: this is not a checkpoint"));
+  EXPECT_THAT(error("PK\x03\x04 a zip file of torch.save"), HasSubstr("not a checkpoint"));
+  EXPECT_THAT(error(content()), HasSubstr("bytes follow the last tensor"));
+  EXPECT_THAT(error(made("{ nothing that ends", 0)), HasSubstr("its header is damaged"));
+  EXPECT_THAT(
+      error(made(R"({"x":{"dtype":"U8","shape":[999000000000],"data_offsets":[0,999000000000]}})", 0)),
+      HasSubstr("it is cut short: its tensors need 999000000000 bytes"));
+}
+
 TEST(TensorFile, with_a_header_that_lies_is_refused) {
   const auto one = [](const char* dtype, const char* shape, const char* offsets) {
     return fmt::format(R"({{"x":{{"dtype":"{}","shape":{},"data_offsets":{}}}}})", dtype, shape, offsets);

@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "train/job/mesh_model.h"
 #include "train/tensor/tensor_fixture.h"
@@ -61,6 +63,15 @@ inline torch::Tensor loss_alone(Net& net, const TokenSamples& samples) {
   return loss_of(net.forward(samples.inputs.view({-1, 8})), samples.targets.view({-1, 8}));
 }
 
+// Of what one replica of the mesh has of the samples.
+inline double loss_alone(Net& net, const TokenSamples& samples, int replica) {
+  const torch::NoGradGuard no_grad;
+  const auto part = [&](const torch::Tensor& whole) {
+    return whole.narrow(0, replica * kMicroBatches, kMicroBatches);
+  };
+  return loss_alone(net, {part(samples.inputs), part(samples.targets)}).item<double>();
+}
+
 inline MeshModelOptions options_of(const MeshCase& given) {
   MeshModelOptions options;
   options.mesh = given.mesh;
@@ -73,12 +84,15 @@ inline MeshModelOptions options_of(const MeshCase& given) {
   return options;
 }
 
+// Backends that tell hosts apart ("shm+tcp") get two: even ranks on the one, odd ranks on the other.
 inline void run_mesh(const MeshCase& given, const std::function<void(const World&)>& test) {
   expect_all_ok(run_processes(given.mesh.ranks(),
                               [&](const World& world) {
                                 torch::set_num_threads(1);
+                                if (std::string_view(given.backend).find('+') != std::string_view::npos)
+                                  ::setenv("GRADWIRE_HOST", world.rank % 2 == 0 ? "even" : "odd", 1);
                                 test(world);
-                                const auto everybody = make_communicator(world, "shm");
+                                const auto everybody = make_communicator(world);
                                 everybody->run(barrier());
                               },
                               {.deadline = 110, .timeout = 60}));
@@ -110,7 +124,7 @@ inline void expect_own_values(MeshModel& model, torch::nn::Module& alone) {
       model, [](const ParameterPiece& piece) { return piece.values; }, values);
 }
 
-// Gradients after a step, and parameters and losses after several more, beside one process's.
+// Losses and gradients of each step, and parameters after the last, beside one process's.
 inline void check_mesh_case(const World& world, const MeshCase& given, int steps) {
   auto alone = make_tiny(given);
   MeshModel model(world, make_tiny(given), make_tokens(1, 1).inputs[0], options_of(given));
@@ -121,12 +135,23 @@ inline void check_mesh_case(const World& world, const MeshCase& given, int steps
     alone->zero_grad();
     loss_alone(*alone, samples).backward();
     model.pipeline().zero_grad();
-    model.step(samples.of(model.place().data));
+    const double loss = model.step(samples.of(model.place().data));
+    if (model.pipeline().is_last()) {
+      EXPECT_NEAR(loss, loss_alone(*alone, samples, model.place().data), 1e-10) << "step " << step;
+    }
     expect_own_gradients(model, *alone);
     own.step();
     whole.step();
   }
   expect_own_values(model, *alone);
+}
+
+inline TrainOptions learning(OptimizerKind optimizer, Precision precision = Precision::fp64) {
+  TrainOptions options;
+  options.optimizer = optimizer;
+  options.precision = precision;
+  options.learning_rate = 1e-2;
+  return options;
 }
 
 }  // namespace gradwire

@@ -1,10 +1,14 @@
 // Transformers on every mesh of up to eight ranks, sharded or not: gradients of one process, equal parameters where ranks
-// share them after 20 steps, the loss of one process, and checkpoints that go on with another mesh.
+// share them after 20 steps, and the loss of one process.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 
-#include "base/files.h"
+#include "net/rendezvous/rendezvous.h"
+#include "support/session.h"
 #include "train/models/mesh_fixture.h"
 
 namespace gradwire {
@@ -27,45 +31,67 @@ TEST_P(EveryMesh, has_the_gradients_of_one_process) {
 }
 
 // Every stage of sharding comes with some of the meshes, and below with all of its dimensions at once.
+int stage_for(const Mesh& mesh) { return mesh.dp > 1 ? 1 + (mesh.tp + mesh.pp) % 3 : 0; }
+
 TEST_P(EveryMesh, has_them_with_sharding_sequence_parallelism_recomputation_and_tied_ends) {
   MeshCase given{.mesh = GetParam(), .recompute = true, .tied = true};
   given.sequence = given.mesh.tp > 1;
-  if (given.mesh.dp > 1) given.shard = 1 + (given.mesh.tp + given.mesh.pp) % 3;
+  given.shard = stage_for(given.mesh);
   run_mesh(given, [&](const World& world) { check_mesh_case(world, given, 2); });
+}
+
+void train_with_dropout(MeshModel& model, const MeshCase& given, int steps) {
+  torch::optim::AdamW optimizer(model.pipeline().parameters(), torch::optim::AdamWOptions(3e-3));
+  for (int step = 0; step < steps; ++step) {
+    auto batches = make_tokens(given.mesh.dp, 10 + static_cast<std::uint64_t>(step)).of(model.place().data);
+    batches.seed = static_cast<std::uint64_t>(step);
+    model.pipeline().zero_grad();
+    model.step(batches);
+    optimizer.step();
+  }
+}
+
+// Copies of the model's own tensors, which a sharded one gathers from all ranks of its data dimension.
+struct HeldTensors {
+  std::vector<torch::Tensor> all, uncut;  // the latter are on every tensor-parallel rank
+};
+HeldTensors held_by(MeshModel& model) {
+  const torch::NoGradGuard no_grad;
+  HeldTensors held;
+  for (const auto& chunk : model.pipeline().chunks()) {
+    const auto cuts = cuts_of(*chunk);
+    for (const auto& item : chunk->named_parameters()) {
+      held.all.push_back(item.value().clone());
+      if (cuts.at(item.key()).whole()) held.uncut.push_back(held.all.back());
+    }
+  }
+  return held;
+}
+
+void expect_same_along(const World& world, const Mesh& mesh, MeshDimension dimension,
+                       const std::vector<torch::Tensor>& tensors) {
+  const auto ranks = group_of(mesh, dimension, world.rank);
+  const auto name = fmt::format("same-{}-{}", name_of(dimension), ranks.front());
+  const auto group = make_communicator(subset(world, ranks, name), "shm");
+  if (!tensors.empty()) expect_identical(*group, tensors);
+  group->run(barrier());
+}
+
+void expect_alike_after_20_steps(const MeshCase& given) {
+  run_mesh(given, [&](const World& world) {
+    MeshModel model(world, make_tiny(given, 0.1), make_tokens(1, 1).inputs[0], options_of(given));
+    train_with_dropout(model, given, 20);
+    const auto held = held_by(model);
+    expect_same_along(world, given.mesh, MeshDimension::data, held.all);
+    expect_same_along(world, given.mesh, MeshDimension::tensor, held.uncut);
+  });
 }
 
 // Ranks that hold the same parts hold the same bits, dropout and all.
 TEST_P(EveryMesh, keeps_shared_parameters_alike_over_20_steps_with_dropout) {
   MeshCase given{.mesh = GetParam(), .tied = true};
   given.sequence = given.mesh.tp > 1;
-  run_mesh(given, [&](const World& world) {
-    MeshModel model(world, make_tiny(given, 0.1), make_tokens(1, 1).inputs[0], options_of(given));
-    torch::optim::AdamW optimizer(model.pipeline().parameters(), torch::optim::AdamWOptions(3e-3));
-    for (int step = 0; step < 20; ++step) {
-      auto batches = make_tokens(given.mesh.dp, 10 + static_cast<std::uint64_t>(step)).of(model.place().data);
-      batches.seed = static_cast<std::uint64_t>(step);
-      model.pipeline().zero_grad();
-      model.step(batches);
-      optimizer.step();
-    }
-    const auto same = [&](MeshDimension dimension, const std::vector<torch::Tensor>& tensors) {
-      const auto group = make_communicator(
-          subset(world, group_of(given.mesh, dimension, world.rank),
-                 "same" + std::to_string(group_of(given.mesh, dimension, world.rank).front()) +
-                     std::string(name_of(dimension))),
-          "shm");
-      if (!tensors.empty()) expect_identical(*group, tensors);
-      group->run(barrier());
-    };
-    same(MeshDimension::data, model.pipeline().parameters());
-    std::vector<torch::Tensor> replicated;
-    for (const auto& chunk : model.pipeline().chunks()) {
-      const auto cuts = cuts_of(*chunk);
-      for (const auto& item : chunk->named_parameters())
-        if (cuts.at(item.key()).whole()) replicated.push_back(item.value());
-    }
-    same(MeshDimension::tensor, replicated);
-  });
+  expect_alike_after_20_steps(given);
 }
 
 INSTANTIATE_TEST_SUITE_P(Transformer, EveryMesh, testing::ValuesIn(all_meshes()), [](const auto& tested) {
@@ -78,6 +104,13 @@ TEST(MeshModels, sharded_on_three_dimensions_have_the_gradients_of_one_process_i
     const MeshCase given{.mesh = {.dp = 2, .tp = 2, .pp = 2}, .tied = true, .shard = stage};
     run_mesh(given, [&](const World& world) { check_mesh_case(world, given, 2); });
   }
+}
+
+// A mesh for every stage.
+TEST(MeshModels, sharded_and_recomputed_keep_shared_parameters_alike_over_20_steps_with_dropout) {
+  for (const Mesh& mesh : {Mesh{.dp = 2, .pp = 2}, Mesh{.dp = 2, .tp = 2, .pp = 2}, Mesh{.dp = 4}})
+    expect_alike_after_20_steps(
+        {.mesh = mesh, .sequence = mesh.tp > 1, .recompute = true, .tied = true, .shard = stage_for(mesh)});
 }
 
 TEST(MeshModels, of_bert_interleaved_stages_and_other_wires_have_the_gradients_of_one_process) {
@@ -93,9 +126,34 @@ TEST(MeshModels, of_bert_interleaved_stages_and_other_wires_have_the_gradients_o
       {.mesh = {.dp = 2, .tp = 2}, .tied = true, .bert = true},
       {.mesh = {.tp = 2, .pp = 2}, .schedule = PipelineSchedule::interleaved, .virtual_stages = 2},
       {.mesh = {.dp = 2, .pp = 2}, .schedule = PipelineSchedule::gpipe},
+      {.mesh = {.dp = 2, .pp = 2}, .tied = true, .backend = "gloo", .shard = 1},
+      {.mesh = {.dp = 2, .tp = 2}, .recompute = true, .tied = true, .backend = "shm+tcp", .shard = 3},
       {.mesh = {.dp = 1, .tp = 2, .pp = 2}, .sequence = true, .recompute = true, .backend = "tcp"}};
   for (const MeshCase& given : cases)
     run_mesh(given, [&](const World& world) { check_mesh_case(world, given, 2); });
+}
+
+// Each rank has several communicators, whose threads are in MPI at once. Plays two parts: started by itself it starts mpirun,
+// started by mpirun it is a rank.
+TEST(MeshModels, over_mpi_have_the_gradients_of_one_process) {
+  const MeshCase cases[] = {{.mesh = {.dp = 2, .pp = 2}, .tied = true, .backend = "mpi", .shard = 2},
+                            {.mesh = {.tp = 2, .pp = 2}, .sequence = true, .backend = "mpi"}};
+  if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) {
+    torch::set_num_threads(1);
+    const auto world = join();
+    for (const MeshCase& given : cases) {
+      World named = world;  // whose groups have names of their own
+      named.name += given.mesh.tp > 1 ? "/cut" : "/shared";
+      check_mesh_case(named, given, 2);
+    }
+    make_communicator(world, "mpi")->run(barrier());
+    return leave(world);
+  }
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  Session mpirun(
+      {"mpirun.openmpi", "--oversubscribe", "-n", "4", self, "--gtest_filter=MeshModels.over_mpi_*"},
+      {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}});
+  EXPECT_EQ(mpirun.finish(), 0) << mpirun.text();
 }
 
 TEST(MeshModels, clip_by_the_norm_of_the_whole_model) {
@@ -126,135 +184,6 @@ TEST(MeshModels, test_as_one_process_does) {
     if (!classes.defined()) return;
     EXPECT_TRUE(torch::equal(classes, alone->forward(input).argmax(-1)));
     EXPECT_NEAR(loss, loss_alone(*alone, samples).item<double>(), 1e-10);
-  });
-}
-
-TrainOptions learning(OptimizerKind optimizer, Precision precision = Precision::fp64) {
-  TrainOptions options;
-  options.optimizer = optimizer;
-  options.precision = precision;
-  options.learning_rate = 1e-2;
-  return options;
-}
-
-void train_mesh(MeshModel& model, const MeshCase& given, int first, int end) {
-  for (int step = first; step < end; ++step) {
-    model.step(make_tokens(given.mesh.dp, 10 + static_cast<std::uint64_t>(step)).of(model.place().data));
-    model.update(0);
-  }
-}
-
-// The same samples whatever the mesh: all have two replicas.
-std::shared_ptr<Net> trained_alone(const MeshCase& given, int steps) {
-  auto alone = make_tiny(given);
-  torch::optim::AdamW optimizer(alone->parameters(), torch::optim::AdamWOptions(1e-2));
-  for (int step = 0; step < steps; ++step) {
-    optimizer.zero_grad();
-    loss_alone(*alone, make_tokens(2, 10 + static_cast<std::uint64_t>(step))).backward();
-    optimizer.step();
-  }
-  return alone;
-}
-
-TEST(MeshModels, save_checkpoints_of_the_whole_model_that_go_on_with_any_mesh) {
-  const TempDir directory;
-  const auto path = directory.path() / "mesh.ckpt";
-  const MeshCase saved{.mesh = {.dp = 2, .tp = 2, .pp = 2}, .tied = true, .shard = 3};
-  const auto run = [&](const MeshCase& given, bool resumed) {
-    run_mesh(given, [&](const World& world) {
-      MeshModel model(world, make_tiny(given), make_tokens(1, 1).inputs[0], options_of(given));
-      model.learn_by(learning(OptimizerKind::adamw));
-      World all = world;
-      all.name = "files";
-      const auto everybody = make_communicator(all, "shm");
-      if (resumed) {
-        EXPECT_EQ(model.load(path, *everybody, Unchecked::refuse).step, 2);
-        train_mesh(model, given, 2, 4);
-        return expect_own_values(model, *trained_alone(given, 4));
-      }
-      train_mesh(model, given, 0, 2);
-      save_checkpoint(path, model.state(), {.step = 2}, *everybody, {.sharded = true});
-    });
-  };
-  run(saved, false);
-  run(saved, true);
-  run({.mesh = {.dp = 2, .pp = 4}, .recompute = true, .tied = true}, true);
-  run({.mesh = {.dp = 2, .tp = 4}, .sequence = true, .tied = true}, true);
-  run({.mesh = {.dp = 2, .tp = 2}, .tied = true, .shard = 1}, true);
-  run({.mesh = {.dp = 2, .tp = 2, .pp = 2}, .tied = true}, false);  // of replicas, which take turns
-  run({.mesh = {.dp = 2}, .tied = true, .shard = 2}, true);
-  run_ddp(1, "shm", [&](const World&, Communicator& communicator) {  // and without any
-    auto alone = make_tiny(saved);
-    load_checkpoint(path, {tensors_of_model(*alone), nullptr}, communicator);
-    EXPECT_LT(worst_difference(alone->parameters(), trained_alone(saved, 2)->parameters()), 1e-10);
-  });
-}
-
-// What PowerSGD has left out on each rank of each part is as much a part of a run as its momentum.
-TEST(MeshModels, go_on_to_the_bit_with_gradients_that_are_compressed) {
-  for (MeshCase given : {MeshCase{.mesh = {.dp = 2}, .recompute = true}, MeshCase{.mesh = {.dp = 2, .tp = 2}},
-                         MeshCase{.mesh = {.dp = 2, .pp = 2}, .tied = true},
-                         MeshCase{.mesh = {.dp = 2, .tp = 2, .pp = 2}, .sequence = true, .tied = true}}) {
-    const TempDir directory;
-    run_mesh(given, [&](const World& world) {
-      World all = world;
-      all.name = "files";
-      const auto everybody = make_communicator(all, "shm");
-      const auto save = [&](MeshModel& model, int step, const std::string& name) {
-        save_checkpoint(directory.path() / name, model.state(), {.step = step}, *everybody,
-                        {.sharded = true});
-      };
-      // Steps up to the sixth, from a checkpoint if one is named. The whole model then, wherever its stages were cut.
-      const auto run = [&](int first, const std::string& from, bool remembers) {
-        auto options = options_of(given);
-        options.replicas.ddp.hook = make_power_sgd_hook({.rank = 1, .start_step = 1, .min_compression = 1});
-        World mine = world;
-        mine.name = "run" + std::to_string(first) + (remembers ? "" : "-anew");
-        MeshModel model(mine, make_tiny(given), make_tokens(1, 1).inputs[0], options);
-        model.learn_by(learning(OptimizerKind::adamw));
-        if (first > 0) {
-          const auto kept = std::dynamic_pointer_cast<KeepingHook>(options.replicas.ddp.hook)->state();
-          EXPECT_EQ(model.load(directory.path() / from, *everybody, Unchecked::refuse).step, first);
-          if (!remembers) std::dynamic_pointer_cast<KeepingHook>(options.replicas.ddp.hook)->restore(kept);
-        }
-        for (int step = first; step < 6; ++step) {
-          train_mesh(model, given, step, step + 1);
-          save(model, step + 1, first == 0 ? std::to_string(step + 1) : "resumed");
-        }
-        const auto net = make_tiny(given);
-        load_checkpoint(directory.path() / (first == 0 ? "6" : "resumed"), {tensors_of_model(*net)},
-                        *everybody);
-        return flat_parameters(net->parameters());
-      };
-      const auto whole = run(0, "", true);
-      EXPECT_TRUE(torch::equal(run(1, "1", true), whole)) << to_string(given.mesh);
-      EXPECT_TRUE(torch::equal(run(4, "4", true), whole)) << to_string(given.mesh);
-      EXPECT_FALSE(torch::equal(run(4, "4", false), whole)) << "there is something to keep";
-    });
-  }
-}
-
-TEST(MeshModels, refuse_a_checkpoint_of_another_model_on_all_ranks) {
-  const TempDir directory;
-  const auto path = directory.path() / "mesh.ckpt";
-  const MeshCase given{.mesh = {.tp = 2, .pp = 2}};
-  run_mesh(given, [&](const World& world) {
-    World all = world;
-    all.name = "files";
-    const auto everybody = make_communicator(all, "shm");
-    torch::manual_seed(1);
-    TransformerShape shape = kTiny;
-    shape.vocabulary = 22;  // the first of two ranks has 11 words of either
-    const auto other = make_gpt(shape);
-    other->to(torch::kFloat64);
-    save_checkpoint(path, {tensors_of_model(*other)}, {.step = 2}, *everybody);
-    MeshModel model(world, make_tiny(given), make_tokens(1, 1).inputs[0], options_of(given));
-    model.learn_by(learning(OptimizerKind::sgd));
-    const auto before = flat_parameters(model.pipeline().parameters());
-    EXPECT_NE(
-        error_of([&] { model.load(path, *everybody, Unchecked::refuse); }).find("another shape or type"),
-        std::string::npos);
-    EXPECT_TRUE(torch::equal(before, flat_parameters(model.pipeline().parameters())));
   });
 }
 

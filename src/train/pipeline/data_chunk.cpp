@@ -92,6 +92,13 @@ class WholeChunk final : public DataChunk {
     if (ddp_) ddp_->set_trace(trace);
   }
 
+  std::vector<std::string> gradient_order() const override {
+    return ddp_ ? ddp_->gradient_order() : std::vector<std::string>();
+  }
+  void restore_gradient_order(const std::vector<std::string>& order) override {
+    if (ddp_) ddp_->restore_gradient_order(order);
+  }
+
  private:
   // When the model is next used: an optimizer has changed the copies since.
   void give_back() {
@@ -151,6 +158,8 @@ class SharedChunk final : public DataChunk {
 
   void zero_grad() override { sharded_.zero_grad(); }
   void set_trace(Recorder* trace) override { sharded_.set_trace(trace); }
+  std::vector<std::string> gradient_order() const override { return {}; }
+  void restore_gradient_order(const std::vector<std::string>&) override {}
 
  private:
   static std::int64_t count(const Chunk& chunk) {

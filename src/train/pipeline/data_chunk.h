@@ -51,6 +51,9 @@ class DataChunk {
   virtual ChunkMemory memory() const = 0;
   virtual void zero_grad() = 0;
   virtual void set_trace(Recorder* trace) = 0;
+  // As DistributedDataParallel's; a chunk that is shared has none.
+  virtual std::vector<std::string> gradient_order() const = 0;
+  virtual void restore_gradient_order(const std::vector<std::string>& order) = 0;
 };
 
 // `units` says by the first word of a parameter's name which are gathered together.

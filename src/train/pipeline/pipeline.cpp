@@ -249,6 +249,14 @@ std::vector<ParameterPiece> Pipeline::pieces() const {
   return all;
 }
 
+std::vector<std::string> Pipeline::gradient_order() const {
+  return pipeline_.chunks() == 1 ? held_.front()->gradient_order() : std::vector<std::string>();
+}
+
+void Pipeline::restore_gradient_order(const std::vector<std::string>& order) {
+  if (pipeline_.chunks() == 1) held_.front()->restore_gradient_order(order);
+}
+
 void Pipeline::parameters_changed() {
   for (auto& chunk : held_) chunk->changed();
 }

@@ -70,6 +70,9 @@ class Pipeline {
   // they are of the model's tensors.
   std::vector<torch::Tensor> parameters() const;
   std::vector<ParameterPiece> pieces() const;
+  // Of a model in one chunk, as DistributedDataParallel's. Of several, which the next run may cut elsewhere, there is none.
+  std::vector<std::string> gradient_order() const;
+  void restore_gradient_order(const std::vector<std::string>& order);
   void parameters_changed();  // by something else than an optimizer after a step
 
   bool is_repeated(const std::string& parameter) const;  // an earlier stage has it too

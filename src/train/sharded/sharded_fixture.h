@@ -45,13 +45,14 @@ struct SmallBatch {
   }
 };
 
-inline SmallBatch batch_for(const SmallModel& model, torch::ScalarType type, std::uint64_t seed) {
-  constexpr std::int64_t kSize = 12;  // divides evenly among 1, 2, 3 and 4 ranks
+// 12 divides evenly among 1, 2, 3 and 4 ranks.
+inline SmallBatch batch_for(const SmallModel& model, torch::ScalarType type, std::uint64_t seed,
+                            std::int64_t size = 12) {
   torch::manual_seed(seed);
   if (model.tokens == 0)
-    return {torch::randn({kSize, 1024}).to(type), torch::randint(0, model.classes, {kSize}, torch::kLong)};
-  return {torch::randint(0, model.classes, {kSize, model.tokens}, torch::kLong),
-          torch::randint(0, model.classes, {kSize, model.tokens}, torch::kLong)};
+    return {torch::randn({size, 1024}).to(type), torch::randint(0, model.classes, {size}, torch::kLong)};
+  return {torch::randint(0, model.classes, {size, model.tokens}, torch::kLong),
+          torch::randint(0, model.classes, {size, model.tokens}, torch::kLong)};
 }
 
 inline std::vector<torch::Tensor> tensors_in_order(const std::vector<NamedTensor>& named) {
