@@ -73,11 +73,17 @@ RunAnalysis analyze_timeline(const Timeline&, const std::string& file, const Mac
 
 // A trace of torch.profiler in the form that the predictor takes: computing as measured, gradients and buckets
 // as recorded, so that `compare` can put other wires under this very run.
-constexpr const char* kOnProcessor = "torch.profiler on a processor";  // the source of a run without GPUs
-
+//
 // One rank's steps, as rank 0 of as many ranks as the run had. A bucket is ready when the GPU is done with what
 // was launched before its all-reduce. Of a run that sent nothing, buckets are those of gradients.h, with `parameters` in
 // the model if somebody says so. Throws ConfigError with the file's name in front when no size of gradients is known.
 Timeline timeline_of(const Profile&, double parameters = 0);
+
+// The same, and how many of the steps that the trace marks make one: micro-batches, where the profiler was stepped at each.
+struct TracedSteps {
+  Timeline timeline;
+  int micro_batches = 1;
+};
+TracedSteps traced_steps(const Profile&, double parameters = 0);
 
 }  // namespace gradwire

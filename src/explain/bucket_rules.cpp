@@ -81,7 +81,7 @@ void add_bucket_findings(const CaseFile& given, const LoopHabits& habits, std::v
   const double each = small.each_step;
   if (each < (capped ? 4 : 20) || small.exposed < kWorthSaying * mean_step(analysis)) return;
   const char* rule = habits.sync_batch_norm ? "R27" : "R24";
-  Finding finding = trace_finding(
+  Finding finding = communication_finding(
       rule, Severity::high,
       fmt::format("{}: {:.0f} small all-reduces a step", short_name(analysis.ranks[0].file), each),
       cost_of_pieces(given, habits, small));

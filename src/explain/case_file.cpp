@@ -22,7 +22,15 @@ std::vector<std::string> looked_at(const CaseFile& given) {
   std::vector<std::string> list;
   look(list, given.files.profiles.size(), "a trace", "traces");
   look(list, given.files.timelines.size(), "a trace of gradwire", "traces of gradwire");
-  look(list, given.files.logs.size(), "a log of NCCL", "logs of NCCL");
+  const auto count_logs = [&](const auto& is_so) {
+    return static_cast<std::size_t>(std::count_if(given.files.logs.begin(), given.files.logs.end(), is_so));
+  };
+  const auto kernels = count_logs([](const NcclLog& log) { return log.of_kernel; });
+  const auto others = count_logs(
+      [](const NcclLog& log) { return !log.of_kernel && log.nccl_lines == 0 && log.version.empty(); });
+  look(list, given.files.logs.size() - kernels - others, "a log of NCCL", "logs of NCCL");
+  look(list, kernels, "what the kernel says", "logs of kernels");
+  look(list, others, "what a run printed", "texts that runs printed");
   look(list, given.files.matrices.size(), "a topology matrix", "topology matrices");
   look(list, static_cast<std::size_t>(topologies), "NCCL's topology of the machine", "topologies of NCCL");
   look(list, given.files.tables.size(), "a table of nccl-tests", "tables of nccl-tests");
@@ -31,11 +39,20 @@ std::vector<std::string> looked_at(const CaseFile& given) {
   look(list, given.files.nvlinks.size() - static_cast<std::size_t>(named), "the state of NVLinks",
        "states of NVLinks");
   look(list, static_cast<std::size_t>(named), "the names of GPUs", "lists of GPUs");
+  look(list, given.files.link_types.size(), "how AMD's GPUs are joined",
+       "reports of how AMD's GPUs are joined");
   look(list, given.files.peers.size(), "who may reach whom", "reports of who may reach whom");
-  look(list, given.files.pci.size(), "a list of PCI devices", "lists of PCI devices");
+  const auto asked = static_cast<std::size_t>(std::count_if(given.files.pci.begin(), given.files.pci.end(),
+                                                            [](const auto& one) { return one.by_driver; }));
+  look(list, given.files.pci.size() - asked, "a list of PCI devices", "lists of PCI devices");
+  look(list, asked, "what nvidia-smi says of the GPUs", "reports of nvidia-smi on the GPUs");
   look(list, given.files.process_tables.size(), "who has memory on which GPU",
        "reports of who has memory on which GPU");
-  look(list, given.files.environments.size(), "an environment", "environments");
+  const auto jobs =
+      static_cast<std::size_t>(std::count_if(given.files.environments.begin(), given.files.environments.end(),
+                                             [](const auto& one) { return one.job.described; }));
+  look(list, given.files.environments.size() - jobs, "an environment", "environments");
+  look(list, jobs, "the description of a job", "descriptions of jobs");
   look(list, given.files.scripts.size(), "a script", "scripts");
   look(list, given.files.dumps.size(), "a dump of the flight recorder: one rank's alone tells no hang",
        "dumps of the flight recorder");
@@ -184,6 +201,7 @@ Diagnosis diagnose(const CaseFile& given) {
   add_log_findings(given, diagnosis);
   add_nvlink_findings(given, diagnosis);
   add_machine_findings(given, diagnosis);
+  add_sweep_findings(given, diagnosis);
   add_process_findings(given, diagnosis);
   add_trace_findings(given, diagnosis);
   add_script_findings(given, diagnosis);

@@ -60,6 +60,7 @@ void add_failure_findings(const CaseFile&, Diagnosis&);
 void add_log_findings(const CaseFile&, Diagnosis&);
 void add_nvlink_findings(const CaseFile&, Diagnosis&);
 void add_machine_findings(const CaseFile&, Diagnosis&);
+void add_sweep_findings(const CaseFile&, Diagnosis&);
 void add_process_findings(const CaseFile&, Diagnosis&);
 void add_trace_findings(const CaseFile&, Diagnosis&);
 void add_script_findings(const CaseFile&, Diagnosis&);

@@ -111,8 +111,8 @@ TEST(Doctor, says_which_rank_a_hanging_run_waits_for) {
   for (int rank = 0; rank < 3; ++rank) {
     FlightDump dump{.file = "dump" + std::to_string(rank), .rank = rank, .calls = {}};
     for (long call = 1; call <= (rank == 1 ? 4 : 5); ++call)
-      dump.calls.push_back(
-          {"default_pg", call, "nccl:all_reduce", call < 5 ? "completed" : "scheduled", "[[8]]"});
+      dump.calls.push_back({"default_pg", call, "nccl:all_reduce",
+                            call < 5 ? CallState::completed : CallState::scheduled, "[[8]]"});
     given.files.dumps.push_back(std::move(dump));
   }
   const auto diagnosis = diagnose(given);
@@ -126,7 +126,7 @@ TEST(Doctor, does_not_take_dumps_of_two_moments_of_a_run_that_goes_on_for_a_hang
   for (int rank = 0; rank < 2; ++rank) {
     FlightDump dump{.file = "dump" + std::to_string(rank), .rank = rank, .calls = {}};
     for (long call = 1; call <= 5 + rank; ++call)
-      dump.calls.push_back({"default_pg", call, "nccl:all_reduce", "completed", "[[8]]"});
+      dump.calls.push_back({"default_pg", call, "nccl:all_reduce", CallState::completed, "[[8]]"});
     given.files.dumps.push_back(std::move(dump));
   }
   EXPECT_TRUE(diagnose(given).findings.empty());
@@ -139,7 +139,8 @@ CaseFile case_of_stuck_ranks(const std::vector<int>& ranks) {
     FlightDump dump{.file = "trace_rank_" + std::to_string(rank), .rank = rank, .calls = {}};
     dump.members["default_pg"] = {0, 1, 2, 3};
     for (long call = 1; call <= 20; ++call) {
-      RecordedCall made{"default_pg", call, "nccl:all_reduce", call < 20 ? "completed" : "started", "[[8]]"};
+      RecordedCall made{"default_pg", call, "nccl:all_reduce",
+                        call < 20 ? CallState::completed : CallState::started, "[[8]]"};
       made.bytes = 4096;
       made.made_ns = made.latest_ns = call * 1'000'000;
       made.timeout_ms = 600'000;
@@ -158,11 +159,26 @@ TEST(Doctor, says_which_call_all_ranks_of_a_hanging_run_are_in) {
       says(all.findings[0].what, "all ranks are in call 20 of group default_pg (nccl:all_reduce of 4"))
       << all.findings[0].what;
   EXPECT_EQ(all.findings[0].sure, Certainty::likely);  // nothing says for how long
-  given.files.dumps[2].calls.back().state = "scheduled";
+  given.files.dumps[2].calls.back().state = CallState::scheduled;
   EXPECT_TRUE(says(diagnose(given).findings[0].what, "the GPU of rank 2 never began it"));
-  given.files.dumps[1].calls.push_back({"other", 1, "nccl:all_gather", "completed", "[[8]]"});
+  given.files.dumps[1].calls.push_back({"other", 1, "nccl:all_gather", CallState::completed, "[[8]]"});
   given.files.dumps[1].calls.back().latest_ns = 700'000'000'000;
   EXPECT_EQ(diagnose(given).findings[0].sure, Certainty::certain);
+}
+
+TEST(Doctor, sees_no_hang_where_all_ranks_are_in_a_call_that_was_young_when_they_were_dumped) {
+  CaseFile given = case_of_stuck_ranks({0, 1, 2, 3});
+  const std::int64_t made = *given.files.dumps[0].calls.back().made_ns;
+  for (FlightDump& dump : given.files.dumps) dump.written_ns = made + 400'000'000;
+  const auto asked = diagnose(given);
+  EXPECT_TRUE(asked.findings.empty());
+  ASSERT_EQ(asked.notes.size(), 1u);
+  EXPECT_TRUE(says(asked.notes[0], "no evidence of a hang: all ranks here are in call 20")) << asked.notes[0];
+  EXPECT_TRUE(says(asked.notes[0], "0.4 s old")) << asked.notes[0];
+  given.files.dumps[2].written_ns = made + 900'000'000'000;  // it timed out, or is a copy
+  EXPECT_EQ(first_rule(diagnose(given)), "R35");
+  given.files.dumps[2].written_ns = std::nullopt;
+  EXPECT_EQ(first_rule(diagnose(given)), "R35");
 }
 
 TEST(Doctor, names_the_rank_that_left_no_dump_of_a_hanging_run) {
@@ -184,21 +200,21 @@ TEST(Doctor, asks_for_the_other_dumps_where_one_rank_alone_is_in_a_call) {
   EXPECT_TRUE(diagnosis.findings.empty());
   ASSERT_EQ(diagnosis.hints.size(), 1u);
   EXPECT_TRUE(says(diagnosis.hints[0].what, "rank 1 is in call 20")) << diagnosis.hints[0].what;
-  given.files.dumps[0].calls.back().state = "completed";
+  given.files.dumps[0].calls.back().state = CallState::completed;
   EXPECT_TRUE(diagnose(given).hints.empty());
 }
 
 TEST(Doctor, takes_no_run_for_a_hanging_one_whose_last_call_ended_on_a_rank) {
   CaseFile given = case_of_stuck_ranks({0, 1, 3});
-  given.files.dumps[1].calls.back().state = "completed";
+  given.files.dumps[1].calls.back().state = CallState::completed;
   EXPECT_TRUE(diagnose(given).findings.empty());
-  for (FlightDump& dump : given.files.dumps) dump.calls.back().state = "completed";
+  for (FlightDump& dump : given.files.dumps) dump.calls.back().state = CallState::completed;
   EXPECT_TRUE(diagnose(given).findings.empty());  // rank 2's is not here, and nobody waits
 }
 
 TEST(Doctor, does_not_call_a_rank_behind_that_others_called_ahead_of_while_all_wait_in_one_call) {
   CaseFile given = case_of_stuck_ranks({0, 1, 2, 3});
-  given.files.dumps[1].calls.push_back({"default_pg", 21, "nccl:all_reduce", "scheduled", "[[8]]"});
+  given.files.dumps[1].calls.push_back({"default_pg", 21, "nccl:all_reduce", CallState::scheduled, "[[8]]"});
   EXPECT_TRUE(says(diagnose(given).findings.at(0).what, "all ranks are in call 20"));
 }
 
@@ -206,8 +222,8 @@ TEST(Doctor, does_not_count_messages_between_two_ranks_when_it_looks_for_who_is_
   CaseFile given;
   for (int rank = 0; rank < 3; ++rank) {
     FlightDump dump{.file = "dump" + std::to_string(rank), .rank = rank, .calls = {}};
-    dump.calls.push_back({"default_pg", 1, "nccl:all_reduce", "completed", "[[8]]"});
-    if (rank < 2) dump.calls.push_back({"default_pg", 2, "send", "completed", "8 bytes", true});
+    dump.calls.push_back({"default_pg", 1, "nccl:all_reduce", CallState::completed, "[[8]]"});
+    if (rank < 2) dump.calls.push_back({"default_pg", 2, "send", CallState::completed, "8 bytes", true});
     given.files.dumps.push_back(std::move(dump));
   }
   EXPECT_TRUE(diagnose(given).findings.empty());

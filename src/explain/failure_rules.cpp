@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "base/text.h"
 #include "explain/log_words.h"
@@ -12,8 +13,6 @@
 
 namespace gradwire {
 namespace {
-
-constexpr std::string_view kUnexplained = "R00", kHang = "R35";
 
 template <typename Number>
 std::optional<Number> find_after(std::string_view text, std::string_view word) {
@@ -102,14 +101,30 @@ struct ToldFailure {
   const SaidInLog* said;
 };
 
+// Python shows the line that raises an error above the error itself, which says more.
+bool is_source(const SaidInLog& said) {
+  const auto raise = said.text.find("raise ");
+  return raise != std::string::npos && trim(std::string_view(said.text).substr(0, raise)).size() <= 10;
+}
+
+// Others waited in a collective until they gave up.
+bool tells_of_hang(const NcclLog& log) {
+  return std::any_of(log.failures.begin(), log.failures.end(), [](const SaidInLog& said) {
+    const KnownFailure* const known = find_known_failure(said.text);
+    return known != nullptr && known->meaning.effect == Effect::ranks_wait;
+  });
+}
+
 // Causes first; of what may be a symptom the first that was said, and so on.
-std::vector<ToldFailure> told_failures(const NcclLog& log) {
+std::vector<ToldFailure> told_failures(const NcclLog& log, bool hung) {
   std::vector<ToldFailure> told;
   for (const auto* list : {&log.warnings, &log.failures})
     for (const SaidInLog& said : *list)
-      if (const KnownFailure* known = find_known_failure(said.text)) told.push_back({known, &said});
+      if (const KnownFailure* known = find_known_failure(said.text))
+        told.push_back({hung ? &as_cause(*known) : known, &said});
   std::stable_sort(told.begin(), told.end(), [](const ToldFailure& a, const ToldFailure& b) {
-    return std::pair(a.known->told, a.said->line) < std::pair(b.known->told, b.said->line);
+    return std::tuple(a.known->told, is_source(*a.said), a.said->line) <
+           std::tuple(b.known->told, is_source(*b.said), b.said->line);
   });
   return told;
 }
@@ -125,7 +140,7 @@ enum class Weight { none, hint, finding };
 // unless the run died and nothing else explains it.
 Weight weight_of(const KnownFailure& known, const NcclLog& run, bool died) {
   if (known.told == Told::noise) return Weight::none;
-  if (known.told == Told::hint) return Weight::hint;
+  if (known.told == Told::hint || known.told == Told::echo) return Weight::hint;
   if (known.scope != Scope::nodes && known.scope != Scope::sockets) return Weight::finding;
   if (run.is_of_one_node() || (known.scope == Scope::sockets && has_own_network(run))) return Weight::none;
   return run.spans_nodes() || died ? Weight::finding : Weight::hint;
@@ -134,6 +149,11 @@ Weight weight_of(const KnownFailure& known, const NcclLog& run, bool died) {
 Severity severity_of(Told told) {
   if (told == Told::aside) return Severity::low;
   return told < Told::unexplained ? Severity::high : Severity::medium;
+}
+
+Apart apart_by(Effect effect) {
+  if (effect == Effect::peers_refused) return Apart::refused;
+  return effect == Effect::gpus_hidden ? Apart::hidden : Apart::no;
 }
 
 Finding finding_of(const NcclLog& log, const NcclLog& run, const ToldFailure& told) {
@@ -145,7 +165,9 @@ Finding finding_of(const NcclLog& log, const NcclLog& run, const ToldFailure& to
   finding.what = told.known->meaning.what;
   finding.evidence = line_of_file(log.file, told.said->line, told.said->text);
   finding.fix = told.known->meaning.fix;
-  if (told.known->told == Told::symptom && finding.rule == kHang) {
+  finding.apart = apart_by(told.known->meaning.effect);
+  finding.ends_the_run = told.known->told <= Told::unexplained;
+  if (told.known->meaning.effect == Effect::ranks_wait) {
     finding.what = who_is_stuck(run).value_or(finding.what);
     if (hangs_in_transfer(run)) blame_peer_access(run, finding);
   }
@@ -161,7 +183,7 @@ Finding hint_of(const NcclLog& log, const ToldFailure& told) {
 
 // It failed, nothing says why, and a peer was tried again and again.
 void blame_silent_peer(const NcclLog& log, Finding& finding) {
-  if (finding.rule != kUnexplained || !log.refused) return;
+  if (!log.refused) return;
   finding.rule = silent_peer().rule;
   finding.what = silent_peer().what;
   finding.evidence = line_of_file(log.file, log.refused->line,
@@ -175,35 +197,52 @@ struct DeathFinding {
 };
 
 struct Deaths {
-  std::vector<DeathFinding> findings;
-  std::vector<Finding> hints;
+  std::vector<DeathFinding> findings, hints;
+  bool hung = false;  // some rank waited until it gave up
 };
 
-// Of each rule what tells most.
+// Which failures were told already. Each cause counts, also of one rule: one GPU falls off the bus and the memory of another
+// fails. Of what may come of a cause the first of a rule is enough, and none where the cause is told.
+class ToldOnce {
+ public:
+  bool is_new(const KnownFailure& known) {
+    const bool rule = rules_.insert(known.meaning.rule).second;
+    const bool meaning = meanings_.insert(known.meaning.what).second;
+    return known.told <= Told::usual_cause ? meaning : rule;
+  }
+
+ private:
+  std::set<std::string_view> rules_, meanings_;
+};
+
 void add_failures_of(const NcclLog& log, const NcclLog& run, Deaths& all) {
-  std::set<std::string_view> rules, hinted;
-  const auto told_by_log = told_failures(log);
+  ToldOnce findings;
+  std::set<std::string_view> hinted;
+  const auto told_by_log = told_failures(log, all.hung);
   for (const ToldFailure& told : told_by_log) {
-    const Weight weight = weight_of(*told.known, run, tells_of_death(told_by_log));
-    if (weight == Weight::hint && hinted.insert(told.known->meaning.rule).second)
-      all.hints.push_back(hint_of(log, told));
-    if (weight != Weight::finding || !rules.insert(told.known->meaning.rule).second) continue;
-    all.findings.push_back({told.known->told, finding_of(log, run, told)});
-    blame_silent_peer(log, all.findings.back().finding);
+    const KnownFailure& known = *told.known;
+    const Weight weight = weight_of(known, run, tells_of_death(told_by_log));
+    if (weight == Weight::hint && hinted.insert(known.meaning.what).second)
+      all.hints.push_back({known.told, hint_of(log, told)});
+    if (weight != Weight::finding || !findings.is_new(known)) continue;
+    all.findings.push_back({known.told, finding_of(log, run, told)});
+    if (known.told == Told::unexplained) blame_silent_peer(log, all.findings.back().finding);
+    suit_to_log(log, all.findings.back().finding);
   }
 }
 
 // Over all logs: what one rank saw of another's death comes after what that one died of, and what is explained needs no
-// word that it is not.
+// word that it is not. Nor does an echo say anything where a failure is told.
 Deaths deaths_in(const std::vector<NcclLog>& logs) {
   Deaths all;
+  all.hung = std::any_of(logs.begin(), logs.end(), tells_of_hang);
   const auto run = find_joined(logs);
   for (const NcclLog& log : logs) add_failures_of(log, run ? *run : log, all);
   auto& findings = all.findings;
   std::stable_sort(findings.begin(), findings.end(),
                    [](const DeathFinding& a, const DeathFinding& b) { return a.told < b.told; });
   if (!findings.empty())
-    std::erase_if(all.hints, [](const Finding& hint) { return hint.rule == kUnexplained; });
+    std::erase_if(all.hints, [](const DeathFinding& hint) { return hint.told == Told::echo; });
   const bool explained = !findings.empty() && findings.front().told < Told::unexplained;
   if (explained)
     std::erase_if(findings, [](const DeathFinding& one) { return one.told == Told::unexplained; });
@@ -223,12 +262,32 @@ void hint_at_hidden_pci(const NcclLog& log, std::vector<Finding>& hints) {
   hints.push_back(std::move(hint));
 }
 
+// A program that ended in an error of its own: no word of it is known here, and that nothing is wrong can't be said.
+void hint_at_error(const NcclLog& log, std::vector<DeathFinding>& hints) {
+  if (log.error.times == 0) return;
+  Finding hint;
+  hint.rule = "R00";
+  hint.severity = Severity::low;
+  hint.sure = Certainty::likely;
+  hint.what = "the program ended in an error, which is not known here as one of links or ranks";
+  hint.evidence = line_of_file(log.file, log.error.line, log.error.text);
+  hint.fix =
+      "the output of the other ranks, from the first that failed; NCCL_DEBUG=INFO if it was in a collective";
+  hints.push_back({Told::hint, std::move(hint)});
+}
+
 }  // namespace
 
 void add_failure_findings(const CaseFile& given, Diagnosis& diagnosis) {
   Deaths deaths = deaths_in(given.files.logs);
+  if (deaths.findings.empty())
+    for (const NcclLog& log : given.files.logs)
+      if (auto finding = find_failed_start(log))
+        deaths.findings.push_back({Told::unexplained, std::move(*finding)});
+  if (deaths.findings.empty() && deaths.hints.empty())
+    for (const NcclLog& log : given.files.logs) hint_at_error(log, deaths.hints);
   for (DeathFinding& death : deaths.findings) diagnosis.findings.push_back(std::move(death.finding));
-  for (Finding& hint : deaths.hints) diagnosis.hints.push_back(std::move(hint));
+  for (DeathFinding& hint : deaths.hints) diagnosis.hints.push_back(std::move(hint.finding));
   for (const NcclLog& log : given.files.logs) hint_at_hidden_pci(log, diagnosis.hints);
 }
 

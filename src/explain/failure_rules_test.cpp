@@ -159,6 +159,11 @@ TEST(DoctorOnDeaths, says_that_a_run_died_before_what_would_have_slowed_it) {
   EXPECT_EQ(first_rule(diagnosis_of_log(
                 kShm + "n:1:2 [0] enqueue.cc:74 NCCL WARN Cuda failure 'invalid device function'\n")),
             "R07");
+  const auto full = diagnosis_of_log(
+      kShm + "n:1:2 [0] misc/shmutils.cc:87 NCCL WARN Error: failed to extend /dev/shm/nccl-AB to 9 bytes\n");
+  ASSERT_EQ(full.findings.size(), 2u);
+  EXPECT_EQ(first_rule(full), "R18");
+  EXPECT_EQ(full.findings[1].severity, Severity::medium);
 }
 
 TEST(DoctorOnDeaths, knows_that_a_peer_was_given_up_and_that_one_went_away) {
@@ -207,6 +212,49 @@ TEST(DoctorOnDeaths, reads_what_other_libraries_and_runtimes_say) {
   EXPECT_EQ(rule_of("n:1:2 [3] ibvwrap.c:130 NCCL WARN Call to ibv_create_qp failed\n"), "R37");
   EXPECT_EQ(rule_of("    work = default_pg.barrier(opts=opts)\nRuntimeError: CUDA error: out of memory\n"),
             "R22");
+}
+
+TEST(DoctorOnDeaths, takes_what_fails_as_a_communicator_is_given_back_for_no_death) {
+  const std::string refused =
+      "[2025-06-17 21:49:04] n:1:1 [0] transport/p2p.cc:1128 NCCL WARN Cuda failure 1 'invalid argument'\n";
+  EXPECT_EQ(first_rule(diagnosis_of_log(kP2p + refused)), "R17");
+  EXPECT_EQ(
+      first_rule(diagnosis_of_log(
+          kP2p + refused +
+          "[2025-06-17 21:49:05] n:1:1 [0] init.cc:2143 NCCL WARN commReclaim: cleanup comm 0x98 rank 0 "
+          "failed in destroy/abort, error 1\n")),
+      "");
+}
+
+TEST(DoctorOnDeaths, takes_what_each_of_several_ranks_gives_back_for_no_death_whoever_speaks_between) {
+  const auto refused = [](const std::string& thread) {
+    return thread + " [0] transport/p2p.cc:1128 NCCL WARN Cuda failure 1 'invalid argument'\n";
+  };
+  const auto given_back = [](const std::string& thread) {
+    return thread +
+           " [0] init.cc:2143 NCCL WARN commReclaim: cleanup comm 0x98 rank 0 failed in destroy/abort, "
+           "error 1\n";
+  };
+  const std::string both = kP2p + refused("n:1:1") + refused("n:2:2") + given_back("n:1:1");
+  EXPECT_EQ(first_rule(diagnosis_of_log(both)), "R17");  // the other may have died of it
+  EXPECT_EQ(first_rule(diagnosis_of_log(both + given_back("n:2:2"))), "");
+}
+
+TEST(DoctorOnDeaths, knows_what_plugins_say_of_networks_that_break) {
+  const auto rule_of = [](const std::string& line) { return first_rule(diagnosis_of_log(line)); };
+  EXPECT_EQ(
+      rule_of("a:1:2 [0] ofi_process_cq:1033 NCCL WARN NET/OFI Request 0x7 completed with error. RC: 21. "
+              "Error: unknown error\n"),
+      "R37");
+  EXPECT_EQ(rule_of("a:1:2 [0] get_ep:969 NCCL WARN NET/OFI Creating new endpoint for domain 0x7 failed: "
+                    "Invalid argument\n"),
+            "R37");
+  const std::string closed =
+      "n:1:2 [0] transport/net_ib.cc:117 NCCL WARN NET/IB : Unable to open device mlx5_6\n"
+      "n:1:2 [0] NCCL INFO Using network Socket\n";
+  EXPECT_EQ(rule_of(kTwoNodes + closed), "R37");
+  EXPECT_EQ(rule_of(kOneNode + closed), "");
+  EXPECT_EQ(rule_of("a:1:2 [0] graph/xml.h:77 NCCL WARN Attribute arch of node cpu not found\n"), "R19");
 }
 
 }  // namespace

@@ -31,8 +31,7 @@ GroupProgress progress_of(std::span<const FlightDump> dumps) {
     for (const RecordedCall& call : dumps[i].calls) {
       if (call.point_to_point) continue;  // ranks differ in how many of these they make
       auto& progress = own[call.group];
-      const bool ended = call.state == "completed" || call.state == "failed";
-      if (!ended && (progress.open == nullptr || call.sequence < progress.open->sequence))
+      if (!call.has_ended() && (progress.open == nullptr || call.sequence < progress.open->sequence))
         progress.open = &call;
       if (call.sequence < progress.last) continue;
       progress = {dumps[i].rank.value_or(static_cast<int>(i)), call.sequence, &call, progress.open,
@@ -64,7 +63,7 @@ Finding hang_finding(const std::string& what, const std::string& evidence) {
 // A call for which every rank needs every other's part has all of them in it when it has ended: dumps of a run that goes on
 // are not of one moment.
 bool had_all_ranks(const RecordedCall* call) {
-  if (call == nullptr || call->state != "completed") return false;
+  if (call == nullptr || call->state != CallState::completed) return false;
   const auto kind = collective_of(call->name);
   return kind == Collective::all_reduce || kind == Collective::all_gather ||
          kind == Collective::reduce_scatter || kind == Collective::all_to_all || kind == Collective::barrier;
@@ -168,7 +167,7 @@ std::int64_t open_for_ms(const RecordedCall& call, const std::vector<FlightDump>
 std::vector<int> unbegun_ranks(const std::vector<RankProgress>& ranks) {
   std::vector<int> unbegun;
   for (const RankProgress& rank : ranks)
-    if (rank.open->state == "scheduled") unbegun.push_back(rank.rank);
+    if (rank.open->state == CallState::scheduled) unbegun.push_back(rank.rank);
   return unbegun.size() < ranks.size() ? unbegun : std::vector<int>();
 }
 
@@ -202,19 +201,39 @@ void blame_way(const std::string& call, Finding& finding) {
       "(NCCL_P2P_DISABLE=1 to try); calls of several groups in one order on all ranks";
 }
 
+// How soon after the call the last of the dumps was written, where all tell and that is sooner than PyTorch gives a call up, and so
+// dumps by itself: somebody asked for them.
+std::optional<std::int64_t> find_soon_ms(const RecordedCall& call, const std::vector<FlightDump>& dumps) {
+  constexpr std::int64_t kSoonMs = 10'000;
+  std::int64_t latest = 0;
+  for (const FlightDump& dump : dumps) {
+    if (!dump.written_ns || !call.made_ns || *dump.written_ns < *call.made_ns) return std::nullopt;
+    latest = std::max(latest, (*dump.written_ns - *call.made_ns) / 1'000'000);
+  }
+  return latest < std::min(kSoonMs, call.timeout_ms.value_or(kSoonMs)) ? std::optional(latest) : std::nullopt;
+}
+
 // All came to one call and none ended it. PyTorch dumps when a call has timed out, so that is a hang; dumps that somebody
-// asked for in one moment of a run that goes on look alike, unless times tell.
+// asked for in one moment of a run that goes on look alike, unless times tell: those of calls, or of the files.
 void check_stuck(const std::string& group, const std::vector<RankProgress>& ranks, const CaseFile& given,
                  Diagnosis& diagnosis) {
   constexpr std::int64_t kLongMs = 60'000;
   const auto& dumps = given.files.dumps;
   const RecordedCall* const call = find_common_open(ranks);
   if (call == nullptr) return;
+  if (const auto soon = find_soon_ms(*call, dumps)) {
+    diagnosis.notes.push_back(fmt::format(
+        "no evidence of a hang: all ranks here are in {}, which was {:.1f} s old when the last dump was "
+        "written, so that they were asked for; if dumps a minute later show the same call, it hangs",
+        call_words(*call, group), static_cast<double>(*soon) / 1e3));
+    return;
+  }
   const auto missing = missing_ranks(group, dumps), unbegun = unbegun_ranks(ranks);
   const std::int64_t waited = open_for_ms(*call, dumps);
   const bool timed_out = waited >= call->timeout_ms.value_or(kLongMs);
   Finding finding = hang_finding(
-      "", fmt::format("{}: call {} is {}{}", short_name(ranks.front().file), call->sequence, call->state,
+      "", fmt::format("{}: call {} is {}{}", short_name(ranks.front().file), call->sequence,
+                      to_string(call->state),
                       timed_out ? fmt::format(" for {} s at least", waited / 1000) : std::string()));
   finding.sure = timed_out ? Certainty::certain : Certainty::likely;
   if (!timed_out) finding.cost_note += ", unless it was dumped on request and goes on";

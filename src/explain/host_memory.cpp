@@ -12,8 +12,6 @@
 namespace gradwire {
 namespace {
 
-bool is_rule(const Finding& finding, const char* rule) { return finding.rule == rule; }
-
 // Where NVLink between GPUs was shown, in words; empty: nowhere.
 std::string nvlink_shown(const CaseFile& given) {
   for (const MatrixReport& report : given.files.matrices)
@@ -77,33 +75,34 @@ void explain_shared_memory(const CaseFile& given, Finding& finding) {
 // What was seen of it becomes evidence of what it comes from.
 void join_to(Finding& cause, Finding& seen) {
   cause.evidence += "; " + seen.evidence;
-  if (is_rule(seen, "R11")) cause.evidence += ": " + seen.what;
-  if (seen.turns_peers_off) cause.fix += "; " + seen.fix;
+  if (seen.slow) cause.evidence += ": " + seen.what;
+  if (seen.apart == Apart::turned_off) cause.fix += "; " + seen.fix;
   if (seen.cost_ms.value_or(0) > cause.cost_ms.value_or(0)) {
     cause.cost_ms = seen.cost_ms;
     cause.cost_note = seen.cost_note;
+    cause.of_communication = seen.of_communication;
   }
   seen.rule.clear();
 }
 
 bool keeps_all_apart(const Finding& finding) {
-  return finding.turns_peers_off || is_rule(finding, "R05") || is_rule(finding, "R12") ||
-         is_rule(finding, "R17");
+  return finding.apart != Apart::no && finding.apart != Apart::narrowed;
 }
+
+bool is_turned_off(const Finding& finding) { return finding.apart == Apart::turned_off; }
 
 // Of two, what turned peers off explains better than that they are.
 Finding* find_cause(std::vector<Finding>& findings) {
   Finding* cause = nullptr;
   for (Finding& finding : findings)
-    if (keeps_all_apart(finding) &&
-        (cause == nullptr || (finding.turns_peers_off && !cause->turns_peers_off)))
+    if (keeps_all_apart(finding) && (cause == nullptr || (is_turned_off(finding) && !is_turned_off(*cause))))
       cause = &finding;
   return cause;
 }
 
 // "NCCL_P2P_DISABLE=1 keeps ...", said by a log and by the script that sets it.
 bool is_the_same_variable(const Finding& a, const Finding& b) {
-  return a.turns_peers_off && b.turns_peers_off &&
+  return is_turned_off(a) && is_turned_off(b) &&
          a.what.substr(0, a.what.find(' ')) == b.what.substr(0, b.what.find(' '));
 }
 
@@ -113,23 +112,24 @@ bool explains_rates(const CaseFile& given) { return given.machine && !goes_throu
 // What came of the cause, or the same said elsewhere.
 bool comes_of(const CaseFile& given, const Finding& cause, const Finding& finding) {
   if (&cause == &finding) return false;
-  if (is_rule(finding, "R05")) return cause.turns_peers_off;
-  if (is_rule(finding, "R11")) return explains_rates(given);
+  if (finding.apart == Apart::seen) return is_turned_off(cause);
+  if (finding.slow) return explains_rates(given);
   return is_the_same_variable(cause, finding);
 }
 
-// A run that died of what nobody says has another trouble than its rate, unless somebody set that.
+// A run that died has another trouble than its rate, unless somebody set that.
 void put_behind_death(std::vector<Finding>& findings) {
   const bool died =
-      std::any_of(findings.begin(), findings.end(), [](const auto& one) { return is_rule(one, "R00"); });
+      std::any_of(findings.begin(), findings.end(), [](const Finding& one) { return one.ends_the_run; });
   for (Finding& finding : findings)
-    if (died && is_rule(finding, "R05")) finding.severity = std::max(finding.severity, Severity::medium);
+    if (died && (finding.goes_on || finding.slow || finding.apart == Apart::seen))
+      finding.severity = std::max(finding.severity, Severity::medium);
 }
 
 // On its own, by all that was given.
 void say_more(const CaseFile& given, Finding& finding) {
-  if (is_rule(finding, "R05")) explain_shared_memory(given, finding);
-  if (is_rule(finding, "R11") && !given.files.logs.empty())
+  if (finding.apart == Apart::seen) explain_shared_memory(given, finding);
+  if (finding.slow && !given.files.logs.empty())
     finding.fix =
         "all_reduce_perf -b 1M -e 1G -f 2 of nccl-tests  # as slow alone: the link, see nvidia-smi -q -d "
         "PCIE "
@@ -155,7 +155,7 @@ void explain_host_memory(const CaseFile& given, std::vector<Finding>& findings) 
       join_to(*cause, finding);
     else
       say_more(given, finding);
-  if (cause != nullptr && cause->turns_peers_off && !shown.empty())
+  if (cause != nullptr && is_turned_off(*cause) && !shown.empty())
     cause->what += fmt::format("; the NVLink that {} shows lies idle", shown);
   std::erase_if(findings, [](const Finding& finding) { return finding.rule.empty(); });
   put_behind_death(findings);

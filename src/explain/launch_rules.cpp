@@ -45,7 +45,7 @@ bool only_asks(std::string_view before) {
 void read_settings(const ScriptLine& line, std::map<std::string, SaidInLog>& variables) {
   const std::string_view text = line.text;
   for (const std::string_view start :
-       {"NCCL_", "CUDA_LAUNCH_BLOCKING", "TORCH_DISTRIBUTED_DEBUG", "GLOO_SOCKET_IFNAME"})
+       {"NCCL_", "CUDA_LAUNCH_BLOCKING", "TORCH_DISTRIBUTED_DEBUG", "GLOO_SOCKET_IFNAME", "FI_"})
     for (auto at = text.find(start); at != std::string_view::npos; at = text.find(start, at + 1)) {
       const auto name = leading_word(text.substr(at));
       const auto value = find_value(text.substr(at + name.size()));
@@ -85,6 +85,7 @@ void check_gpus_of_tasks(const ScriptFile& script, std::vector<Finding>& finding
           "between them and goes through host memory",
           "--gpus-per-node=N and a device by SLURM_LOCALID, instead of --gpus-per-task and --gpu-bind"},
          findings);
+  findings.back().apart = Apart::hidden;
 }
 
 void hint_at_shared_memory(const ScriptFile& script, std::vector<Finding>& hints) {
@@ -107,12 +108,28 @@ std::map<std::string, SaidInLog> settings_in(const ScriptFile& script) {
   return variables;
 }
 
+void hint_at_shared_memory(const EnvironmentFile& file, std::vector<Finding>& hints) {
+  if (!file.job.described || file.job.gpus < 2 || file.job.shares_memory) return;
+  Finding hint;
+  hint.rule = "R18";
+  hint.severity = Severity::low;
+  hint.sure = Certainty::likely;
+  hint.what = fmt::format(
+      "a container with {} GPUs and 64 MB of shared memory, which is too little for NCCL and loaders",
+      file.job.gpus);
+  hint.evidence = fmt::format("{}:{}: nothing is mounted at /dev/shm", short_name(file.file), file.job.line);
+  hint.fix =
+      "volumes: - name: shm, emptyDir: {medium: Memory}; volumeMounts: - mountPath: /dev/shm, name: shm; of "
+      "Compose shm_size: 1g, or ipc: host";
+  hints.push_back(std::move(hint));
+}
+
 void add_launch_findings(const ScriptFile& script, const std::vector<NcclLog>& logs, Diagnosis& diagnosis) {
   const auto variables = settings_in(script);
   const bool several = find_option(script, {"--nnodes", "--nodes", "--num_machines"}).value_or(1) > 1;
   check_variables({.file = script.file,
                    .of = variables,
-                   .over_sockets = goes_over_sockets(logs, several),
+                   .over_sockets = goes_over_sockets(logs, several) && !script.has("/opt/amazon/efa"),
                    .alone = false,
                    .in_code = true,
                    .reach = several ? Reach::several_nodes : Reach::unknown},

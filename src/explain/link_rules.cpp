@@ -17,10 +17,11 @@ void check_busbw(const CaseFile& given, std::vector<Finding>& findings) {
         row.busbw_gbps > 0.5 * *row.expected_busbw_gbps)
       continue;
     const double lost = 1 - row.busbw_gbps / *row.expected_busbw_gbps;
-    Finding finding = trace_finding(
+    Finding finding = communication_finding(
         "R11", Severity::high,
         fmt::format("{} of {} over {} ranks", row.collective.word, format_bytes(row.bytes), row.ranks),
         row.exposed * lost);
+    finding.slow = true;
     finding.what = fmt::format("{} reaches {:.1f} GB/s of busbw; {} should give {:.0f}", row.collective.word,
                                row.busbw_gbps, machine->name, *row.expected_busbw_gbps);
     finding.cost_note = "by the model of NCCL on this machine";
@@ -69,7 +70,7 @@ void check_slow_link(const CaseFile& given, std::vector<Finding>& findings) {
   }
   const Seconds least = std::max(kWorthSaying * mean_step(analysis), waited_for_cores(given.files.notes));
   if (worst == nullptr || lost < least) return;
-  Finding finding = trace_finding(
+  Finding finding = communication_finding(
       "R36", Severity::high,
       fmt::format("{}: {} of {} takes {:.1f} ms, waiting left out", short_name(analysis.ranks[0].file),
                   worst->collective.word, format_bytes(worst->bytes), worst->transfer * 1e3),
@@ -94,6 +95,12 @@ Finding trace_finding(const char* rule, Severity severity, std::string evidence,
   finding.evidence = std::move(evidence);
   finding.cost_ms = cost * 1e3;
   finding.cost_note = "measured in the trace";
+  return finding;
+}
+
+Finding communication_finding(const char* rule, Severity severity, std::string evidence, Seconds cost) {
+  Finding finding = trace_finding(rule, severity, std::move(evidence), cost);
+  finding.of_communication = true;
   return finding;
 }
 

@@ -53,7 +53,7 @@ void check_p2p_variables(const SetVariables& given, std::vector<Finding>& findin
       "inside a node "
       "goes through host memory",
       name, said.text, given.link);
-  finding.turns_peers_off = true;
+  finding.apart = Apart::turned_off;
   finding.evidence = place(given.file, said, fmt::format("{} set to {}", name, said.text));
   finding.fix =
       given.in_code
@@ -69,6 +69,7 @@ void check_narrowing_variables(const SetVariables& given, Diagnosis& diagnosis) 
   if (channels != nullptr && find_integer<int>(channels->text).value_or(99) <= 2) {
     Finding finding;
     finding.rule = "R06";
+    finding.apart = Apart::narrowed;
     finding.what = fmt::format("NCCL_MAX_NCHANNELS={} leaves most links of a GPU unused", channels->text);
     finding.evidence = place(given.file, *channels, "NCCL_MAX_NCHANNELS set to " + channels->text);
     finding.fix = "unset NCCL_MAX_NCHANNELS";
@@ -92,6 +93,7 @@ void check_blocked_peers(const NcclLog& log, std::vector<Finding>& findings) {
   if (!blocks_peers(log)) return;
   Finding finding;
   finding.rule = "R12";
+  finding.apart = Apart::refused;
   finding.severity = Severity::high;
   finding.what =
       "GPUs that are connected may not reach each other: the driver, a virtual machine or a container turned "
@@ -130,6 +132,7 @@ Finding shared_memory_finding(const NcclLog& log, const LoggedTransport& shm) {
   const bool some = log.find(Transport::p2p) != nullptr;
   Finding finding;
   finding.rule = "R05";
+  finding.apart = Apart::seen;
   finding.severity = some ? Severity::medium : Severity::high;
   finding.what = fmt::format(
       fmt::runtime(
@@ -146,6 +149,7 @@ Finding shared_memory_finding(const NcclLog& log, const LoggedTransport& shm) {
 // By --gpus-per-task, or a container each.
 void blame_hidden_gpus(const NcclLog& log, Finding& finding) {
   finding.rule = "R17";
+  finding.apart = Apart::hidden;
   finding.sure = Certainty::likely;
   finding.what = fmt::format(
       "each process sees a single GPU, so NCCL can't use {} or peer access between them and goes through "
@@ -276,7 +280,9 @@ void add_log_findings(const CaseFile& given, Diagnosis& diagnosis) {
                      .reach = reach_of(file.variables, logs)},
                     diagnosis);
     explained = explained || turns_peers_off(seen);
+    hint_at_shared_memory(file, diagnosis.hints);
   }
+  check_members(logs, diagnosis);
   const auto run = find_joined(logs);
   for (const NcclLog& log : logs)
     check_log(log, run ? *run : log, {given.files.environments, explained}, diagnosis);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "explain/case_file.h"
@@ -22,8 +23,22 @@ const char* link_of(const NcclLog&);  // "NVLink", "xGMI"
 
 // One that is not TCP: InfiniBand's, what a plugin brings (EFA, FasTrak), NVLink between nodes.
 bool has_own_network(const NcclLog&);
+// The same by what is set for it: EFA's provider, or a plugin's own variables.
+bool names_own_network(const std::map<std::string, SaidInLog>& variables);
 // Whether sockets carry what goes between nodes, or would: what logs say goes before how many nodes somebody expects.
 bool goes_over_sockets(const std::vector<NcclLog>& logs, bool several_expected);
+
+// What a finding about a death says where the log itself tells more: what NCCL warned of before it gave up.
+void suit_to_log(const NcclLog&, Finding&);
+// A log that ends with NCCL's own failure to start, and nobody's word of it. Nothing: it did not.
+std::optional<Finding> find_failed_start(const NcclLog&);
+
+void check_members(const std::vector<NcclLog>& logs, Diagnosis& diagnosis);  // which ranks came
+
+// What is known of NVLink, and what tables, peers and the driver's own words tell where that is nothing.
+NvlinkAnswer answer_from_signs(const CaseFile&, NvlinkAnswer known);
+
+void hint_at_shared_memory(const EnvironmentFile&, std::vector<Finding>& hints);  // of a job in YAML
 
 struct SetVariables {
   const std::string& file;
@@ -43,5 +58,6 @@ void check_network_variables(const SetVariables&, std::vector<Finding>& findings
 
 // `run` is all of the run's logs in one, where they are of one run; else the log itself.
 void check_network(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis);
+void check_socket_network(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis);
 
 }  // namespace gradwire

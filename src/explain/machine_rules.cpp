@@ -1,5 +1,5 @@
-// What reports on a machine say is wrong: a fabric that is not set up, peers that are refused, slots that are narrow, ACS,
-// rates below what the machine should give. Its NVLinks are nvlink_rules.cpp's.
+// What reports on a machine say is wrong: a fabric that is not set up, peers that are refused, slots that are narrow, GPUs that are
+// slowed down, ACS. Its NVLinks are nvlink_rules.cpp's, the rates it gives sweep_rules.cpp's.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "explain/mixed_gpus.h"
+#include "topo/gpu.h"
 
 namespace gradwire {
 namespace {
@@ -42,6 +43,8 @@ const char* reason_of(const std::string& status) {
   if (status == "CNS") return "the chipset does not support it";
   if (status == "GNS") return "the GPU does not support it";
   if (status == "TNS") return "the topology does not support it";
+  if (status == "refused")
+    return "the driver grants no peer access, and what they send goes through host memory";
   if (status == "DR") return "it is disabled by a setting of the driver";
   return "it is not supported";
 }
@@ -60,6 +63,8 @@ bool is_of_nvlinked(const std::vector<MatrixReport>& matrices, const PeerReport:
 // What was asked for such GPUs do not have at all: NVLink (-p2p n) without a bridge, atomics over PCIe, peers over PCIe of most
 // GeForce cards.
 bool is_by_product(const std::vector<MatrixReport>& matrices, const PeerReport& report) {
+  const auto make = report.by_test ? find_gpu_by_name(report.gpu) : std::nullopt;
+  if (report.by_test) return make && !make->pcie_p2p;
   return std::all_of(report.refusals.begin(), report.refusals.end(), [&](const PeerReport::Refusal& refusal) {
     return (refusal.status == "NS" || refusal.status == "GNS") && !is_of_nvlinked(matrices, refusal);
   });
@@ -71,6 +76,7 @@ void check_peers(const CaseFile& given, const PeerReport& report, Diagnosis& dia
   const auto& first = report.refusals.front();
   Finding finding;
   finding.rule = "R12";
+  finding.apart = Apart::refused;
   finding.severity = by_product ? Severity::low : Severity::high;
   finding.sure = by_product ? Certainty::likely : Certainty::certain;
   finding.what =
@@ -78,26 +84,65 @@ void check_peers(const CaseFile& given, const PeerReport& report, Diagnosis& dia
                   report.gpus * (report.gpus - 1) / 2, reason_of(first.status));
   finding.evidence =
       line_of_file(report.file, first.line, fmt::format("{}-{} is {}", first.from, first.to, first.status));
-  finding.fix = by_product ? "nvidia-smi topo -p2p r  # over PCIe; NS of -p2p n is that there is no NVLink"
-                           : "take GPUs that may (CUDA_VISIBLE_DEVICES); GeForce cards without NVLink may "
-                             "not at all; else update "
-                             "the driver and turn ACS and IOMMU off";
+  finding.fix = by_product && report.by_test
+                    ? "such cards have no peer access over PCIe: a bridge where they have the connector for "
+                      "NVLink; else send less (no_sync(), bf16_compress_hook)"
+                : by_product ? "nvidia-smi topo -p2p r  # over PCIe; NS of -p2p n is that there is no NVLink"
+                             : "take GPUs that may (CUDA_VISIBLE_DEVICES); GeForce cards without NVLink may "
+                               "not at all; else update "
+                               "the driver and turn ACS and IOMMU off";
   (by_product ? diagnosis.hints : diagnosis.findings).push_back(std::move(finding));
 }
 
 // Speed falls when a GPU idles; width does not.
+bool is_narrow(const PciReport::Device& device) {
+  return device.gpu && device.width_now > 0 && device.width_now < device.width_most;
+}
+
+bool is_slow_under_load(const PciReport::Device& device) {
+  constexpr int kBusyPercent = 50;
+  return device.gpu && device.gen_now > 0 && device.gen_now < device.gen_most &&
+         device.busy_percent >= kBusyPercent;
+}
+
 void check_slots(const PciReport& report, std::vector<Finding>& findings) {
   for (const auto& device : report.devices) {
-    if (!device.gpu || device.width_now == 0 || device.width_now >= device.width_most) continue;
+    const bool narrow = is_narrow(device), slow = is_slow_under_load(device);
+    if (!narrow && !slow) continue;
     Finding finding;
     finding.rule = "R15";
-    finding.what =
-        fmt::format("{} runs with {} of its {} PCIe lanes", device.slot, device.width_now, device.width_most);
+    finding.goes_on = true;
+    if (narrow)
+      finding.what = fmt::format("{} runs with {} of its {} PCIe lanes", device.slot, device.width_now,
+                                 device.width_most);
+    else
+      finding.what = fmt::format("{} runs at generation {} of PCIe while it computes, of {} that it could",
+                                 device.slot, device.gen_now, device.gen_most);
     finding.evidence = fmt::format("{}:{}: width x{} of x{}", short_name(report.file), device.line,
                                    device.width_now, device.width_most);
+    if (slow) finding.evidence += fmt::format(", generation {} of {}", device.gen_now, device.gen_most);
     finding.fix = "another slot, or a better riser; nvidia-smi -q -d PCIE under load";
     findings.push_back(std::move(finding));
   }
+}
+
+// By its board or for heat: the others of a run then wait for it.
+void check_slowed(const PciReport& report, std::vector<Finding>& findings) {
+  const auto is_slowed = [](const PciReport::Device& device) { return !device.slowed.empty(); };
+  const auto first = std::find_if(report.devices.begin(), report.devices.end(), is_slowed);
+  if (first == report.devices.end()) return;
+  const auto all = std::count_if(report.devices.begin(), report.devices.end(), is_slowed);
+  Finding finding;
+  finding.rule = "R35";
+  finding.severity = Severity::high;
+  finding.what = fmt::format("{}{} slowed down by the hardware: all others of a run wait for it",
+                             first->slot.find("GPU") == 0 ? first->slot : "GPU " + first->slot,
+                             all > 1 ? fmt::format(" and {} more are", all - 1) : std::string(" is"));
+  finding.evidence = line_of_file(report.file, first->slowed_line, first->slowed + ": Active");
+  finding.fix =
+      "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER under load; its fans, heat sink and power supply (a "
+      "power brake is the board's or the rack's word for too much)";
+  findings.push_back(std::move(finding));
 }
 
 // Bridges that redirect what GPUs send each other: those above one, where the report says which these are.
@@ -151,96 +196,18 @@ void hint_at_acs(const PciReport& report, std::vector<Finding>& hints) {
   hints.push_back(std::move(hint));
 }
 
-constexpr Bytes kTellsARate = 1 << 20;  // of fewer the time is latency
-
-const NcclTestRow& largest_row(const NcclTestTable& table) {
-  return *std::max_element(table.rows.begin(), table.rows.end(),
-                           [](auto& a, auto& b) { return a.bytes < b.bytes; });
-}
-
-// A heading and no row.
-void hint_at_silent_sweep(const NcclTestTable& table, std::vector<Finding>& hints) {
-  if (table.asked == 0) return;
-  Finding hint;
-  hint.rule = "R11";
-  hint.severity = Severity::low;
-  hint.what = "the sweep of nccl-tests came to no size: it hung or died before the first, or was not saved";
-  hint.evidence = short_name(table.file);
-  hint.fix =
-      "again with NCCL_DEBUG=INFO, and give the log to gradwire doctor; NCCL_P2P_DISABLE=1 tells whether "
-      "peer "
-      "access hangs";
-  hints.push_back(std::move(hint));
-}
-
-// A sweep that does not come to sizes that tell a rate, or not to those it was asked for.
-void hint_at_partial_sweep(const NcclTestTable& table, std::vector<Finding>& hints) {
-  if (table.rows.empty()) return hint_at_silent_sweep(table, hints);
-  const NcclTestRow& last = largest_row(table);
-  if (last.bytes >= std::max(kTellsARate, table.asked)) return;
-  Finding hint;
-  hint.rule = "R11";
-  hint.severity = Severity::low;
-  hint.what =
-      fmt::format("the sweep of nccl-tests is partial, it ends at {}{}", format_bytes(last.bytes),
-                  table.asked > last.bytes ? " of the " + format_bytes(table.asked) + " it was asked for"
-                                           : std::string());
-  if (last.bytes < kTellsARate) hint.what += ", and sizes below 1 MiB tell latency, not rates";
-  hint.evidence = fmt::format("{}:{}", short_name(table.file), last.line);
-  hint.fix = "all_reduce_perf -b 8 -e 1G -f 2  # all of it; if it died there, NCCL_DEBUG=INFO says why";
-  hints.push_back(std::move(hint));
-}
-
-// What nccl-tests reached against what the machine should give, at its largest size.
-void check_rates(const CaseFile& given, const NcclTestTable& table, std::vector<Finding>& findings) {
-  if (!given.machine || table.rows.empty()) return;
-  const NcclTestRow& row = largest_row(table);
-  if (row.bytes < kTellsARate) return;
-  const int ranks = table.ranks > 0 ? table.ranks : static_cast<int>(given.machine->gpus.size());
-  const auto expected = find_expected_rate(*given.machine, table.collective, row.bytes, ranks);
-  if (!expected || row.busbw_gbps > expected->busbw_gbps * (1 - std::max(0.3, 2 * expected->relative_error)))
-    return;
-  Finding finding;
-  finding.rule = "R11";
-  finding.what = fmt::format("busbw is {:.1f} GB/s at {}; this machine should give {:.0f}", row.busbw_gbps,
-                             format_bytes(row.bytes), expected->busbw_gbps);
-  finding.evidence = fmt::format("{}:{}", short_name(table.file), row.line);
-  finding.fix = "run it again with NCCL_DEBUG=INFO and give the log to gradwire doctor";
-  findings.push_back(std::move(finding));
-}
-
-// The same of what the run itself did, where the largest of its calls is matched over ranks: waiting is no rate.
-void check_recorded_rates(const RecordedCalls& calls, std::vector<Finding>& findings) {
-  const RecordedRow* largest = nullptr;
-  for (const RecordedRow& row : calls.rows)
-    if (row.row.matched && row.row.expected_busbw_gbps && row.row.bytes >= kTellsARate &&
-        (largest == nullptr || row.row.bytes > largest->row.bytes))
-      largest = &row;
-  if (largest == nullptr || largest->row.busbw_gbps > *largest->row.expected_busbw_gbps * 0.5) return;
-  Finding finding;
-  finding.rule = "R11";
-  finding.what = fmt::format("{} of {} runs at a busbw of {:.1f} GB/s; this machine should give {:.0f}",
-                             largest->row.collective.word, format_bytes(largest->row.bytes),
-                             largest->row.busbw_gbps, *largest->row.expected_busbw_gbps);
-  finding.evidence = fmt::format("NCCL's record of {} calls ({})", largest->row.count, largest->way);
-  finding.fix = "run it again with NCCL_DEBUG=INFO and give the log to gradwire doctor";
-  findings.push_back(std::move(finding));
-}
-
 }  // namespace
 
 void add_machine_findings(const CaseFile& given, Diagnosis& diagnosis) {
   for (const PeerReport& report : given.files.peers) check_peers(given, report, diagnosis);
   for (const PciReport& report : given.files.pci) {
     check_slots(report, diagnosis.findings);
+    check_slowed(report, diagnosis.findings);
     check_fabric(report, diagnosis.findings);
     check_acs(report, diagnosis.findings);
     hint_at_acs(report, diagnosis.hints);
     hint_at_mixed_gpus(report, diagnosis.hints);
   }
-  for (const NcclTestTable& table : given.files.tables) check_rates(given, table, diagnosis.findings);
-  for (const NcclTestTable& table : given.files.tables) hint_at_partial_sweep(table, diagnosis.hints);
-  if (given.nccl_calls) check_recorded_rates(*given.nccl_calls, diagnosis.findings);
 }
 
 }  // namespace gradwire

@@ -19,6 +19,80 @@ TEST(DoctorOnMachines, finds_a_fabric_that_is_not_set_up) {
   EXPECT_EQ(rule("N/A"), "");
 }
 
+PciReport::Device busy_gpu(int gen, int width) {
+  PciReport::Device device;
+  device.slot = "GPU 2";
+  device.gpu = true;
+  device.width_now = width;
+  device.gen_now = gen;
+  device.width_most = 16;
+  device.gen_most = 4;
+  device.busy_percent = 97;
+  return device;
+}
+
+std::string rule_of_device(const PciReport::Device& device) {
+  CaseFile given;
+  given.files.pci.push_back({.file = "q.txt", .devices = {device}});
+  return first_rule(diagnose(given));
+}
+
+TEST(DoctorOnMachines, finds_slots_that_are_slow_while_a_gpu_computes) {
+  EXPECT_EQ(rule_of_device(busy_gpu(1, 16)), "R15");
+  EXPECT_EQ(rule_of_device(busy_gpu(4, 8)), "R15");
+  EXPECT_EQ(rule_of_device(busy_gpu(4, 16)), "");
+  PciReport::Device idle = busy_gpu(1, 16);
+  idle.busy_percent = 0;
+  EXPECT_EQ(rule_of_device(idle), "");
+}
+
+TEST(DoctorOnMachines, finds_gpus_that_the_hardware_slows_down) {
+  PciReport::Device slow = busy_gpu(4, 16);
+  slow.slowed = "HW Slowdown, HW Power Brake Slowdown";
+  EXPECT_EQ(rule_of_device(slow), "R35");
+}
+
+TEST(DoctorOnMachines, finds_peers_that_may_not_and_hints_where_the_make_never_may) {
+  const auto diagnosis = [](const std::string& gpu) {
+    CaseFile given;
+    given.files.peers.push_back(
+        parse_peer_test("Device: 0, " + gpu +
+                            ", pciBusID: 1b\nDevice=0 CANNOT Access Peer Device=1\nDevice=1 CANNOT "
+                            "Access Peer Device=0\n",
+                        "p2p.txt"));
+    return diagnose(given);
+  };
+  EXPECT_EQ(first_rule(diagnosis("NVIDIA A40")), "R12");
+  EXPECT_EQ(first_rule(diagnosis("NVIDIA GeForce RTX 4090")), "");
+  EXPECT_EQ(diagnosis("NVIDIA GeForce RTX 4090").hints.at(0).rule, "R12");
+}
+
+TEST(DoctorOnMachines, finds_rates_that_fall_at_the_largest_sizes) {
+  const auto rule = [](std::initializer_list<const char*> rates) {
+    std::string text;
+    long bytes = 1 << 22;
+    for (const char* rate : rates)
+      text += std::to_string(bytes *= 2) + " 4 float sum -1 9.1 " + rate + " " + rate + " 0 9.1 " + rate +
+              " " + rate + " 0\n";
+    CaseFile given;
+    given.files.tables.push_back(parse_nccl_tests(text, "tests.txt"));
+    return first_rule(diagnose(given));
+  };
+  EXPECT_EQ(rule({"16.2", "24.1", "29.5", "5.3", "5.2", "5.3"}), "R11");
+  EXPECT_EQ(rule({"16.2", "24.1", "29.5", "25.3", "24.2", "22.3"}), "");
+  EXPECT_EQ(rule({"16.2", "2.1", "2.5", "25.3", "24.2", "22.3"}), "");  // it recovers
+}
+
+TEST(DoctorOnMachines, hints_that_ranks_of_a_sweep_were_alone) {
+  CaseFile given;
+  given.files.tables.push_back(
+      parse_nccl_tests("134217728 4 float sum -1 357.6 375.31 0.00 0 0.35 383479 0.00 0\n", "tests.txt"));
+  const auto alone = diagnose(given);
+  EXPECT_TRUE(alone.findings.empty());
+  ASSERT_EQ(alone.hints.size(), 1u);
+  EXPECT_TRUE(says(alone.hints[0].fix, "MPI=1"));
+}
+
 TEST(DoctorOnMachines, reads_the_fabric_alone) {
   const std::string waits = "    Fabric\n        State      : In Progress\n        Status     : N/A\n--\n";
   const std::string ready = "    Fabric\n        State      : Completed\n        Status     : Success\n--\n";

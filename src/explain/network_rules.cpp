@@ -38,6 +38,7 @@ void check_network_inside_node(const NcclLog& log, const NcclLog& run, std::vect
   const SaidInLog* off = find_variable(log.variables, "NCCL_SHM_DISABLE");
   Finding finding;
   finding.rule = is_on(off) ? "R06" : "R17";
+  finding.apart = is_on(off) ? Apart::narrowed : Apart::hidden;
   finding.severity = Severity::high;
   finding.what = fmt::format("{}ranks {} and {} are on one node and talk over the network",
                              is_on(off) ? "NCCL_SHM_DISABLE=1: " : "", inside->first, inside->second);
@@ -86,6 +87,7 @@ void check_gpudirect(const NcclLog& log, const NcclLog& run, std::vector<Finding
   if (evidence.empty() || direct || !has_rdma_to_gpus(run) || run.nodes == 1) return;
   Finding finding;
   finding.rule = "R38";
+  finding.goes_on = true;
   finding.severity = Severity::high;
   finding.what =
       "the network cards do not read the GPUs' memory (no GPUDirect RDMA): every byte between nodes is "
@@ -140,6 +142,7 @@ void check_single_card(const NcclLog& log, const NcclLog& run, std::vector<Findi
     return;
   Finding finding;
   finding.rule = "R39";
+  finding.goes_on = true;
   finding.sure = Certainty::likely;
   finding.what = fmt::format("everything between nodes goes through one of {} network cards", cards);
   finding.evidence = place(log, *network) + fmt::format(", all by card {}", *run.used_cards.begin());
@@ -147,72 +150,6 @@ void check_single_card(const NcclLog& log, const NcclLog& run, std::vector<Findi
       "NCCL_CROSS_NIC=1, or another version of NCCL; NCCL_DEBUG_SUBSYS=INIT,GRAPH shows the channels it "
       "chose; NCCL_IB_HCA names the cards";
   findings.push_back(std::move(finding));
-}
-
-bool uses_sockets(const NcclLog& log) {
-  return log.network.text.starts_with("Socket") ||
-         std::any_of(log.transports.begin(), log.transports.end(),
-                     [](const auto& one) { return one.via.starts_with("NET/Socket"); });
-}
-
-struct ForcedSockets {
-  const char* name = "";
-  const SaidInLog* said = nullptr;  // null: nothing forces them
-};
-
-// Past InfiniBand, whether there is any or not.
-ForcedSockets find_forced(const std::map<std::string, SaidInLog>& variables) {
-  const SaidInLog* const off = find_variable(variables, "NCCL_IB_DISABLE");
-  if (is_on(off)) return {"NCCL_IB_DISABLE", off};
-  const SaidInLog* const network = find_variable(variables, "NCCL_NET");
-  const bool sockets = network != nullptr && (network->text == "Socket" || network->text == "socket");
-  return {"NCCL_NET", sockets ? network : nullptr};
-}
-
-const SaidInLog* find_closed_card(const NcclLog& log) {
-  const auto closed = std::find_if(log.warnings.begin(), log.warnings.end(), [](const SaidInLog& said) {
-    return said.text.find("Unable to open device") != std::string::npos;
-  });
-  return closed == log.warnings.end() ? nullptr : &*closed;
-}
-
-// There should be cards and NCCL has none: the process may not open them, or a variable names others.
-void check_lost_cards(const NcclLog& log, const NcclLog& run, std::vector<Finding>& findings) {
-  const SaidInLog* const named = find_variable(log.variables, "NCCL_IB_HCA");
-  const SaidInLog* const closed = find_closed_card(log);
-  const bool sockets = log.no_network_card && uses_sockets(log);
-  if (!sockets || run.nodes == 1 || (closed == nullptr && (named == nullptr || !run.spans_nodes()))) return;
-  const SaidInLog& said = closed != nullptr ? *closed : *log.no_network_card;
-  Finding finding;
-  finding.rule = "R37";
-  finding.severity = Severity::high;
-  finding.sure = Certainty::likely;
-  finding.what = closed != nullptr
-                     ? "the process may not open the InfiniBand or RoCE card: nodes talk over TCP sockets"
-                     : fmt::format(
-                           "NCCL_IB_HCA={} names no card that this machine has or shows: nodes talk over "
-                           "TCP sockets",
-                           named->text);
-  finding.evidence = place(log.file, said, said.text);
-  finding.fix = closed != nullptr
-                    ? "docker run --device /dev/infiniband --cap-add IPC_LOCK --ulimit memlock=-1"
-                    : "ibv_devices  # the names, on the host and in the container; or unset NCCL_IB_HCA";
-  findings.push_back(std::move(finding));
-}
-
-void check_sockets(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis) {
-  const auto socket = std::find_if(log.transports.begin(), log.transports.end(),
-                                   [](const auto& one) { return one.via.starts_with("NET/Socket"); });
-  if (socket == log.transports.end() || run.nodes == 1) return;
-  Finding hint;
-  hint.rule = "R36";
-  hint.sure = Certainty::likely;
-  hint.what = "nodes talk over TCP sockets, one connection a channel";
-  hint.evidence = place(log, *socket);
-  hint.fix =
-      "NCCL_SOCKET_NTHREADS=4 NCCL_NSOCKS_PERTHREAD=4; NCCL_SOCKET_IFNAME names the fast interface; check "
-      "its route";
-  (log.cards.empty() ? diagnosis.hints : diagnosis.findings).push_back(std::move(hint));
 }
 
 // Nodes with one GPU each, and no two at the same place on their boards: perhaps one machine, cut into containers.
@@ -241,60 +178,12 @@ void hint_at_containers(const NcclLog& log, const NcclLog& run, std::vector<Find
 
 }  // namespace
 
-std::string place(const std::string& file, const SaidInLog& said, const std::string& text) {
-  return line_of_file(file, said.line, text);
-}
-
-std::string place(const NcclLog& log, const LoggedTransport& transport) {
-  return line_of_file(log.file, transport.line,
-                      fmt::format("via {} ({} connections)", transport.via, transport.times));
-}
-
-const SaidInLog* find_variable(const std::map<std::string, SaidInLog>& variables, const std::string& name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? nullptr : &found->second;
-}
-
-bool is_on(const SaidInLog* said) { return said != nullptr && !said->text.empty() && said->text != "0"; }
-
-const char* link_of(const NcclLog& log) { return log.rccl ? "xGMI" : "NVLink"; }
-
-bool has_own_network(const NcclLog& log) {
-  const bool named = !log.network.text.empty() && !log.network.text.starts_with("Socket");
-  return named || std::any_of(log.transports.begin(), log.transports.end(), [](const auto& one) {
-           return one.transport == Transport::nvlink_network ||
-                  (one.transport == Transport::network && !one.via.starts_with("NET/Socket"));
-         });
-}
-
-bool goes_over_sockets(const std::vector<NcclLog>& logs, bool several_expected) {
-  if (std::any_of(logs.begin(), logs.end(), has_own_network)) return false;
-  const auto run = find_joined(logs);  // of different runs all must say it
-  const auto all = [&](auto says) { return run ? says(*run) : std::all_of(logs.begin(), logs.end(), says); };
-  if (all([](const NcclLog& log) { return log.spans_nodes(); })) return true;
-  return several_expected && !all([](const NcclLog& log) { return log.is_of_one_node(); });
-}
-
-void check_network_variables(const SetVariables& given, std::vector<Finding>& findings) {
-  const auto [name, said] = find_forced(given.of);
-  if (said == nullptr || !given.over_sockets) return;
-  Finding finding;
-  finding.rule = "R37";
-  finding.severity = Severity::high;
-  finding.what = fmt::format("{}={}: nodes talk over TCP sockets even where there is InfiniBand or RoCE",
-                             name, said->text);
-  finding.evidence = place(given.file, *said, fmt::format("{} set to {}", name, said->text));
-  finding.fix = fmt::format("unset {}  # keep it only where InfiniBand is unusable", name);
-  findings.push_back(std::move(finding));
-}
-
 void check_network(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis) {
   check_network_inside_node(log, run, diagnosis.findings);
   check_gpudirect(log, run, diagnosis.findings);
   hint_at_far_cards(log, run, diagnosis.hints);
-  check_lost_cards(log, run, diagnosis.findings);
   check_single_card(log, run, diagnosis.findings);
-  if (find_forced(log.variables).said == nullptr) check_sockets(log, run, diagnosis);
+  check_socket_network(log, run, diagnosis);
   hint_at_containers(log, run, diagnosis.hints);
 }
 

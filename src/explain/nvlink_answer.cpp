@@ -250,7 +250,28 @@ NvlinkAnswer answer_from_variables(const Gathered& files, NvlinkAnswer known) {
           said + " keeps GPUs from reaching each other, so NCCL uses no NVLink, whether there is any or not"};
 }
 
+// XGMI joins AMD's GPUs as NVLink does NVIDIA's. A cell may also be N/A.
+std::string joined_by(const LinkTypes& types) {
+  const int pairs = types.gpus * (types.gpus - 1) / 2;
+  if (types.xgmi + types.pcie == 0) return "what joins them the report does not say";
+  if (types.xgmi == pairs) return "they are joined by xGMI, every two of them";
+  if (types.pcie == pairs) return "they are joined by PCIe alone";
+  if (types.xgmi + types.pcie == pairs) return "they are joined by xGMI in part, the other pairs by PCIe";
+  return fmt::format(
+      "of {} pairs {} are joined by xGMI and {} by PCIe; of the others the report does not say", pairs,
+      types.xgmi, types.pcie);
+}
+
+NvlinkAnswer answer_from_link_types(const LinkTypes& types) {
+  if (types.gpus == 1)
+    return {Answered::no, Answered::no, "this is one GPU of AMD, which has no NVLink, and no other is seen"};
+  return {Answered::no, Answered::no,
+          fmt::format("these are {} of AMD, which have no NVLink; {}", counted_gpus(types.gpus),
+                      joined_by(types))};
+}
+
 NvlinkAnswer answer_from_files(const CaseFile& given) {
+  if (!given.files.link_types.empty()) return answer_from_link_types(given.files.link_types.front());
   SeenOnMachine seen = seen_on_machine(given.files);
   if (seen.answer.present == Answered::no) return {Answered::no, Answered::no, seen.answer.why};
   take_stated(given, seen);
@@ -275,7 +296,7 @@ NvlinkAnswer answer_from_files(const CaseFile& given) {
 NvlinkAnswer answer_nvlink(const CaseFile& given) {
   if (const auto counted = find_counted(given)) return *counted;
   if (!given.files.no_gpu.empty()) return {Answered::no, Answered::no, given.files.no_gpu};
-  return answer_from_variables(given.files, answer_from_files(given));
+  return answer_from_signs(given, answer_from_variables(given.files, answer_from_files(given)));
 }
 
 }  // namespace gradwire

@@ -120,6 +120,19 @@ TEST(NvlinkAnswer, knows_amds_gpus_in_a_trace_that_does_not_name_them) {
   EXPECT_EQ(diagnose(given).nvlink.used, Answered::no);
 }
 
+TEST(NvlinkAnswer, says_of_amds_gpus_no_more_than_what_the_report_has) {
+  const auto why = [](const std::string& rows) {
+    CaseFile given;
+    given.files.link_types.push_back(parse_link_types("== Link Type between two GPUs ==\n" + rows, "topo"));
+    return diagnose(given).nvlink.why;
+  };
+  EXPECT_EQ(why("GPU0 0\n"), "this is one GPU of AMD, which has no NVLink, and no other is seen");
+  EXPECT_EQ(why("GPU0 0 N/A\nGPU1 N/A 0\n"),
+            "these are 2 GPUs of AMD, which have no NVLink; what joins them the report does not say");
+  EXPECT_EQ(why("GPU0 0 PCIE\nGPU1 PCIE 0\n"),
+            "these are 2 GPUs of AMD, which have no NVLink; they are joined by PCIe alone");
+}
+
 TEST(NvlinkAnswer, is_no_on_a_machine_without_a_gpu_and_says_so) {
   CaseFile given;
   given.files.no_gpu = "there is no NVIDIA GPU on this machine (NVML is not installed)";

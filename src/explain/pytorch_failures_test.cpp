@@ -126,6 +126,9 @@ TEST(DoctorOnPyTorchsWords, reads_by_which_signal_a_rank_ended_where_it_said_not
   const auto killed = diagnosis_of_log(others + "  traceback : Signal 9 (SIGKILL) received by PID 2345\n");
   ASSERT_EQ(killed.findings.size(), 1u);
   EXPECT_TRUE(says(killed.findings[0].what, "killed"));
+  const auto crashed = diagnosis_of_log(others + "  traceback : Signal 11 (SIGSEGV) received by PID 2345\n");
+  ASSERT_EQ(crashed.findings.size(), 1u);
+  EXPECT_TRUE(says(crashed.findings[0].what, "crashed"));  // not that another died first
 }
 
 TEST(DoctorOnPyTorchsWords, makes_little_of_gradients_that_lie_otherwise_and_of_a_barrier_that_guesses) {
@@ -145,6 +148,97 @@ TEST(DoctorOnPyTorchsWords, makes_little_of_gradients_that_lie_otherwise_and_of_
       "currently unknown. This can potentially cause a hang if this rank to GPU mapping is incorrect.\n");
   EXPECT_EQ(first_rule(newer), "");
   EXPECT_EQ(newer.hints.size(), 1u);
+}
+
+TEST(DoctorOnPyTorchsWords, says_that_ranks_did_not_meet) {
+  const auto rule_of = [](const std::string& line) { return first_rule(diagnosis_of_log(line)); };
+  EXPECT_EQ(rule_of("DistStoreError: Timed out after 601 seconds waiting for clients. 3/4 clients joined.\n"),
+            "R36");
+  EXPECT_EQ(rule_of("torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError\n"), "R36");
+  EXPECT_EQ(rule_of("ValueError: host not found: Name or service not known\n"), "R36");
+  EXPECT_EQ(
+      rule_of("RuntimeError: Timed out initializing process group in store based barrier on rank: 1, for "
+              "key: store_based_barrier_key:1 (world_size=4, worker_count=3, timeout=0:30:00)\n"),
+      "R36");
+  EXPECT_EQ(rule_of("[E ProcessGroupGloo.cpp:143] Gloo connectFullMesh failed with [pair.cc:144] no error\n"),
+            "R36");
+  EXPECT_EQ(rule_of("RuntimeError: The server socket: [::]:29500 failed, EADDRINUSE\n"), "R36");
+}
+
+TEST(DoctorOnPyTorchsWords, says_what_ended_a_rank_before_that_others_waited_for_it) {
+  const std::string waited =
+      "[rank0]:[E1 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: "
+      "WorkNCCL(SeqNum=9, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600020 milliseconds\n";
+  const auto what_of = [&](const std::string& line) {
+    const Diagnosis diagnosis = diagnosis_of_log(waited + line);
+    return diagnosis.findings.empty() ? std::string() : diagnosis.findings[0].what;
+  };
+  EXPECT_TRUE(says(what_of("[rank3]: RuntimeError: CUDA error: device-side assert triggered\n"), "check"));
+  EXPECT_TRUE(says(what_of("api.py:869] failed (exitcode: -9) local_rank: 3 (pid: 26) of binary: python\n"),
+                   "killed"));
+  EXPECT_TRUE(says(what_of("slurmstepd: error: Detected 2 oom_kill events in StepId=7.0.\n"), "killed"));
+  EXPECT_TRUE(says(what_of("RuntimeError: CUDA error: uncorrectable ECC error encountered\n"), "memory"));
+  EXPECT_TRUE(
+      says(what_of("RuntimeError: CUDA error: an illegal memory access was encountered\n"), "not its own"));
+}
+
+TEST(DoctorOnPyTorchsWords, tells_who_misses_by_the_words_of_horovod_and_gloo) {
+  EXPECT_EQ(first_rule(diagnosis_of_log(
+                "stall_inspector.cc:105] One or more tensors were submitted to be reduced by subset of ranks "
+                "and are waiting for remainder of ranks for more than 60 seconds.\n")),
+            "R35");
+  EXPECT_EQ(first_rule(diagnosis_of_log("RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:81] Timed out "
+                                        "waiting 1800000ms for recv operation to complete\n")),
+            "R35");
+  EXPECT_EQ(first_rule(diagnosis_of_log("RuntimeError: [third_party/gloo/gloo/transport/tcp/pair.cc:589] "
+                                        "Connection closed by peer [10.0.0.7]:4\n")),
+            "R00");
+}
+
+TEST(DoctorOnPyTorchsWords, reads_what_the_kernel_says_of_gpus_and_their_links) {
+  const auto said = [](const std::string& words) {
+    return diagnosis_of_log("[ 912.6] NVRM: Xid (PCI:0000:3b:00): " + words + "\n");
+  };
+  EXPECT_EQ(first_rule(said("74, pid='<unknown>', NVLink: fatal error detected on link 3")), "R10");
+  EXPECT_EQ(first_rule(said("149, NETIR_LINK_EVT Fatal XC0 i0 Link 00 (0x0 0x0)")), "R10");
+  EXPECT_EQ(first_rule(said("145, RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0 0x0)")), "");  // a hint
+  EXPECT_TRUE(says(said("79, GPU has fallen off the bus.").findings.at(0).what, "bus"));
+  EXPECT_TRUE(says(said("94, pid=12, Contained ECC error.").findings.at(0).what, "memory"));
+}
+
+const std::string kOffTheBus = "[ 912.6] NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n";
+
+TEST(DoctorOnPyTorchsWords, tells_of_every_gpu_that_failed_in_a_way_of_its_own) {
+  const auto both = diagnosis_of_log(
+      kOffTheBus + "[ 913.1] NVRM: Xid (PCI:0000:af:00): 48, pid=1234, DBE (double bit error)\n" +
+      kOffTheBus + "[ 990.0] Out of memory: Killed process 4711 (python) total-vm:9kB\n");
+  ASSERT_EQ(both.findings.size(), 3u);
+  EXPECT_TRUE(says(both.findings[0].what, "bus"));
+  EXPECT_TRUE(says(both.findings[1].what, "memory has errors"));
+  EXPECT_TRUE(says(both.findings[2].what, "killed"));
+}
+
+TEST(DoctorOnPyTorchsWords, blames_a_full_gpu_for_the_ranks_that_waited_for_it) {
+  const auto waited =
+      diagnosis_of_log("[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n" +
+                       fmt::format(fmt::runtime(kTimeout), 0, "", 9));
+  ASSERT_FALSE(waited.findings.empty());
+  EXPECT_TRUE(says(waited.findings[0].what, "memory is full"));
+}
+
+TEST(DoctorOnPyTorchsWords, makes_a_hint_of_what_else_the_driver_reports) {
+  const auto events = diagnosis_of_log(
+      "[ 12.1] NVRM: Xid (PCI:0000:3b:00): 43, pid=77, Ch 00000008\n"
+      "[ 12.2] NVRM: Xid (PCI:0000:3b:00): 45, pid=77, Ch 00000008\n"
+      "[ 99.1] NVRM: Xid (PCI:0000:af:00): 63, Row Remapper: New row marked for remapping\n");
+  EXPECT_TRUE(events.findings.empty());
+  ASSERT_EQ(events.hints.size(), 2u);
+  EXPECT_TRUE(says(events.hints[0].evidence, "43"));
+  EXPECT_TRUE(says(events.hints[1].what, "were corrected"));
+  EXPECT_EQ(diagnosis_of_log("[ 8.4] NVRM: GPU 0000:0a:00.0: rm_init_private_state failed!\n").hints.size(),
+            1u);
+  EXPECT_EQ(diagnosis_of_log("[ 12.1] NVRM: Xid (PCI:0000:3b:00): 43, pid=77\n" + kOffTheBus).hints.size(),
+            1u);
 }
 
 }  // namespace

@@ -94,12 +94,14 @@ bool has_gpu(const Profile& profile) {
                      [](const Activity& activity) { return on_gpu(activity.kind); });
 }
 
-// Calls that start something on a GPU, or collectives of NCCL, and nothing of what they started.
+// Calls that start something on a GPU, or collectives of NCCL, and nothing of what they started. Of NPUs there is all, without
+// categories: what ran where is not told there.
 bool lacks_its_gpu(const Profile& profile) {
   return std::any_of(profile.activities.begin(), profile.activities.end(), [&](const Activity& activity) {
     const auto name = profile.name_of(activity);
-    return activity.kind == ActivityKind::runtime ? name.find("LaunchKernel") != std::string_view::npos
-                                                  : name.starts_with("nccl:");
+    return activity.kind == ActivityKind::runtime
+               ? name.find("LaunchKernel") != std::string_view::npos
+               : name.starts_with("nccl:") || name.starts_with("hcom_") || name.starts_with("AscendCL@");
   });
 }
 

@@ -38,5 +38,17 @@ TEST(Rates, of_a_partial_sweep_are_judged_where_they_mean_something) {
   EXPECT_TRUE(whole.hints.empty());
 }
 
+TEST(Rates, do_not_matter_where_values_are_wrong) {
+  const std::string slow = kHead + row("134217728", "43690", "3.07");
+  EXPECT_EQ(first_rule(diagnosis_of_table(slow)), "R11");
+  const auto wrong = diagnosis_of_table(slow + "# Out of bounds values : 12 FAILED\n");
+  ASSERT_EQ(wrong.findings.size(), 1u);
+  EXPECT_EQ(first_rule(wrong), "R12");
+  EXPECT_EQ(wrong.findings[0].evidence, "tests.txt:3: Out of bounds values");
+  EXPECT_EQ(first_rule(diagnosis_of_table(kHead + row("134217728", "4369", "30.7") +
+                                          "# Out of bounds values : 0 OK\n")),
+            "");
+}
+
 }  // namespace
 }  // namespace gradwire

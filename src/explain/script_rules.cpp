@@ -95,12 +95,21 @@ bool accumulates(const ScriptFile& script, std::size_t at) {
   return !backward && ((every && (named || optimizer)) || (named && optimizer));
 }
 
+// "loss = model.module(*batch)": a forward past DistributedDataParallel, whose backward all-reduces nothing.
+bool passes_ddp_by(const ScriptFile& script) {
+  return std::any_of(script.lines.begin(), script.lines.end(), [](const ScriptLine& line) {
+    const auto call = line.code.find(".module("), equals = line.code.find('=');
+    return call != std::string::npos && equals != std::string::npos && equals < call;
+  });
+}
+
 // Every step of the optimizer is several backwards, and nothing keeps the gradients at home meanwhile. Accelerate distributes a
 // model that it prepares, where there are several GPUs.
 void check_accumulation(const ScriptFile& script, std::vector<Finding>& findings) {
   const bool accelerates = script.has("accelerator.backward(");
   if ((!distributes(script) && !accelerates) || script.has("no_sync") ||
-      script.has("require_backward_grad_sync") || script.has("accelerator.accumulate"))
+      script.has("require_backward_grad_sync") || script.has("accelerator.accumulate") ||
+      passes_ddp_by(script))
     return;
   for (std::size_t i = 0; i < script.lines.size(); ++i) {
     if (!accumulates(script, i)) continue;

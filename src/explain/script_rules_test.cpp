@@ -25,6 +25,15 @@ TEST(DoctorOnScripts, finds_a_search_for_unused_parameters_however_it_is_written
             "");
 }
 
+TEST(DoctorOnScripts, sees_that_forwards_past_ddp_all_reduce_nothing) {
+  const std::string loop =
+      "for step, batch in enumerate(loader):\n    if (step + 1) % every == 0:\n        loss = model(batch)\n "
+      "   else:\n"
+      "        loss = model.module(batch)\n    loss.backward()\n    if (step + 1) % every == 0:\n        "
+      "optimizer.step()\n";
+  EXPECT_EQ(rule_of_script(kPlaced + loop), "");
+}
+
 TEST(DoctorOnScripts, finds_accumulation_that_accelerate_is_not_told_of) {
   const std::string loop =
       "for step, batch in enumerate(loader):\n    loss = model(**batch).loss / every\n    "

@@ -87,6 +87,47 @@ bool tells_sizes(const std::vector<CollectiveSpan>& spans) {
   });
 }
 
+// Which step of the run each that the trace marks belongs to; -1: to one that is not there as a whole.
+struct RunSteps {
+  std::vector<int> step_of;
+  int micro_batches = 1;
+};
+
+// Marked steps that send most of what any sends: others send a figure for a log, or nothing.
+std::vector<std::size_t> sending_steps(const std::vector<CollectiveSpan>& spans, const RankSteps& steps) {
+  constexpr double kMostOfIt = 0.5;
+  std::vector<double> sent(steps.steps.size());
+  for (std::size_t i = 0; i < sent.size(); ++i)
+    for (const CollectiveSpan& span : spans)
+      if (carries_gradients(span, steps.steps[i].window)) sent[i] += static_cast<double>(span.bytes);
+  const double most = sent.empty() ? 0 : *std::max_element(sent.begin(), sent.end());
+  std::vector<std::size_t> sending;
+  for (std::size_t i = 0; i < sent.size(); ++i)
+    if (most > 0 && sent[i] >= kMostOfIt * most) sending.push_back(i);
+  return sending;
+}
+
+// Gradients that are accumulated leave with the last micro-batch of a step. Where the profiler was stepped at each, every
+// n-th marked step sends them: n of those are a step. Where there is no such order, a marked step is one.
+RunSteps run_steps(const std::vector<CollectiveSpan>& spans, const RankSteps& steps) {
+  RunSteps run;
+  const auto sending = sending_steps(spans, steps);
+  const std::size_t every = sending.size() < 2 ? 1 : sending[1] - sending[0];
+  bool regular = every > 1 && sending[0] < every && steps.steps.size() - 1 - sending.back() < every;
+  for (std::size_t i = 1; i < sending.size(); ++i) regular = regular && sending[i] - sending[i - 1] == every;
+  for (std::size_t i = 0; i < steps.steps.size(); ++i)
+    run.step_of.push_back(regular ? -1 : static_cast<int>(i));
+  if (!regular) return run;
+  run.micro_batches = static_cast<int>(every);
+  for (int step = 0; const std::size_t last : sending) {
+    if (last + 1 < every) continue;  // it began before the trace
+    std::fill(run.step_of.begin() + static_cast<std::ptrdiff_t>(last + 1 - every),
+              run.step_of.begin() + static_cast<std::ptrdiff_t>(last + 1), step);
+    ++step;
+  }
+  return run;
+}
+
 std::vector<const Activity*> collective_activities(const Profile& profile, const RankSteps& steps) {
   std::vector<const Activity*> activities;
   for (const Activity& activity : profile.activities)
@@ -128,6 +169,10 @@ int add_made_buckets(TimelineBuilder& builder, const std::vector<std::vector<Mad
 }  // namespace
 
 Timeline timeline_of(const Profile& profile, double parameters) {
+  return traced_steps(profile, parameters).timeline;
+}
+
+TracedSteps traced_steps(const Profile& profile, double parameters) {
   const RankSteps steps = rank_steps(profile);
   const Landmarks& marks = steps.marks;
   const PlacedWork work = steps.on_gpu ? place_gpu_work(profile, marks) : place_host_work(profile, marks);
@@ -139,20 +184,27 @@ Timeline timeline_of(const Profile& profile, double parameters) {
   Timeline timeline;
   timeline.source =
       steps.on_gpu ? "torch.profiler" + (profile.gpus.empty() ? std::string() : " on " + profile.gpus.front())
-                   : kOnProcessor;
+                   : "torch.profiler on a processor";
+  timeline.on_processor = !steps.on_gpu;
   timeline.ranks = std::max(1, profile.world.value_or(1));
   TimelineBuilder builder(timeline, steps.steps.front().window.begin);
-  int buckets = 0;
-  for (std::size_t i = 0; i < steps.steps.size(); ++i) {
+  const RunSteps run = run_steps(spans, steps);
+  int buckets = 0, last = -1;
+  Nanoseconds end = steps.steps.back().window.end;
+  for (std::size_t i = 0, number = 0; i < steps.steps.size(); ++i) {
     const Interval& window = steps.steps[i].window;
-    const int step = static_cast<int>(i);
+    const int step = run.step_of[i];
+    if (step < 0) continue;
+    if (step != last) number = 0;
+    last = step;
+    end = window.end;
     builder.add(SpanKind::optimizer, work.optimizer, step, window);
     builder.add(SpanKind::backward, work.backward, step, window);
     builder.add(SpanKind::forward, work.forward, step, window);
     builder.add(SpanKind::other, united(work.other, work.copies), step, window);
     builder.add(SpanKind::data, without(marks.input, united(steps.computing, work.communication)), step,
                 window);
-    for (std::size_t j = 0, number = 0; j < spans.size(); ++j)
+    for (std::size_t j = 0; j < spans.size(); ++j)
       if (carries_gradients(spans[j], window)) {
         builder.add_bucket(spans[j], done.ready(*activities[j]), step, static_cast<int>(number++));
         ++buckets;
@@ -163,8 +215,8 @@ Timeline timeline_of(const Profile& profile, double parameters) {
   if (buckets == 0 && spans.empty())
     buckets = add_made_buckets(builder, made_buckets(profile, steps, work, parameters));
   if (buckets == 0) refuse_profile(profile, steps, spans);
-  builder.end_step(static_cast<int>(steps.steps.size()) - 1, steps.steps.back().window.end);
-  return timeline;
+  builder.end_step(last, end);
+  return {std::move(timeline), run.micro_batches};
 }
 
 }  // namespace gradwire

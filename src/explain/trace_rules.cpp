@@ -24,6 +24,11 @@ std::string file_of_verdict(const RunAnalysis& analysis) {
   return short_name(analysis.ranks[0].file);
 }
 
+bool is_communication(Bottleneck bottleneck) {
+  return bottleneck == Bottleneck::communication || bottleneck == Bottleneck::communication_intra ||
+         bottleneck == Bottleneck::communication_inter;
+}
+
 // What holds the run up, as a finding with its cost.
 void add_bottleneck(const CaseFile& given, std::vector<Finding>& findings) {
   const RunAnalysis& analysis = *given.analysis;
@@ -62,7 +67,7 @@ void add_bottleneck(const CaseFile& given, std::vector<Finding>& findings) {
   }
   const double cost = verdict.figures.empty() ? 0 : verdict.figures[0].value * 1e-3;
   Finding finding = trace_finding(rule, Severity::medium, file_of_verdict(analysis), cost);
-  finding.of_communication = rule == std::string_view("R01");
+  finding.of_communication = is_communication(verdict.bottleneck);
   finding.what = verdict.reason;
   finding.fix = fix;
   if (verdict.bottleneck == Bottleneck::straggler) blame_slower_gpu(given, finding);
@@ -75,7 +80,7 @@ void check_synchronising(const CaseFile& given, const LoopHabits& habits, std::v
   if (habits.optimizer_steps == 0 || habits.forwards < 2 * steps || habits.synced_forwards * 2 < 3 * steps)
     return;
   const double unneeded = 1 - static_cast<double>(steps) / habits.synced_forwards;
-  Finding finding = trace_finding(
+  Finding finding = communication_finding(
       "R26", Severity::high,
       fmt::format("{}: {} forwards, {} of them followed by an all-reduce, and {} steps of the optimizer",
                   short_name(profile.file), habits.forwards, habits.synced_forwards, habits.optimizer_steps),
@@ -108,7 +113,7 @@ void check_search(const CaseFile& given, const LoopHabits& habits, std::vector<F
   if (settings != nullptr && settings->unused_parameters.value_or(0) > 0) return;  // it is needed
   const Seconds search = habits.searching / std::max(1, given.analysis->ranks[0].steps);
   const Seconds cost = search + used_map_cost(given);
-  Finding finding = trace_finding(
+  Finding finding = communication_finding(
       "R25", cost > kWorthSaying * mean_step(*given.analysis) ? Severity::high : Severity::medium,
       fmt::format("{}: search_unused_parameters, {} times", short_name(profile.file), habits.searches), cost);
   finding.cost_note = cost > search ? "the search, and sending the map of used parameters"
@@ -152,7 +157,7 @@ void check_broadcasts(const CaseFile& given, const LoopHabits& habits, std::vect
     }
   const Seconds cost = find_buffering(given).value_or(exposed);
   if (each_step < 1 || cost < kWorthSaying * mean_step(analysis)) return;
-  Finding finding = trace_finding(
+  Finding finding = communication_finding(
       "R27", Severity::high,
       fmt::format("{}: {:.1f} broadcasts a step", short_name(analysis.ranks[0].file), each_step), cost);
   finding.what = "buffers (statistics of BatchNorm) are broadcast before every forward";
@@ -172,7 +177,7 @@ void check_gloo_under_gpus(const RunAnalysis& analysis, const Profile& profile,
   if (gloo == profile.names.end() || nccl || !analysis.ranks[0].summary.on_gpu ||
       mean_exposed(analysis) < kWorthSaying * mean_step(analysis))
     return;
-  Finding finding = trace_finding(
+  Finding finding = communication_finding(
       "R32", Severity::high, fmt::format("{}: {} and no kernel of NCCL", short_name(profile.file), *gloo),
       mean_exposed(analysis));
   finding.cost_note = "all that is exposed: the most that NCCL can give";

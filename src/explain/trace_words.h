@@ -11,6 +11,8 @@ namespace gradwire {
 constexpr double kWorthSaying = 0.02;  // of a step
 
 Finding trace_finding(const char* rule, Severity severity, std::string evidence, Seconds cost);
+// The same, of a cost that is communication which nothing hides.
+Finding communication_finding(const char* rule, Severity severity, std::string evidence, Seconds cost);
 
 // Tracing makes operations longer. How long a step outside of the traced window is, as a share of one inside.
 double untraced_share(const CaseFile&);

@@ -45,31 +45,34 @@ void add_distance(const TracedRun& run, const Workload& workload, const StepOpti
     if (step > longest) nearest = &machine;
     longest = std::max(longest, step);
   }
-  if (nearest == nullptr || run.step < kFarFrom * longest) return;
+  const Seconds took =
+      options.anchor->recorded->step();  // of all micro-batches, however the trace marks them
+  if (nearest == nullptr || took < kFarFrom * longest) return;
   remarks.push_back(
       fmt::format("the run itself took {:.1f} ms a step, not the {:.1f} of {}{}: gradwire doctor {} says "
                   "what held it up",
-                  run.step * 1e3, longest * 1e3, nearest->name, rate_words(run, *nearest), run.file));
+                  took * 1e3, longest * 1e3, nearest->name, rate_words(run, *nearest), run.file));
 }
 
 }  // namespace
 
 TracedRun traced_run(const RunAnalysis& analysis, const std::string& file) {
-  TracedRun run{file, analysis.gpu, analysis.world.value_or(1), mean_step(analysis), {}};
+  TracedRun run{file, analysis.gpu, analysis.world.value_or(1), {}};
   for (const CollectiveRow& row : analysis.collectives)
     if (!run.calls && row.collective.kind == Collective::all_reduce && row.busbw_gbps > 0) run.calls = row;
   return run;
 }
 
-RecordedModel recorded_run(const std::vector<Profile>& profiles, const RunAnalysis& analysis,
-                           double parameters) {
+TracedModel recorded_run(const std::vector<Profile>& profiles, const RunAnalysis& analysis,
+                         double parameters) {
   const AnalyzedRank& last = last_rank(analysis);
   const auto its = std::find_if(profiles.begin(), profiles.end(),
                                 [&](const Profile& profile) { return profile.file == last.file; });
   const Profile& profile = its == profiles.end() ? profiles.at(0) : *its;
-  RecordedModel model = model_of(timeline_of(profile, parameters), profile.file);
-  Breakdown& parts = *model.anchor.recorded;
-  const Seconds waits = std::min(last.summary.wait, parts.comm_exposed);
+  const TracedSteps steps = traced_steps(profile, parameters);
+  TracedModel model{model_of(steps.timeline, profile.file), steps.micro_batches};
+  Breakdown& parts = *model.recorded.anchor.recorded;
+  const Seconds waits = std::min(last.summary.wait * model.micro_batches, parts.comm_exposed);
   parts.comm_exposed -= waits;
   parts.other += waits;
   return model;

@@ -16,15 +16,19 @@ struct TracedRun {
   std::string file;
   std::string gpu;  // as the trace names it; empty: not said
   int world = 1;
-  Seconds step = 0;                    // as measured, mean of the ranks
   std::optional<CollectiveRow> calls;  // the all-reduces that take most time
 };
 
 TracedRun traced_run(const RunAnalysis&, const std::string& file);
 
+struct TracedModel {
+  RecordedModel recorded;
+  int micro_batches = 1;  // as of traced_steps()
+};
+
 // Of the rank that others wait for, which the step is as long as; what it waits itself, where ranks take turns, is no
 // transfer and stays with what it does besides computing. Throws ConfigError as timeline_of does.
-RecordedModel recorded_run(const std::vector<Profile>&, const RunAnalysis&, double parameters = 0);
+TracedModel recorded_run(const std::vector<Profile>&, const RunAnalysis&, double parameters = 0);
 
 // "NVIDIA A100" where that is not the machine's GPU; empty: it is, or one of both is not known.
 std::string other_gpu(const std::string& traced, const Machine&);

@@ -89,6 +89,7 @@ void check_shared_memory_off(const SetVariables& given, Diagnosis& diagnosis) {
   const bool no_peers = turns_peers_off(given.of);
   Finding finding = set_finding(given, "NCCL_SHM_DISABLE", *said);
   finding.rule = "R06";
+  finding.apart = Apart::narrowed;
   finding.severity = no_peers ? Severity::high : Severity::low;
   finding.sure = no_peers ? Certainty::certain : Certainty::likely;
   finding.what =

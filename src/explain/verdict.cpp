@@ -254,7 +254,8 @@ BottleneckVerdict judge_ranks(const std::vector<RankSummary>& ranks, Reach reach
   if (ranks.empty()) return no_verdict("there is no step to judge");
   if (std::all_of(ranks.begin(), ranks.end(), [](const auto& rank) { return rank.gpu_unseen; }))
     return no_verdict(
-        "the run used a GPU and the trace has the processor's side alone: record ProfilerActivity.CUDA too");
+        "the run used a GPU and the trace has the processor's side alone: record ProfilerActivity.CUDA too "
+        "(that of NPUs is not read)");
   const Losses losses = mean_losses(ranks);
   if (!(losses.step > 0)) return no_verdict("the steps have no length");
   Seconds hidden = 0;

@@ -192,5 +192,16 @@ TEST(Verdict, is_communication_inside_the_node_where_the_group_that_waits_stays_
   EXPECT_EQ(verdict(""), Bottleneck::communication_inter);
 }
 
+TEST(Verdict, is_not_given_of_npus_whose_side_is_not_told_apart) {
+  SampleTrace trace;
+  for (int step = 0; step < 3; ++step) {
+    trace.step(step, step * 1000, 1000).host("cpu_op", "aten::matmul", step * 1000 + 5, 10);
+    trace.event(fmt::format(
+        R"({{"ph": "X", "name": "hcom_allReduce__950_{}_1", "pid": 400, "tid": 6, "ts": "{}.000", "dur": 600}})",
+        step, step * 1000 + 200));
+  }
+  EXPECT_EQ(analyze_profiles({trace.profile()}).verdict.bottleneck, Bottleneck::unknown);
+}
+
 }  // namespace
 }  // namespace gradwire

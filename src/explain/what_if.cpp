@@ -36,7 +36,7 @@ Machine machine_for(const CaseFile& given, const std::string& word) {
   return find_machine(machine_name(*link, gpu, gpus));
 }
 
-RecordedModel recorded_model(const CaseFile& given) {
+TracedModel traced_model(const CaseFile& given) {
   return recorded_run(given.files.profiles, *given.analysis);
 }
 
@@ -47,10 +47,11 @@ StepEstimate estimate_on(const RecordedModel& recorded, const Machine& machine) 
   return estimate_step(recorded.workload, machine, options);
 }
 
-// What transfer adds to computing there: what nothing hides, and what it slows beyond what it slowed already.
-Seconds added_by_transfer(const RecordedModel& recorded, const StepEstimate& estimate) {
-  const Breakdown& own = *recorded.anchor.recorded;
-  return estimate.step - (own.step() - own.comm_exposed);
+// What transfer adds to computing there in a step as the trace marks it: what nothing hides, and what it slows beyond what it
+// slowed already.
+Seconds added_by_transfer(const TracedModel& traced, const StepEstimate& estimate) {
+  const Breakdown& own = *traced.recorded.anchor.recorded;
+  return (estimate.step - (own.step() - own.comm_exposed)) / traced.micro_batches;
 }
 
 // Where the machine it ran on is known; its transfer was no less than the model has it there, up to all that was exposed.
@@ -59,8 +60,8 @@ std::optional<Seconds> find_own_transfer(const CaseFile& given) {
   if (machine == nullptr || given.files.profiles.empty()) return {};
   if (static_cast<int>(machine->gpus.size()) != given.analysis->world) return {};
   try {
-    const RecordedModel recorded = recorded_model(given);
-    return added_by_transfer(recorded, estimate_on(recorded, *machine));
+    const TracedModel traced = traced_model(given);
+    return added_by_transfer(traced, estimate_on(traced.recorded, *machine));
   } catch (const ConfigError&) {
     return {};
   }
@@ -92,11 +93,11 @@ void add_accumulation(const CaseFile& given, WhatIfs& result) {
 void add_link(const CaseFile& given, const std::string& word, WhatIfs& result) {
   try {
     const Machine machine = machine_for(given, word);
-    const RecordedModel recorded = recorded_model(given);
-    const StepEstimate estimate = estimate_on(recorded, machine);
-    const Seconds added = added_by_transfer(recorded, estimate);
+    const TracedModel traced = traced_model(given);
+    const StepEstimate estimate = estimate_on(traced.recorded, machine);
+    const Seconds added = added_by_transfer(traced, estimate);
     WhatIf row = replaced(given, result, added, find_own_transfer(given).value_or(added));
-    row.exposed += estimate.parts.comm_exposed - added;  // the rest slows computing
+    row.exposed += estimate.parts.comm_exposed / traced.micro_batches - added;  // the rest slows computing
     row.what = word;
     row.on = machine.name;
     row.relative_error = estimate.relative_error;
@@ -109,8 +110,10 @@ void add_link(const CaseFile& given, const std::string& word, WhatIfs& result) {
   }
 }
 
-bool keeps_gpus_apart(const Finding& finding) {
-  return finding.rule == "R05" || finding.rule == "R06" || finding.rule == "R12" || finding.rule == "R17";
+// Mending it gives them peer access, which not every machine has.
+bool lacks_peers(const Finding& finding) {
+  return finding.apart == Apart::turned_off || finding.apart == Apart::refused ||
+         finding.apart == Apart::seen;
 }
 
 }  // namespace
@@ -146,8 +149,9 @@ std::optional<Seconds> find_gain(const CaseFile& given, const Machine& machine) 
   if (!given.analysis || given.files.profiles.empty() || !given.analysis->ranks[0].summary.on_gpu)
     return std::nullopt;
   try {
-    return std::max(0.0, given.analysis->exposed_transfer -
-                             estimate_on(recorded_model(given), machine).parts.comm_exposed);
+    const TracedModel traced = traced_model(given);
+    const Seconds there = estimate_on(traced.recorded, machine).parts.comm_exposed / traced.micro_batches;
+    return std::max(0.0, given.analysis->exposed_transfer - there);
   } catch (const ConfigError&) {
     return std::nullopt;  // no bucket of known size, or no such GPUs there
   }
@@ -162,18 +166,19 @@ bool goes_through_host(const Machine& machine) {
 }
 
 void price_findings(const CaseFile& given, std::vector<Finding>& findings) {
-  const auto unpriced = [](const Finding& one) { return keeps_gpus_apart(one) && !one.cost_ms; };
+  const auto unpriced = [](const Finding& one) { return one.apart != Apart::no && !one.cost_ms; };
   if (!given.machine || std::none_of(findings.begin(), findings.end(), unpriced)) return;
   const auto gain = find_gain(given, *given.machine);
   const bool no_better = goes_through_host(*given.machine);
   for (Finding& finding : findings) {
     if (!unpriced(finding)) continue;
-    if (no_better && (finding.turns_peers_off || finding.rule == "R05" || finding.rule == "R12")) {
+    if (no_better && lacks_peers(finding)) {
       finding.cost_note =
           fmt::format("GPUs of {} talk through host memory too; --on names a machine to compare with",
                       given.machine->name);
     } else if (gain) {
       finding.cost_ms = *gain * 1e3;
+      finding.of_communication = true;
       finding.cost_note = fmt::format("against {} by the model of NCCL", given.machine->name);
     }
   }

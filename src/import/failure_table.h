@@ -2,98 +2,9 @@
 // was learnt from stands in docs/explain.md. The first that fits counts, so what is special stands before what is general.
 #pragma once
 
-#include "import/known_failures.h"
+#include "import/failure_meanings.h"
 
 namespace gradwire {
-
-// Words that several meanings share.
-constexpr const char* kMoreShm = "docker run --shm-size=1g ...  # or --ipc=host";
-constexpr const char* kNameInterface =
-    "NCCL_SOCKET_IFNAME=eth0  # the interface that all nodes share; ip route; open the firewall between "
-    "nodes";
-constexpr const char* kAskAll = "NCCL_DEBUG=INFO on every node, and give all the logs to gradwire doctor";
-constexpr const char* kCudaInNccl =
-    "a call of CUDA failed inside NCCL; NCCL is seldom the cause, the call before it is";
-constexpr const char* kOwnGpu =
-    "torch.cuda.set_device(local_rank) first; torch.load(..., map_location=device)";
-
-// What several signs mean.
-constexpr Meaning kSmallShm = {"R18", "shared memory is too small for NCCL: a container has 64 MB of it",
-                               kMoreShm};
-constexpr Meaning kNoSharp = {
-    "R20",
-    "NVLink SHARP can't be set up: the fabric manager was restarted while GPUs were in use, or is not well",
-    "stop what uses the GPUs, restart nvidia-fabricmanager, nvidia-smi -r, or reboot; NCCL_NVLS_ENABLE=0 "
-    "until then"};
-constexpr Meaning kCrowded = {
-    "R22",
-    "a GPU's memory is full, and several processes are on it: ranks allocate on GPUs that are not theirs",
-    kOwnGpu};
-constexpr Meaning kApart = {"R17",
-                            "processes that NCCL takes for neighbours on one machine do not share its "
-                            "memory: containers apart, or machines of one name",
-                            "docker run --ipc=host --gpus all for each, or one container for all; else "
-                            "NCCL_HOSTID different for each"};
-constexpr Meaning kOldDriver = {"R07", "the driver is older than the CUDA that NCCL was built for",
-                                "update the driver, or install a build of PyTorch for an older CUDA"};
-constexpr Meaning kOldBuild = {
-    "R07", "this build of NCCL or PyTorch has no code for this GPU",
-    "install a build of PyTorch for a newer CUDA: pip install torch --index-url ..."};
-constexpr Meaning kNoGpu = {"R23", "a process sees no GPU at all",
-                            "nvidia-smi -L where the process runs: docker run --gpus all, the job's --gres; "
-                            "CUDA_VISIBLE_DEVICES not empty; torch.version.cuda not None"};
-constexpr Meaning kOtherModels = {
-    "R35", "ranks built different models",
-    "one configuration and one checkpoint for every rank; no layer that only some ranks make"};
-constexpr Meaning kApartCalls = {"R35", "ranks call different collectives, or not as many, or of other sizes",
-                                 "TORCH_DISTRIBUTED_DEBUG=DETAIL names the first call that differs"};
-constexpr Meaning kPinned = {"R37", "the process may not lock the memory that the network card needs",
-                             "ulimit -l unlimited; docker run --ulimit memlock=-1"};
-constexpr Meaning kNoInterface = {"R36", "NCCL_SOCKET_IFNAME names no interface of this machine",
-                                  kNameInterface};
-constexpr Meaning kBrokenLink = {
-    "R37", "the InfiniBand or RoCE connection to a peer broke, or never came about",
-    "ibv_devinfo; show_gids, NCCL_IB_GID_INDEX=3 for RoCE v2; NCCL_CROSS_NIC=0 where only cards of one "
-    "number reach each other; check cables and switches with ib_write_bw"};
-constexpr Meaning kCardBlind = {"R38",
-                                "a network card was kept from the GPU's memory: bridges redirect what it "
-                                "sends (ACS), which breaks GPUDirect RDMA",
-                                "NCCL_NET_GDR_LEVEL=LOC tells: if it runs then, turn ACS off in the BIOS or "
-                                "by setpci, on every node (lspci -vv: ACSCtl); modprobe nvidia-peermem"};
-constexpr Meaning kNoPlugin = {
-    "R37", "NCCL_NET or NCCL_NET_PLUGIN names a network that NCCL does not find",
-    "unset NCCL_NET and NCCL_NET_PLUGIN, or LD_LIBRARY_PATH with the folder of libnccl-net.so"};
-constexpr Meaning kNoEfa = {
-    "R37", "the plugin for EFA finds no card it can use, and NCCL falls back to TCP or gives up",
-    "fi_info -p efa; give the container /dev/infiniband and EFA's libraries, allow all traffic inside the "
-    "security group; FI_PROVIDER=efa"};
-constexpr Meaning kNoWay = {"R36", "ranks can't reach each other over the network interface that NCCL took",
-                            kNameInterface};
-constexpr Meaning kAbsent = {"R35", "a rank did not come to a collective that the others were in",
-                             "give gradwire analyze the flight recorder's dumps: "
-                             "TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1"};
-constexpr Meaning kGuessed = {
-    "R23",
-    "a barrier guesses its GPU by the rank's number; where that is another than the rank uses, it hangs",
-    "init_process_group(\"nccl\", device_id=torch.device(\"cuda\", local_rank))"};
-constexpr Meaning kCudaFailed = {"R00", kCudaInNccl, "CUDA_LAUNCH_BLOCKING=1 to find the first that fails"};
-constexpr Meaning kHipFailed = {
-    "R00", "a call of HIP failed inside RCCL; RCCL is seldom the cause, the call before it is",
-    "AMD_SERIALIZE_KERNEL=3 to find the first that fails"};
-constexpr Meaning kCudaFailedSomewhere = {
-    "R00", kCudaInNccl, "NCCL_DEBUG=INFO says which call; CUDA_LAUNCH_BLOCKING=1 finds the first that fails"};
-constexpr Meaning kDiedElsewhere = {"R00", "another rank died first, and what is here does not say of what",
-                                    kAskAll};
-constexpr Meaning kNoReason = {"R00", "NCCL failed, and what is here does not say why", kAskAll};
-constexpr Meaning kGone = {"R00", "a peer closed its connection: it died first, or the run was over",
-                           kAskAll};
-
-// A peer that was asked again and again.
-constexpr Meaning kSilentPeer = {
-    "R36",
-    "a peer did not answer: it had died, or can't be reached over the network interface that NCCL took",
-    "look at the log of the rank that did not answer; NCCL_SOCKET_IFNAME names the interface all nodes "
-    "share"};
 
 constexpr KnownFailure kFailures[] = {
     {"duplicate gpu detected", Told::cause,
@@ -103,11 +14,14 @@ constexpr KnownFailure kFailures[] = {
     {"has already checked in", Told::cause,
      Meaning{"R23", "two processes say that they are the same rank",
              "one launcher for all: torchrun, or srun with RANK=$SLURM_PROCID; not one torchrun a task"}},
-    {"mismatched nccl version detected", Told::cause,
-     Meaning{"R07", "ranks run different versions of NCCL",
-             "one build of PyTorch on every node and in every container; an old libnccl.so in "
-             "LD_LIBRARY_PATH or LD_PRELOAD goes before it"},
-     Scope::any},
+    {"mismatched nccl version detected", Told::cause, kOtherNccl, Scope::any},
+    {"undefined symbol: nccl", Told::cause, kOlderNccl, Scope::any},
+    {"failed to find cuda library", Told::noise, Meaning{}},  // under WSL, whose driver is found another way
+    {"libnccl.so*cannot open shared object", Told::cause, kNoNccl, Scope::any},
+    {"librccl.so*cannot open shared object", Told::cause, kNoNccl, Scope::any},
+    {"libcudart.so*cannot open shared object", Told::cause, kNoCuda, Scope::any},
+    {"libcuda.so*cannot open shared object", Told::cause, kNoGpu, Scope::any},
+    {"libnvidia-ml.so*cannot open shared object", Told::cause, kNoGpu, Scope::any},
     {"no space left on device", Told::cause, kSmallShm},
     {"shm*no space left on device", Told::cause, kSmallShm, Scope::any},
     {"/torch_*no space left on device", Told::cause, kSmallShm, Scope::any},
@@ -127,14 +41,22 @@ constexpr KnownFailure kFailures[] = {
      Meaning{"R17",
              "the shared memory of another rank was not there: it had died, or containers that NCCL takes "
              "for one machine do not share /dev/shm",
-             "look at the first rank that failed; docker run --ipc=host for all of them"}},
+             "look at the first rank that failed; docker run --ipc=host for all of them",
+             Effect::gpus_hidden}},
+    {"insufficient shared memory (shm)", Told::usual_cause, kSmallShm, Scope::any},
+    {"dataloader worker*killed by signal: bus error", Told::usual_cause, kSmallShm, Scope::any},
     {"signal 7 (sigbus)", Told::usual_cause, kSmallShm, Scope::any},
+    {"(exitcode: -7)", Told::usual_cause, kSmallShm, Scope::any},
     {"signal 7 (bus error", Told::usual_cause, kSmallShm, Scope::any},
     {"nvlink sharp*multicast", Told::cause, kNoSharp},
     {"system not yet initialized", Told::cause,
      Meaning{"R20", "NVSwitch is not set up: the fabric manager does not run, or was restarted",
              "systemctl restart nvidia-fabricmanager  # its version must be the driver's"},
      Scope::any},
+    {"gpu driver interface version*match with driver version", Told::cause, kOtherFabric, Scope::any},
+    {"nvswitch driver failed with error:warning nothing to do", Told::hint, kNoSwitch, Scope::any},
+    {"failed to start nvidia fabric manager", Told::symptom, kNoFabric, Scope::any},
+    {"fabricmanager.service: failed with result", Told::symptom, kNoFabric, Scope::any},
     {"cuda out of memory*. process *memory in use. process *memory in use", Told::cause, kCrowded,
      Scope::any},
     {"cuda out of memory*gpu 0 *. process *memory in use", Told::usual_cause, kCrowded, Scope::any},
@@ -143,11 +65,11 @@ constexpr KnownFailure kFailures[] = {
              "a GPU's memory was full before this process could use it: every rank, or another run, is on it",
              "nvidia-smi  # whose memory it is; torch.cuda.set_device(local_rank) first"},
      Scope::any},
-    {"cuda out of memory. tried to allocate", Told::hint,
-     Meaning{"R00", "a GPU's memory is full: the run wants more than it has",
-             "a smaller batch, activation checkpointing, FSDP or ZeRO; nvidia-smi  # whether another process "
-             "is on it"},
-     Scope::any},
+    {"cuda out of memory. tried to allocate", Told::hint, kFullGpu, Scope::any},
+    {"hip out of memory. tried to allocate", Told::hint, kFullGpu, Scope::any},
+    {"cublas_status_alloc_failed", Told::hint, kFullGpu, Scope::any},
+    {"xla*out of memory", Told::cause, kFullOfJax, Scope::any},
+    {"out of memory: killed process", Told::usual_cause, kKilled, Scope::any},
     {"out of memory", Told::cause,
      Meaning{"R22", "a GPU's memory was full when NCCL wanted some: every rank may have allocated on GPU 0",
              kOwnGpu}},
@@ -166,15 +88,58 @@ constexpr KnownFailure kFailures[] = {
              "GPUs with NVLink between them may not reach each other: a link, its bridge or the driver is "
              "not well",
              "nvidia-smi nvlink -s; nvidia-smi topo -p2p n  # reseat the bridge, reset the GPUs, update the "
-             "driver"}},
+             "driver",
+             Effect::peers_refused}},
     {"peer access is not supported", Told::cause,
      Meaning{"R12", "the driver says that GPUs may reach each other and then refuses it",
              "NCCL_P2P_DISABLE=1 until the driver or NCCL is updated, of vLLM and SGLang "
-             "--disable-custom-all-reduce; nvidia-smi topo -p2p r"},
+             "--disable-custom-all-reduce; nvidia-smi topo -p2p r",
+             Effect::peers_refused},
      Scope::any},
     {"failed to open cuda ipc handle", Told::usual_cause, kApart},
     {"p2p.cc*cuda failure*invalid argument", Told::usual_cause, kApart},
     {"p2p.cc*cuda failure*invalid device ordinal", Told::usual_cause, kApart},
+    {"uncorrectable ecc error", Told::cause, kSickMemory, Scope::any},
+    {"device-side assert triggered", Told::cause,
+     Meaning{"R00",
+             "a check inside of a kernel failed, mostly a label, token or index that the model has no place "
+             "for; the other ranks then wait for the one it ended",
+             "CUDA_LAUNCH_BLOCKING=1 names the call; compare labels and tokens with the sizes of the layers"},
+     Scope::any},
+    {"has fallen off the bus", Told::cause, kLostGpu, Scope::any},
+    {"unable to determine the device handle for gpu", Told::cause, kLostGpu, Scope::any},
+    {"gpu is lost", Told::cause, kLostGpu, Scope::any},
+    {"rminitadapter failed", Told::cause, kDeadGpu, Scope::any},
+    {"rm_init_adapter failed", Told::cause, kDeadGpu, Scope::any},
+    {"nvidia: probe of*failed with error", Told::cause, kDeadGpu, Scope::any},
+    {"nvrm: the nvidia probe routine failed", Told::cause, kDeadGpu, Scope::any},
+    {"nvrm: this pci i/o region assigned to your nvidia device is invalid", Told::cause, kDeadGpu,
+     Scope::any},
+    {"nvidia*io_page_fault", Told::cause, kIommu, Scope::any},
+    {"amd-vi: event logged [io_page_fault", Told::hint, kIommu, Scope::any},  // any device's
+    {"dmar: [dma *fault addr", Told::hint, kIommu, Scope::any},
+    {"nvrm: xid*nonfatal", Told::hint, kSickLink, Scope::any},
+    {"nvrm: xid*): 74,", Told::cause, kSickLink, Scope::any},
+    {"nvrm: xid*): 137,", Told::cause, kSickLink, Scope::any},
+    {"nvrm: xid*): 144,", Told::cause, kSickLink, Scope::any},
+    {"nvrm: xid*): 145,", Told::cause, kSickLink, Scope::any},
+    {"nvrm: xid*): 146,", Told::cause, kSickLink, Scope::any},
+    {"nvrm: xid*): 147,", Told::cause, kSickLink, Scope::any},
+    {"nvrm: xid*): 148,", Told::cause, kSickLink, Scope::any},
+    {"nvrm: xid*): 149,", Told::cause, kSickLink, Scope::any},
+    {"nvrm: xid*): 150,", Told::cause, kSickLink, Scope::any},
+    {"nvrm: xid*): 79,", Told::cause, kLostGpu, Scope::any},
+    {"nvrm: xid*): 48,", Told::cause, kSickMemory, Scope::any},
+    {"nvrm: xid*): 64,", Told::cause, kSickMemory, Scope::any},
+    {"nvrm: xid*): 95,", Told::cause, kSickMemory, Scope::any},
+    {"nvrm: xid*): 94,", Told::cause, kSickMemory, Scope::any},
+    {"nvrm: xid*): 62,", Told::cause, kStuckDriver, Scope::any},
+    {"nvrm: xid*): 119,", Told::cause, kStuckDriver, Scope::any},
+    {"nvrm: xid*): 120,", Told::cause, kStuckDriver, Scope::any},
+    {"nvrm: xid*): 31,", Told::usual_cause, kStrayAccess, Scope::any},
+    {"nvrm: xid*): 13,", Told::usual_cause, kStrayAccess, Scope::any},
+    {"nvrm: xid*): 63,", Told::hint, kMendedMemory, Scope::any},
+    {"nvrm: xid*): 92,", Told::hint, kMendedMemory, Scope::any},
     {"uncorrectable nvlink error", Told::cause,
      Meaning{"R10", "an NVLink failed while it was used",
              "nvidia-smi nvlink -e; dmesg | grep Xid  # reseat the bridge, reset the GPUs, or have the board "
@@ -187,11 +152,12 @@ constexpr KnownFailure kFailures[] = {
          "pip install -U nvidia-nccl-cu12  # the version after the one that the log names"}},
     {"driver version is insufficient", Told::cause, kOldDriver, Scope::any},
     {"driver on your system is too old", Told::cause, kOldDriver, Scope::any},
-    {"unsupported display driver / cuda driver combination", Told::cause,
-     Meaning{"R07", "the driver's libraries are not of the version that the kernel has loaded",
-             "reboot after an update of the driver; in a container the host's libraries, not its own: "
-             "nvidia-container-toolkit, no cuda-compat in LD_LIBRARY_PATH"},
-     Scope::any},
+    {"api call is not supported in the installed cuda driver", Told::cause, kOldDriver, Scope::any},
+    {"ptx was compiled with an unsupported toolchain", Told::cause, kOldDriver, Scope::any},
+    {"nvrm: api mismatch", Told::cause, kOtherDriver, Scope::any},
+    {"failed to initialize nvml: unknown error", Told::usual_cause, kLostInContainer, Scope::any},
+    {"unsupported display driver / cuda driver combination", Told::cause, kOtherDriver, Scope::any},
+    {"driver/library version mismatch", Told::cause, kOtherDriver, Scope::any},
     {"forward compatibility was attempted on non supported hw", Told::cause,
      Meaning{"R07",
              "the container brings libraries of a newer driver (cuda-compat), which this GPU can't use",
@@ -216,21 +182,35 @@ constexpr KnownFailure kFailures[] = {
      Meaning{
          "R23",
          "a process asks for a GPU that it does not see: more processes than GPUs, or a variable hides some",
-         "torchrun --nproc-per-node N with as many as nvidia-smi -L lists; look at CUDA_VISIBLE_DEVICES"},
+         "torchrun --nproc-per-node N with as many as nvidia-smi -L lists; look at CUDA_VISIBLE_DEVICES; of "
+         "MIG a process sees one slice alone"},
      Scope::any},
     {"only supported with gpus, no gpus found", Told::cause, kNoGpu, Scope::any},
     {"no cuda-capable device is detected", Told::cause, kNoGpu, Scope::any},
     {"no cuda gpus are available", Told::cause, kNoGpu, Scope::any},
+    {"torch not compiled with cuda enabled", Told::cause, kNoGpu, Scope::any},
+    {"couldn't communicate with the nvidia driver", Told::cause, kNoGpu, Scope::any},
+    {"cannot re-initialize cuda in forked subprocess", Told::cause,
+     Meaning{"R23", "a process used CUDA and was forked afterwards: its children can't",
+             "torch.multiprocessing.set_start_method(\"spawn\"), or no call of CUDA before ranks and workers "
+             "are started"},
+     Scope::any},
     {"devices are busy or unavailable", Told::usual_cause,
      Meaning{"R23", "a GPU is another process's: it is in exclusive mode, or two ranks take the same",
              "nvidia-smi -q -d COMPUTE; nvidia-smi -c DEFAULT; torch.cuda.set_device(local_rank) first"},
      Scope::any},
+    {"rendezvous: environment variable*expected, but not set", Told::cause, kNoLauncher, Scope::any},
+    {"not to match strides of the same param in process", Told::cause, kOtherLayout, Scope::any},
+    {"was not reachable via ssh", Told::cause, kNoSsh, Scope::any},
+    {"command 'ssh *returned non-zero exit status 255", Told::cause, kNoSsh, Scope::any},
+    {"host key verification failed", Told::usual_cause, kNoSsh, Scope::any},
     {"ddp expects same model*inconsistent 0 params", Told::symptom,
      Meaning{"R35",
              "DistributedDataParallel's first exchange brought nothing of another rank: it hung, or that "
              "rank died",
              "look at the first rank that failed, and what it did before; NCCL_P2P_DISABLE=1 tells whether "
-             "peer access carries nothing"},
+             "peer access carries nothing",
+             Effect::ranks_wait},
      Scope::any},
     {"ddp expects same model across all ranks", Told::cause, kOtherModels, Scope::any},
     {"not to match sizes of the same param in process", Told::cause, kOtherModels, Scope::any},
@@ -247,12 +227,17 @@ constexpr KnownFailure kFailures[] = {
     {"ibv_reg_mr*failed", Told::usual_cause, kPinned},
     {"ibv_create_cq*failed", Told::usual_cause, kPinned},
     {"ibv_create_qp*failed", Told::usual_cause, kPinned},
+    {"rocegetversionnum", Told::cause, kNoGids},
+    {"ibv_query_gid*failed", Told::cause, kNoGids},
     {"no socket interface found", Told::cause, kNoInterface},
+    {"bind*cannot assign requested address", Told::cause, kNotMine},
+    {"no interface found in the same subnet", Told::hint, kOtherNet},
     {"is neither af_inet", Told::cause, kNoInterface},
     {"no usable listening interface", Told::cause, kNoInterface},
     {"ibv_modify_qp*failed", Told::symptom, kBrokenLink},
     {"got completion*with error 4,", Told::usual_cause, kCardBlind},
     {"got completion*with status=4 ", Told::usual_cause, kCardBlind},
+    {"attribute*of node*not found", Told::cause, kBadTopoFile},
     {"got completion with", Told::symptom, kBrokenLink},
     {"got completion from peer", Told::symptom, kBrokenLink},
     {"async event*port error", Told::symptom,
@@ -264,6 +249,16 @@ constexpr KnownFailure kFailures[] = {
     {"async fatal event", Told::symptom, kBrokenLink, Scope::nodes},
     {"error: network*not found", Told::cause, kNoPlugin},
     {"failed to initialize any net plugin", Told::cause, kNoPlugin},
+    {"net/ib : unable to open device", Told::symptom,
+     Meaning{
+         "R37", "InfiniBand cards are there and can't be opened, and nodes are left to TCP",
+         "docker run --device /dev/infiniband --cap-add IPC_LOCK --ulimit memlock=-1; ibv_devinfo where the "
+         "process runs"},
+     Scope::sockets},
+    {"net/*completed with error", Told::symptom, kBrokenLink},
+    {"net/ofi*endpoint*failed", Told::symptom, kNoEfa},
+    {"net/ofi*unable to create endpoint", Told::symptom, kNoEfa},
+    {"net/ofi*rc: -", Told::symptom, kFailedEfa, Scope::nodes},
     {"net/ofi*provider", Told::symptom, kNoEfa, Scope::sockets},
     {"net/ofi*initialization", Told::symptom, kNoEfa, Scope::sockets},
     {"connect*refused*exceeded", Told::symptom, kSilentPeer},
@@ -273,24 +268,51 @@ constexpr KnownFailure kFailures[] = {
     {"connect returned*retrying", Told::symptom, kNoWay},
     {"too many open files", Told::cause,
      Meaning{"R36", "a process may not open as many files as NCCL has connections", "ulimit -n 65536"}},
-    {"server socket has failed to listen", Told::cause,
-     Meaning{"R36", "the port at which ranks meet is taken: by another run, or what is left of one",
-             "torchrun --master-port 29501, or --rdzv-endpoint with another port; kill what is left"},
+    {"failed to listen*eaddrnotavail", Told::cause, kNotMine, Scope::any},
+    {"failed to listen*cannot assign requested address", Told::cause, kNotMine, Scope::any},
+    {"server socket has failed to listen", Told::cause, kPortTaken, Scope::any},
+    {"eaddrinuse", Told::cause, kPortTaken, Scope::any},
+    {"runtimeerror: address already in use", Told::usual_cause, kPortTaken, Scope::any},
+    {"client socket has timed out", Told::symptom, kNoMeeting, Scope::any},
+    {"runtimeerror: connect() timed out", Told::symptom, kNoMeeting, Scope::any},
+    {"runtimeerror: connection timed out", Told::symptom, kNoMeeting, Scope::any},
+    {"runtimeerror: connection refused", Told::symptom, kNoMeeting, Scope::any},
+    {"seconds waiting for clients*joined", Told::symptom, kNoMeeting, Scope::any},
+    {"seconds waiting for workers*joined", Told::symptom, kNoMeeting, Scope::any},
+    {"valueerror: host not found", Told::symptom, kNoMeeting, Scope::any},
+    {"rendezvoustimeouterror", Told::symptom, kNoMeeting, Scope::any},
+    {"rendezvousconnectionerror", Told::symptom, kNoMeeting, Scope::any},
+    {"in store based barrier on rank", Told::symptom, kNoMeeting, Scope::any},
+    {"retrieving nccluniqueid from", Told::symptom, kNoMeeting, Scope::any},
+    {"diststoreerror: socket timeout", Told::symptom, kNoMeeting, Scope::any},
+    {"client socket has failed to connect", Told::hint, kNoMeeting, Scope::any},
+    {"connectfullmesh failed", Told::symptom,
+     Meaning{
+         "R36", "ranks can't reach each other over the network interface that Gloo took",
+         "GLOO_SOCKET_IFNAME=eth0  # the interface that all nodes share; a host's name must not stand for "
+         "127.0.0.1 in /etc/hosts; open the firewall between nodes"},
      Scope::any},
-    {"client socket has timed out", Told::symptom,
-     Meaning{"R36", "ranks do not meet: the first one's port is not reached, or it has not started",
-             "MASTER_ADDR and MASTER_PORT as every node reaches them; open the firewall between nodes"},
-     Scope::any},
-    {"watchdog caught collective operation timeout", Told::symptom, kAbsent, Scope::any},
+    {"caught collective operation timeout", Told::symptom, kAbsent, Scope::any},
+    {"timed out in blocking wait", Told::symptom, kAbsent, Scope::any},
     {"timeout at nccl work", Told::symptom, kAbsent, Scope::any},
+    {"waiting for remainder of ranks", Told::symptom,
+     Meaning{"R35", "some ranks submit a tensor that others do not: Horovod waits for all",
+             "the lines below it name tensors and missing ranks: the same layers and as many steps on every "
+             "rank, or hvd.join()",
+             Effect::ranks_wait},
+     Scope::any},
+    {"timed out waiting*for recv operation to complete", Told::symptom, kAbsent, Scope::any},
+    {"timed out waiting*for send operation to complete", Told::symptom, kAbsent, Scope::any},
     {"dump signal due to a collective timeout from", Told::symptom, kAbsent, Scope::any},
     {"watchdog got stuck", Told::symptom,
      Meaning{"R35", "a rank's own watchdog stood still: a call of CUDA, or Python's lock, did not come back",
-             "py-spy dump --native on that rank; TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC only delays it"},
+             "py-spy dump --native on that rank; TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC only delays it",
+             Effect::ranks_wait},
      Scope::any},
     {"failed to pass monitoredbarrier", Told::symptom,
      Meaning{"R35", "a rank did not come to a barrier that the others were in",
-             "look at what that rank did instead: its stack (py-spy dump), its log, its input"},
+             "look at what that rank did instead: its stack (py-spy dump), its log, its input",
+             Effect::ranks_wait},
      Scope::any},
     {"grad strides do not match bucket view", Told::aside,
      Meaning{"R28",
@@ -299,11 +321,21 @@ constexpr KnownFailure kFailures[] = {
              "loss and layers without transposed parameters; .contiguous() in a module's own backward; of "
              "1x1 convolutions it costs nothing"},
      Scope::any},
+    {"imbalance between your gpus", Told::remark, kUnequal, Scope::any},
+    {"was asked to gather along dimension 0, but all", Told::remark, kDataParallel, Scope::any},
+    {"in replica*on device ", Told::remark, kDataParallel, Scope::any},
+    {"n_gpu: 2*distributed training: false", Told::remark, kDataParallel, Scope::any},
+    {"n_gpu: 3*distributed training: false", Told::remark, kDataParallel, Scope::any},
+    {"n_gpu: 4*distributed training: false", Told::remark, kDataParallel, Scope::any},
+    {"n_gpu: 8*distributed training: false", Told::remark, kDataParallel, Scope::any},
+    {"which is below the recommended minimum of 5.5.0", Told::hint, kOldKernel, Scope::any},
     {"did not find any unused parameters", Told::remark,
      Meaning{"R25", "DistributedDataParallel looks for unused parameters every step, and there are none",
              "find_unused_parameters=False"},
      Scope::any},
-    {"driver shutting down", Told::noise, Meaning{}},  // at the end of a process, after all work
+    {"driver shutting down", Told::noise, Meaning{}},       // at the end of a process, after all work
+    {"failed to open libibverbs", Told::noise, Meaning{}},  // a machine without InfiniBand
+    {"could not find ncclgetversion symbol", Told::noise, Meaning{}},
     {"context is destroyed", Told::noise, Meaning{}},
     {"numa auto balancing enabled", Told::hint,
      Meaning{"R21", "the kernel moves memory between sockets while the run uses it",
@@ -314,17 +346,45 @@ constexpr KnownFailure kFailures[] = {
     {"to perform barrier as devices used by this process are currently unknown", Told::hint, kGuessed,
      Scope::any},
     {"as device used by this process is currently unknown", Told::hint, kGuessed, Scope::any},
+    {"illegal memory access", Told::usual_cause, kStrayAccess, Scope::any},
+    {"unspecified launch failure", Told::usual_cause, kStrayAccess, Scope::any},
+    {"cuda error: misaligned address", Told::usual_cause, kStrayAccess, Scope::any},
+    {"memory access fault by gpu", Told::usual_cause, kStrayAccess, Scope::any},
+    {"ctrl timeout cnt", Told::hint,
+     Meaning{"R36", "the network's plugin waits for seconds on end for a peer on another node",
+             "look at that peer's log and processor; the plugin's own version and settings as the provider "
+             "gives them"}},
+    {"cuda failure*operation not supported", Told::usual_cause, kHalfGpu},
+    {"cuda failure*initialization error", Told::unexplained, kNoStart},
     {"cuda failure", Told::unexplained, kCudaFailed},
     {"hip failure", Told::unexplained, kHipFailed},
     {"hipipc*failed", Told::unexplained, kHipFailed},
     {"unhandled cuda error", Told::unexplained, kCudaFailedSomewhere, Scope::any},
     {"ncclunhandledcudaerror", Told::unexplained, kCudaFailedSomewhere, Scope::any},
-    {"watchdog thread terminated with exception", Told::unexplained, kCudaFailed, Scope::any},
-    {"signal 9 (sigkill)", Told::usual_cause,
-     Meaning{"R00", "a rank was killed from outside, as the kernel does where the host's memory is full",
-             "dmesg | grep -i oom, or the scheduler's word for it: ask for more memory, or fewer workers of "
-             "loaders"},
-     Scope::any},
+    {"signal 9 (sigkill)", Told::usual_cause, kKilled, Scope::any},
+    {"(exitcode: -9)", Told::usual_cause, kKilled, Scope::any},
+    {"exits with return code = -9", Told::usual_cause, kKilled, Scope::any},
+    {"exited on signal 9 (killed)", Told::usual_cause, kKilled, Scope::any},
+    {"killed by signal: killed", Told::usual_cause, kKilled, Scope::any},
+    {"oom_kill event", Told::cause, kKilled, Scope::any},
+    {"oom killed", Told::cause, kKilled, Scope::any},
+    {"oomkilled", Told::cause, kKilled, Scope::any},
+    {"exceeded job memory limit", Told::cause, kKilled, Scope::any},
+    {"exceeded step memory limit", Told::cause, kKilled, Scope::any},
+    {"signal 11 (sigsegv)", Told::symptom, kCrashed, Scope::any},
+    {"(exitcode: -11)", Told::symptom, kCrashed, Scope::any},
+    {"exits with return code = -11", Told::symptom, kCrashed, Scope::any},
+    {"exited on signal 11 (segmentation fault)", Told::symptom, kCrashed, Scope::any},
+    {"gloo/transport/tcp*connection closed by peer", Told::unexplained, kDiedElsewhere, Scope::any},
+    {"gloo/transport/tcp*connection reset by peer", Told::unexplained, kDiedElsewhere, Scope::any},
+    {"nccl communicator was aborted on rank", Told::unexplained, kDiedElsewhere, Scope::any},
+    {"\"should dump\" flag on tcpstore", Told::unexplained, kStoreGone, Scope::any},
+    {"[c10d] sendbytes failed", Told::unexplained, kStoreGone, Scope::any},
+    {"[c10d] recvvalue failed", Told::unexplained, kStoreGone, Scope::any},
+    {"did the remote server shutdown or crash", Told::unexplained, kStoreGone, Scope::any},
+    {"runtimeerror: connection reset by peer", Told::unexplained, kDiedElsewhere, Scope::any},
+    {"runtimeerror: broken pipe", Told::unexplained, kDiedElsewhere, Scope::any},
+    {"distnetworkerror: ", Told::unexplained, kStoreGone, Scope::any},
     {"ncclremoteerror", Told::unexplained, kDiedElsewhere, Scope::any},
     {"unhandled system error", Told::unexplained, kNoReason, Scope::any},
     {"ncclinvalidusage", Told::unexplained, kNoReason, Scope::any},
@@ -334,10 +394,24 @@ constexpr KnownFailure kFailures[] = {
     {"nccl error*remote process exited", Told::unexplained, kDiedElsewhere, Scope::any},
     {"nccl error*invalid usage", Told::unexplained, kNoReason, Scope::any},
     {"nccl error*internal error", Told::unexplained, kNoReason, Scope::any},
+    {"watchdog thread terminated with exception", Told::unexplained, kCudaFailed, Scope::any},
     {"failed to execute operation", Told::unexplained, kDiedElsewhere},
     {"socket recv failed while polling", Told::unexplained, kDiedElsewhere},
-    {"connection closed by remote peer", Told::hint, kGone},
-    {"call to recv from*failed", Told::hint, kGone},
+    {"connection closed by remote peer", Told::echo, kGone},
+    {"call to recv from*failed", Told::echo, kGone},
+    // Who ended a run that may have stood still before: anything else that it said tells more.
+    {"cancelled at*due to time limit", Told::unexplained, kTimeUp, Scope::any},
+    {"reaching lsf run time limit", Told::unexplained, kTimeUp, Scope::any},
+    {"pbs: job killed: walltime", Told::unexplained, kTimeUp, Scope::any},
+    {"cancelled at*due to preemption", Told::unexplained, kPreempted, Scope::any},
+    {"cancelled at*due to node fail", Told::unexplained, kPreempted, Scope::any},
+    {"slurmstepd: error:*cancelled at", Told::unexplained, kStopped, Scope::any},
+    {"signals.sighup death signal", Told::unexplained, kStopped, Scope::any},
+    {"received 1 death signal", Told::unexplained, kStopped, Scope::any},
+    {"got signal: 1", Told::unexplained, kStopped, Scope::any},  // SIGHUP, SIGTERM
+    {"nvrm: xid", Told::hint, kOtherXid, Scope::any},
+    {"nvrm: gpu*failed", Told::hint, kDriverFailed, Scope::any},
+    {"nvrm: api*mismatch", Told::hint, kDriverFailed, Scope::any},
 };
 
 }  // namespace gradwire

@@ -4,7 +4,10 @@
 #include <cctype>
 
 #include "base/text.h"
+#include "import/environment.h"
+#include "import/kernel_log.h"
 #include "import/known_failures.h"
+#include "import/link_types.h"
 #include "import/machine_reports.h"
 #include "import/nccl_records.h"
 #include "import/smi_table.h"
@@ -66,10 +69,32 @@ bool imports_training(std::string_view line) {
   return whole && std::find(std::begin(kModules), std::end(kModules), module) != std::end(kModules);
 }
 
+// Source that a traceback quotes, below "  File "train.py", line 6, in <module>", or a warning, below "train.py:6: UserWarning:":
+// whoever printed it is no script. The lines below such a heading that are indented more.
+class QuotedSource {
+ public:
+  bool holds(std::string_view line) {
+    const auto text = trim(line);
+    if (text.empty()) return false;
+    const auto indent = static_cast<std::size_t>(text.data() - line.data());
+    const bool heads = (text.starts_with("File \"") && has_text(text, ", line ")) ||
+                       (has_text(text, ".py:") && has_text(text, "Warning: "));
+    inside_ = heads || (inside_ && indent > heading_);
+    if (heads) heading_ = indent;
+    return inside_;
+  }
+
+ private:
+  bool inside_ = false;
+  std::size_t heading_ = 0;  // its indent
+};
+
 bool is_script(std::string_view head) {
   int hints = 0;
+  QuotedSource quoted;
   for (const auto line : split(head, '\n')) {
     const auto text = trim(line);
+    if (quoted.holds(line)) continue;
     if (imports_training(text)) return true;
     hints += text.starts_with("import torch") || text.starts_with("from torch") ||
              text.starts_with("import ") || (text.starts_with("from ") && has_text(text, " import ")) ||
@@ -98,6 +123,8 @@ bool is_launch_command(std::string_view head) {
       line = trim(line.substr(blank));
     }
     return has_any(line.substr(0, 60), {"python -m torch.distributed", "python3 -m torch.distributed"}) ||
+           (has_any(line.substr(0, 11), {"docker run ", "podman run "}) &&
+            has_any(line, {"torchrun", "torch.distributed", "accelerate", "deepspeed", "NCCL_"})) ||
            line.starts_with("torchrun ") || line.starts_with("accelerate launch") ||
            line.starts_with("deepspeed ") || line.starts_with("srun ") || line.starts_with("mpirun ");
   });
@@ -117,7 +144,15 @@ bool is_log(std::string_view head) {
 
 // What PyTorch prints of a run that died, where nobody asked NCCL to log.
 bool tells_of_a_death(std::string_view head) {
-  return has_any(head, {"WorkNCCL", "ProcessGroupNCCL"}) || tells_of_failure(head);
+  return has_any(head, {"WorkNCCL", "ProcessGroupNCCL", ", MEMBER: "}) || tells_of_failure(head);
+}
+
+// With the calls below it, not as words in a script.
+bool holds_traceback(std::string_view head) {
+  const auto at = head.find(kTraceback);
+  if (at == std::string_view::npos) return false;
+  const auto below = head.substr(std::min(head.find('\n', at), head.size()));
+  return has_text(below.substr(0, below.find('\n', 1)), "File \"");
 }
 
 FileKind kind_of_text(std::string_view head) {
@@ -127,15 +162,20 @@ FileKind kind_of_text(std::string_view head) {
   if (has_any(head, {"# nThread", "# Avg bus bandwidth"}) ||
       (has_text(head, "out-of-place") && has_text(head, "busbw")))
     return tells_of_failure(head) ? FileKind::nccl_log : FileKind::nccl_tests;
-  if (looks_like_smi_query(head)) return FileKind::smi_query;
+  if (looks_like_smi_query(head) || looks_like_smi_csv(head)) return FileKind::smi_query;
   if (looks_like_nvlink_status(head)) return FileKind::nvlink_status;
   if (looks_like_gpu_names(head)) return FileKind::nvlink_status;  // of cards without any
   if (looks_like_lspci(head)) return FileKind::lspci;
-  if (looks_like_peer_status(head)) return FileKind::peer_status;
+  if (looks_like_peer_status(head) || looks_like_peer_test(head)) return FileKind::peer_status;
+  if (looks_like_link_types(head)) return FileKind::link_types;
   if (looks_like_matrix(head)) return FileKind::topo_matrix;
   if (looks_like_smi_table(head)) return FileKind::smi_table;
+  // What a run died of goes before the lines of its script that the traceback quotes.
+  if (holds_traceback(head) && tells_of_a_death(head)) return FileKind::nccl_log;
   if (is_script(head) || is_launch_script(head)) return FileKind::script;
-  if (tells_of_a_death(head)) return FileKind::nccl_log;
+  if (tells_of_a_death(head) || holds_traceback(head) || looks_like_kernel_log(head))
+    return FileKind::nccl_log;
+  if (looks_like_job(head)) return FileKind::environment;
   if (head.size() <= kShort && is_launch_command(head)) return FileKind::script;
   return is_environment(head) ? FileKind::environment : FileKind::unknown;
 }
@@ -174,6 +214,7 @@ std::string_view words_for(FileKind kind) {
                                          "nvidia-smi topo -m",
                                          "NCCL's topology XML",
                                          "nvidia-smi topo -p2p",
+                                         "rocm-smi --showtopo",
                                          "nvidia-smi nvlink -s",
                                          "nvidia-smi -q",
                                          "nvidia-smi",

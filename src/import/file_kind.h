@@ -11,12 +11,13 @@ enum class FileKind : std::uint8_t {
   profile,          // a trace of torch.profiler, by any of its writers
   timeline,         // a trace that Gradwire wrote
   perfetto,         // a protobuf trace: JSON is needed
-  nccl_log,         // NCCL_DEBUG=INFO, alone or among other output
+  nccl_log,         // NCCL_DEBUG=INFO, alone or among other output; what a run died of; what the kernel says
   nccl_tests,       // the table that all_reduce_perf prints
   nccl_inspector,   // JSON lines of NCCL's inspector plugin
   topo_matrix,      // nvidia-smi topo -m, or a report that looks like it
   nccl_xml,         // NCCL_TOPO_DUMP_FILE
   peer_status,      // nvidia-smi topo -p2p r
+  link_types,       // rocm-smi --showtopo, amd-smi topology
   nvlink_status,    // nvidia-smi nvlink -s
   smi_query,        // nvidia-smi -q
   smi_table,        // nvidia-smi

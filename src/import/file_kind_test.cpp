@@ -36,6 +36,9 @@ TEST(FileKind, knows_what_people_paste_a_part_of) {
           "CUDA_VISIBLE_DEVICES=0,1 OMP_NUM_THREADS=4 python -m torch.distributed.launch \\\n  train.py\n"),
       FileKind::script);
   EXPECT_EQ(kind_of("$ torchrun --nproc_per_node=2 train.py\n"), FileKind::script);
+  EXPECT_EQ(kind_of("docker run --gpus all -e NCCL_P2P_DISABLE=1 image torchrun train.py\n"),
+            FileKind::script);
+  EXPECT_EQ(kind_of("docker run -it ubuntu bash\n"), FileKind::unknown);
   EXPECT_EQ(kind_of("I ran torchrun and it was slow.\n"), FileKind::unknown);
   EXPECT_EQ(
       kind_of("torchrun --nproc_per_node=2 train.py\nRuntimeError: CUDA error: invalid device ordinal\n"),
@@ -63,6 +66,27 @@ TEST(FileKind, knows_scripts_by_what_they_import) {
   EXPECT_EQ(kind_of("import os\nimport lightning as L\n"), FileKind::script);
   EXPECT_EQ(kind_of("import pytorch_lightning.callbacks\n"), FileKind::script);
   EXPECT_EQ(kind_of("from transformers came much heat\nimport taxes rose\n"), FileKind::unknown);
+}
+
+TEST(FileKind, takes_no_traceback_for_the_script_that_it_quotes) {
+  const std::string head =
+      "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n    import torch\n"
+      "  File \"torch/__init__.py\", line 290, in <module>\n    from torch._C import *\n    ^^^^^^^\n";
+  EXPECT_EQ(kind_of(head + "ImportError: libx.so: undefined symbol: ncclCommShrink\n"), FileKind::nccl_log);
+  EXPECT_EQ(kind_of(head + "ImportError: libx.so.2: cannot open shared object file\n"), FileKind::nccl_log);
+  EXPECT_EQ(kind_of("$ torchrun --nproc_per_node=2 train.py\n" + head + "ValueError: odd\n"),
+            FileKind::nccl_log);
+  EXPECT_EQ(kind_of("a.py:7: FutureWarning: it is old\n  from torch.cuda import amp\nstep 1 done\n"),
+            FileKind::unknown);
+  EXPECT_EQ(kind_of("import torch\nimport traceback\nprint(\"Traceback (most recent call last)\")\n"),
+            FileKind::script);
+}
+
+TEST(FileKind, knows_what_pytorch_and_lightning_print_of_runs_that_are_well) {
+  EXPECT_EQ(
+      kind_of("[rank0]:[W326 ProcessGroupNCCL.cpp:1487] Warning: destroy_process_group() was not called\n"),
+      FileKind::nccl_log);
+  EXPECT_EQ(kind_of("Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/8\n"), FileKind::nccl_log);
 }
 
 TEST(FileKind, knows_a_list_of_gpus) {

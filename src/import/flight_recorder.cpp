@@ -116,14 +116,15 @@ T number_at(std::string_view bytes, std::size_t at) {
 }
 
 RecordedCall own_call(std::string_view record, const std::string& group) {
-  constexpr std::string_view kStates[] = {"unused", "started", "completed", "failed"};
+  constexpr CallState kStates[] = {CallState::unknown, CallState::started, CallState::completed,
+                                   CallState::failed};  // as numbered there
   const auto kind = number_at<std::uint8_t>(record, 22);
   const auto state = number_at<std::uint8_t>(record, 40);
   RecordedCall call;
   call.group = group;
   call.sequence = static_cast<long>(number_at<std::uint64_t>(record, 0) & 0x7fffffffffffffff);
   call.name = kind < kCollectives ? std::string(name_of(static_cast<Collective>(kind))) : "unknown";
-  call.state = std::string(kStates[std::min<std::size_t>(state, 3)]);
+  call.state = kStates[std::min<std::size_t>(state, 3)];
   call.sizes = fmt::format("{} bytes", number_at<std::uint64_t>(record, 8));
   call.point_to_point = kind < kCollectives && is_point_to_point(static_cast<Collective>(kind));
   return call;
@@ -157,11 +158,18 @@ const Json& entries_of(const Json& document) {
   return *entries;
 }
 
+CallState state_named(std::string_view word) {
+  for (const CallState state :
+       {CallState::scheduled, CallState::started, CallState::completed, CallState::failed})
+    if (word == to_string(state)) return state;
+  return CallState::unknown;
+}
+
 RecordedCall call_of(const Json& entry) {
   RecordedCall call{group_of(entry),
                     sequence_of(entry),
                     word_of(entry, "profiling_name"),
-                    word_of(entry, "state"),
+                    state_named(word_of(entry, "state")),
                     word_of(entry, "input_sizes"),
                     entry.value("is_p2p", Json(false)) == true};
   call.bytes = find_bytes(entry);
@@ -208,6 +216,11 @@ FlightDump dump_of(const Json& document) {
 }
 
 }  // namespace
+
+std::string_view to_string(CallState state) {
+  constexpr std::string_view kWords[] = {"of unknown state", "scheduled", "started", "completed", "failed"};
+  return kWords[static_cast<int>(state)];
+}
 
 FlightDump parse_flight_dump(std::string_view bytes, const std::string& name) {
   try {

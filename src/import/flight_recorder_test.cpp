@@ -107,6 +107,8 @@ TEST(FlightDump, may_be_a_list_alone) {
   ASSERT_EQ(dump.calls.size(), 1u);
   EXPECT_EQ(dump.calls[0].sequence, 3);
   EXPECT_EQ(dump.calls[0].name, "nccl:all_reduce");
+  EXPECT_EQ(dump.calls[0].state, CallState::started);
+  EXPECT_FALSE(dump.calls[0].has_ended());
   EXPECT_THROW(parse_flight_dump("[1, 2]", "d"), ConfigError);
 }
 
@@ -117,7 +119,7 @@ TEST(OwnFlightFile, is_read_oldest_first_without_unused_places) {
   EXPECT_EQ(dump.calls[0].sequence, 100);
   EXPECT_EQ(dump.calls[0].name, "all_reduce");
   EXPECT_EQ(dump.calls[0].group, "7");
-  EXPECT_EQ(dump.calls[3].state, "started");
+  EXPECT_EQ(dump.calls[3].state, CallState::started);
   EXPECT_EQ(kind_of(own_file(5, 3)), FileKind::flight_recorder);
 }
 

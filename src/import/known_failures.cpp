@@ -20,10 +20,12 @@ constexpr std::string_view longest_part(std::string_view sign) {
   }
 }
 
-// What anybody may say, and kLastError.
+// What anybody may say, and what readers of logs ask for besides.
 constexpr auto make_look() {
-  QuickLook<std::size(kFailures) + 1> look;
+  QuickLook<std::size(kFailures) + std::size(kWordsOfTorch) + 2> look;
   look.add(kLastError);
+  look.add(kTraceback);
+  for (const std::string_view word : kWordsOfTorch) look.add(word);
   for (const KnownFailure& failure : kFailures)
     if (failure.scope == Scope::any) look.add(longest_part(failure.sign));
   return look;
@@ -64,6 +66,12 @@ const KnownFailure* find_known_failure(std::string_view text) {
   const auto known = std::find_if(std::begin(kFailures), std::end(kFailures),
                                   [&](const KnownFailure& failure) { return fits(failure.sign, small); });
   return known == std::end(kFailures) ? nullptr : known;
+}
+
+const KnownFailure& as_cause(const KnownFailure& failure) {
+  static constexpr KnownFailure kFullGpuKills = {"", Told::usual_cause, kFullGpu, Scope::any};
+  const bool full = std::string_view(failure.meaning.what) == kFullGpu.what;
+  return full && failure.told == Told::hint ? kFullGpuKills : failure;
 }
 
 bool may_tell_of_failure(std::string_view text) { return kLook.may_be_in(text); }

@@ -15,6 +15,7 @@ enum class Told : std::uint8_t {
   remark,       // it did not die of it
   aside,        // nor does it matter much
   hint,         // it need not be what holds this run up
+  echo,         // a hint, of another rank's death or of the run's end: nothing where a failure is told
   noise         // healthy runs say it too
 };
 
@@ -25,9 +26,18 @@ enum class Scope : std::uint8_t {
   any       // wherever it stands
 };
 
+// What else follows from it.
+enum class Effect : std::uint8_t {
+  none,
+  ranks_wait,     // for one that does not come, or for each other
+  peers_refused,  // GPUs of a node may not reach each other
+  gpus_hidden     // processes of a node do not reach each other's GPUs or memory
+};
+
 // What it is, and what to do about it; rules are numbered as in docs/explain.md.
 struct Meaning {
   const char *rule = "", *what = "", *fix = "";
+  Effect effect = Effect::none;
 };
 
 struct KnownFailure {
@@ -46,10 +56,20 @@ const Meaning& silent_peer();
 // Whether a line, or any line of a text, is known though NCCL did not log it.
 bool tells_of_failure(std::string_view text);
 
+// Where others waited for the rank that said it: a GPU that is full is a reason to die, and no hint.
+const KnownFailure& as_cause(const KnownFailure&);
+
 // What PyTorch puts before an error of NCCL that it repeats.
 inline constexpr std::string_view kLastError = "Last error:";
 
-// False where neither a failure nor kLastError stands in a text; quick, and at times true where it should not be.
+// Python's word for what a program died of; the error itself stands below the calls that led to it.
+inline constexpr std::string_view kTraceback = "Traceback (most recent call last)";
+
+// Lines of PyTorch's that are about a run on several GPUs, whether it fails or not; the last two are Lightning's.
+inline constexpr std::string_view kWordsOfTorch[] = {"ProcessGroupNCCL", "WorkNCCL",
+                                                     "GLOBAL_RANK: ", "All distributed processes registered"};
+
+// False where neither a failure nor one of these words stands in a text; quick, and at times true where it should not be.
 bool may_tell_of_failure(std::string_view text);
 
 }  // namespace gradwire

@@ -87,6 +87,17 @@ void read_device_line(std::string_view line, int number, PciReport::Device& devi
   }
 }
 
+// "HW Thermal Slowdown : Active" below "Clocks Event Reasons", before 535 "Clocks Throttle Reasons". A cap on power is usual.
+void read_slowdown(std::string_view section, std::string_view line, int number, PciReport::Device& device) {
+  const bool reasons = section == "Clocks Event Reasons" || section == "Clocks Throttle Reasons";
+  const auto colon = line.find(':');
+  if (!reasons || colon == std::string_view::npos || trim(line.substr(colon + 1)) != "Active") return;
+  const auto why = trim(line.substr(0, colon));
+  if (!says(why, "Slowdown")) return;
+  device.slowed += (device.slowed.empty() ? "" : ", ") + std::string(why);
+  device.slowed_line = number;
+}
+
 // "Max : 16x" below "Link Width", "State : In Progress" below "Fabric".
 void read_query_line(std::string_view section, std::string_view line, int number, PciReport::Device& device) {
   if (section == "Link Width" && line.starts_with("Max")) device.width_most = count_behind(line, ":");
@@ -94,6 +105,10 @@ void read_query_line(std::string_view section, std::string_view line, int number
     device.width_now = count_behind(line, ":");
     device.line = number;
   }
+  if (section == "PCIe Generation" && line.starts_with("Max")) device.gen_most = count_behind(line, ":");
+  if (section == "PCIe Generation" && line.starts_with("Current")) device.gen_now = count_behind(line, ":");
+  if (section == "Utilization" && line.starts_with("G")) device.busy_percent = count_behind(line, ":");
+  read_slowdown(section, line, number, device);
   if (line.starts_with("Product Name") && line.find(':') != std::string_view::npos)
     device.product = std::string(trim(line.substr(line.find(':') + 1)).substr(0, 80));
   if (section == "Fabric" && line.starts_with("State")) {
@@ -209,6 +224,7 @@ bool looks_like_smi_query(std::string_view text) {
 PciReport parse_smi_query(std::string_view text, const std::string& name) {
   PciReport report;
   report.file = name;
+  report.by_driver = true;
   int number = 0;
   std::string_view section;  // the heading above, of those that are looked into
   for (const auto raw : split(text, '\n')) {

@@ -30,6 +30,10 @@ struct PciReport {
     std::string product;                   // of a GPU, by nvidia-smi -q
     double speed_now = 0, speed_most = 0;  // GT/s; 0: not said
     int width_now = 0, width_most = 0;     // lanes
+    int gen_now = 0, gen_most = 0;         // of PCIe, by nvidia-smi; it falls when a GPU idles
+    int busy_percent = 0;                  // how much of the time it computed; 0: not said
+    std::string slowed;                    // by its hardware or for heat, and how: "HW Slowdown"
+    int slowed_line = 0;
     bool gpu = false, bridge = false;
     std::string
         fabric;  // of a GPU behind NVSwitch, what nvidia-smi -q says of its state: "Completed", "In Progress"
@@ -41,11 +45,16 @@ struct PciReport {
     int line = 0, acs_line = 0;
   };
   std::vector<Device> devices;
+  bool by_driver = false;  // nvidia-smi's, not lspci's
   int nameless_redirects = 0,
       nameless_line = 0;  // of `lspci -vvv | grep ACSCtl`, which leaves out whose they are
 };
 bool looks_like_lspci(std::string_view text);
 PciReport parse_lspci(std::string_view text, const std::string& name);
+
+// `nvidia-smi --query-gpu=... --format=csv`: what it has of the same, with its heading, or with the command above it.
+bool looks_like_smi_csv(std::string_view text);
+PciReport parse_smi_csv(std::string_view text, const std::string& name);
 
 // The same of `nvidia-smi -q`: lanes of each GPU, and whether NVSwitch knows it; of its Fabric alone too.
 bool looks_like_smi_query(std::string_view text);
@@ -59,8 +68,12 @@ struct PeerReport {
     int line = 0;
   };
   int gpus = 0;
+  std::string gpu;       // its make, where the report says it
+  bool by_test = false;  // of p2pBandwidthLatencyTest, simpleP2P or deviceQuery: whether peers may, not why
   std::vector<Refusal> refusals;
 };
+bool looks_like_peer_test(std::string_view text);  // of CUDA's samples
+PeerReport parse_peer_test(std::string_view text, const std::string& name);
 bool looks_like_peer_status(std::string_view text);
 PeerReport parse_peer_status(std::string_view text, const std::string& name);
 

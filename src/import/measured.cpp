@@ -151,7 +151,7 @@ SizeTable parse_size_table(std::string_view text, const std::string& name) {
   if (table.rows.empty())
     throw ConfigError(
         fmt::format("{}: neither output of nccl-tests, p2pBandwidthLatencyTest or nvbandwidth, nor of "
-                    "gradwire bench --json, nor two columns under `bytes us`",
+                    "`gradwire bench --json`, nor two columns under `bytes us`",
                     name));
   table.of = unit->of;
   return table;

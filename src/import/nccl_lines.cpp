@@ -128,8 +128,10 @@ void read_address(std::string_view message, NcclLog& log) {
   const auto rest = find_after(message, ": Using ");
   if (!rest) return;
   const auto colon = rest->find(':'), end = rest->find('<');
-  if (colon != std::string_view::npos && end != std::string_view::npos && end > colon + 1)
-    log.addresses.emplace(rest->substr(colon + 1, end - colon - 1));
+  if (colon == std::string_view::npos || end == std::string_view::npos || end <= colon + 1) return;
+  log.addresses.emplace(rest->substr(colon + 1, end - colon - 1));
+  const auto name = rest->substr(0, colon);
+  log.interfaces.emplace(name.substr(name.find(']') + 1));  // 0 where there is none
 }
 
 double number_at(std::string_view text) {

@@ -40,6 +40,37 @@ class Connections {
   std::map<std::string, Means, std::less<>> means_;  // by what stands behind "via"
 };
 
+// What follows a warning that NCCL gives up on: "transport/net_ib.cc:380 -> 2" of the same thread, and up to "init.cc:1303 -> 2".
+// Borrows the log.
+class WaysBack {
+ public:
+  explicit WaysBack(NcclLog& log) : log_(log) {}
+  void warn(std::string_view prefix, std::string_view warning, int line);
+  bool are_awaited() const { return awaited_; }
+  void read(std::string_view prefix, std::string_view message, int line);
+
+ private:
+  NcclLog& log_;
+  bool awaited_ = false;  // a warning was given that NCCL may give up on
+  std::string process_;   // that gave it: "host:pid"
+  SaidInLog last_;        // that is not known; times is 0: none
+};
+
+// The error below a traceback of Python: the first line that is indented no more than the traceback. Borrows the log.
+class Tracebacks {
+ public:
+  explicit Tracebacks(NcclLog& log) : log_(log) {}
+  bool are_open() const { return open_; }
+  void read(std::string_view line, int number);
+
+ private:
+  NcclLog& log_;
+  bool open_ = false;
+};
+
+// Of whoever started the run: "[rank0]:[W326 ... ProcessGroupNCCL.cpp:1487] ...", "GLOBAL_RANK: 1, MEMBER: 2/8".
+void read_words_of_torch(std::string_view line, int number, NcclLog& log);
+
 void read_comm(std::string_view message, std::string_view host, NcclLog& log);
 void read_machine_line(std::string_view message, int line, NcclLog& log);
 void read_network_line(std::string_view message, int line, NcclLog& log);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "import/kernel_log.h"
 #include "import/known_failures.h"
 #include "import/log_lines.h"
 #include "import/nccl_lines.h"
@@ -27,6 +28,12 @@ class SaidList {
       places_.emplace(kept, list_.size());
       list_.push_back({std::move(kept), line, 1});
     }
+  }
+
+  // As if it had been said once less.
+  void take_back(std::string_view text) {
+    const auto same = places_.find(shortened(text));
+    if (same != places_.end()) --list_[same->second].times;
   }
 
  private:
@@ -191,7 +198,10 @@ class LogReader {
 
  private:
   void read_other(std::string_view line, int number) {
-    if (!repeated_ && !may_tell_of_failure(line)) return;
+    log_.of_kernel = log_.of_kernel || (log_.nccl_lines == 0 && is_line_of_kernel(line));
+    if (!repeated_ && !tracebacks_.are_open() && !may_tell_of_failure(line)) return;
+    tracebacks_.read(line, number);
+    read_words_of_torch(line, number, log_);
     const auto error = find_after(line, kLastError);
     if (error && !error->empty()) failures_.say(*error, number);  // a long line may be cut before it
     if (error || repeated_ || tells_of_failure(line)) failures_.say(trim(line), number);
@@ -203,6 +213,25 @@ class LogReader {
     return std::min(info, line.substr(0, info).find(kWarn, from));
   }
 
+  // "commReclaim: cleanup comm 0x98 rank 0 failed in destroy/abort, error 1": what the same thread warned of just before went
+  // wrong as a process gave up what it had, and no run died of it.
+  void warn(std::string_view prefix, std::string_view message, int number) {
+    const auto thread =
+        behind_last(trim(prefix.substr(0, prefix.rfind('['))), [](char c) { return c == ' '; });
+    const auto last = last_warnings_.find(thread);
+    if (message.starts_with("commReclaim: cleanup comm") && last != last_warnings_.end()) {
+      warnings_.take_back(last->second);
+      last_warnings_.erase(last);
+      return;
+    }
+    const std::string words(trim(fmt::format("{} {}", source_before(prefix), message)));
+    if (last != last_warnings_.end())
+      last->second = words;
+    else if (last_warnings_.size() < kMostKeptOfLog)
+      last_warnings_.emplace(thread, words);
+    warnings_.say(words, number);
+  }
+
   void read_message(std::string_view prefix, std::string_view marked, int number) {
     ++log_.nccl_lines;
     const auto host = host_before(prefix);
@@ -211,10 +240,13 @@ class LogReader {
       log_.hosts.insert(last_host_);
     }
     const auto message = trim(unwrapped(prefix, marked.substr(kInfo.size())));
-    if (marked.starts_with(kWarn))
-      return warnings_.say(trim(fmt::format("{} {}", source_before(prefix), message)), number);
+    if (marked.starts_with(kWarn)) {
+      ways_back_.warn(prefix, trim(fmt::format("{} {}", source_before(prefix), message)), number);
+      return warn(prefix, message, number);
+    }
     if (is_connection(message)) return connections_.read(message, number);
     if (is_of_a_call(message)) return;
+    if (ways_back_.are_awaited()) ways_back_.read(prefix, message, number);
     if (may_tell(message)) read_info(message, host, number, log_);
     if (!kOddWords.may_be_in(message)) return;
     read_retry(message, number, log_);
@@ -225,28 +257,14 @@ class LogReader {
   NcclLog& log_;
   SaidList warnings_, failures_;
   Connections connections_;
+  WaysBack ways_back_{log_};
+  Tracebacks tracebacks_{log_};
   std::string last_host_;
+  std::map<std::string, std::string, std::less<>> last_warnings_;  // by thread: ranks of a host take turns
   bool repeated_ = false;
 };
 
 }  // namespace
-
-const LoggedTransport* NcclLog::find(Transport transport) const {
-  const auto found = std::find_if(transports.begin(), transports.end(),
-                                  [&](const auto& one) { return one.transport == transport; });
-  return found == transports.end() ? nullptr : &*found;
-}
-
-bool NcclLog::spans_nodes() const {
-  if (nodes) return *nodes > 1;
-  return find(Transport::network) != nullptr || hosts.size() > 1 || addresses.size() > 1;
-}
-
-bool NcclLog::is_of_one_node() const {
-  if (nodes) return *nodes == 1;
-  const bool all_wrote = ranks && static_cast<int>(places.size()) >= *ranks;
-  return ranks == 1 || (all_wrote && !transports.empty() && !spans_nodes());
-}
 
 NcclLog read_nccl_log(ByteSource& source, const std::string& name) {
   NcclLog log;
@@ -254,49 +272,14 @@ NcclLog read_nccl_log(ByteSource& source, const std::string& name) {
   LogLines lines(source);
   LogReader reader(log);
   while (const auto line = lines.next()) reader.read(*line, lines.number());
+  std::erase_if(log.warnings, [](const SaidInLog& said) { return said.times <= 0; });
   log.lines = lines.number();
   log.cut_lines = lines.cut();
-  if (log.nccl_lines == 0 && log.version.empty() && log.failures.empty())
+  const bool of_nccl = log.nccl_lines > 0 || !log.version.empty();
+  log.of_kernel = log.of_kernel && !of_nccl;
+  if (!of_nccl && !log.of_kernel && log.torch_lines + log.tracebacks == 0 && log.failures.empty())
     throw ConfigError(fmt::format("{}: no line of it is NCCL's; run with NCCL_DEBUG=INFO", name));
   return log;
-}
-
-std::optional<NcclLog> find_joined(const std::vector<NcclLog>& logs) {
-  NcclLog run;
-  const auto larger = [](std::optional<int>& most, const std::optional<int>& one) {
-    if (one && (!most || *one > *most)) most = one;
-  };
-  std::map<int, LoggedRank> places;
-  for (const NcclLog& log : logs) {
-    for (const LoggedRank& place : log.places) {
-      const auto& known = places.emplace(place.rank, place).first->second;
-      if (known.host != place.host || known.bus != place.bus) return std::nullopt;
-    }
-    larger(run.ranks, log.ranks);
-    larger(run.nodes, log.nodes);
-    larger(run.gpus_per_node, log.gpus_per_node);
-    run.hosts.insert(log.hosts.begin(), log.hosts.end());
-    run.addresses.insert(log.addresses.begin(), log.addresses.end());
-    run.cards.insert(log.cards.begin(), log.cards.end());
-    run.roce = run.roce || log.roce;
-    if (log.card_gbit) run.card_gbit = std::min(run.card_gbit.value_or(*log.card_gbit), *log.card_gbit);
-    if (run.network.times == 0) run.network = log.network;
-    run.used_cards.insert(log.used_cards.begin(), log.used_cards.end());
-    run.transports.insert(run.transports.end(), log.transports.begin(), log.transports.end());
-    run.failures.insert(run.failures.end(), log.failures.begin(), log.failures.end());
-    run.peers.insert(run.peers.end(), log.peers.begin(), log.peers.end());
-    run.path_types.insert(log.path_types.begin(), log.path_types.end());
-    run.gpu_paths.insert(log.gpu_paths.begin(), log.gpu_paths.end());
-    run.variables.insert(log.variables.begin(), log.variables.end());
-    run.rccl = run.rccl || log.rccl;
-    if (run.network.text.empty()) run.network = log.network;
-    if (log.p2p_chunk) run.p2p_chunk = log.p2p_chunk;
-    if (log.nvls) run.nvls = log.nvls;
-    larger(run.channels, log.channels);
-    if (log.blocked_p2p) run.blocked_p2p = log.blocked_p2p;
-  }
-  for (const auto& [rank, place] : places) run.places.push_back(place);
-  return run;
 }
 
 NcclLog read_nccl_log(const std::filesystem::path& path) {

@@ -55,18 +55,34 @@ struct LoggedPeers {
 // What NCCL before 2.11 says where the driver grants two GPUs no peer access.
 constexpr std::string_view kNoPeersOfOld = "Could not enable P2P between";
 
+// Processes that say which rank they are, as Lightning lets them: "GLOBAL_RANK: 1, MEMBER: 2/8".
+struct LoggedMembers {
+  int world = 0;             // 0: nobody said it
+  std::map<int, int> times;  // how often each rank said it
+  bool twice = false;        // one said it again before others had said it at all: two processes
+  bool met = false;          // "All distributed processes registered"
+  SaidInLog first, again;    // who said it first; the first that said it twice
+};
+
 struct NcclLog {
   std::string file;
-  std::string version;  // "2.26.2"; empty: not said
-  bool rccl = false;    // AMD's: it prints the same lines
+  std::string version;     // "2.26.2"; empty: not said
+  bool rccl = false;       // AMD's: it prints the same lines
+  bool of_kernel = false;  // dmesg: nothing in it is NCCL's
   int lines = 0, nccl_lines = 0;
+  int torch_lines = 0;  // of PyTorch's, about NCCL: a run that never logged has these alone
   std::optional<int> ranks, nodes, gpus_per_node;  // of the largest communicator
   std::vector<LoggedTransport> transports;
   std::map<std::string, SaidInLog> variables;  // NCCL_P2P_LEVEL: what it was set to
-  std::vector<SaidInLog> warnings;       // NCCL WARN, after the source that warns: "init.cc:902 Duplicate.."
-  std::vector<SaidInLog> failures;       // lines of others that say why a run died
-  std::optional<SaidInLog> blocked_p2p;  // "P2P is disabled between connected GPUs ...", see kNoPeersOfOld
-  std::optional<SaidInLog> staged_network;   // "GPU Direct RDMA Disabled for HCA ..."
+  std::vector<SaidInLog> warnings;        // NCCL WARN, after the source that warns: "init.cc:902 Duplicate.."
+  std::vector<SaidInLog> failures;        // lines of others that say why a run died
+  std::optional<SaidInLog> gave_up;       // a warning that is not known, which NCCL then gave up on
+  std::optional<SaidInLog> failed_start;  // the first "init.cc:1303 -> 2" after any warning
+  LoggedMembers members;
+  int tracebacks = 0;
+  SaidInLog error;                          // what the first of them ended in, known or not; times is 0: none
+  std::optional<SaidInLog> blocked_p2p;     // "P2P is disabled between connected GPUs ...", see kNoPeersOfOld
+  std::optional<SaidInLog> staged_network;  // "GPU Direct RDMA Disabled for HCA ..."
   std::optional<SaidInLog> no_network_card;  // "NET/IB : No device found."
   std::optional<SaidInLog> hidden_pci;       // "Topology detection : could not read ... max_link_speed"
   std::optional<SaidInLog> refused;          // a peer that did not answer, tried again
@@ -84,6 +100,7 @@ struct NcclLog {
   std::vector<std::pair<int, int>> network_pairs;  // ranks connected by the network
   std::vector<LoggedPeers> peers;                  // from 2.18 on
   std::set<std::string> hosts, addresses;          // addresses: what each process said it is reached at
+  std::set<std::string> interfaces;                // by which it is
   bool cut_lines = false;                          // some line was too long and was read in part
 
   const LoggedTransport* find(Transport) const;  // the first of that kind

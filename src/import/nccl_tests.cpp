@@ -1,5 +1,7 @@
 #include "import/nccl_tests.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
@@ -44,9 +46,42 @@ std::optional<double> decimal(std::string_view text) {
   return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
+// What stands behind each busbw, as the heading has it: how many values are wrong, or, of old, by how much the worst is.
+enum class CheckColumn { none, wrong, error };
+
+CheckColumn check_column(const std::vector<std::string_view>& words, CheckColumn known) {
+  if (std::ranges::find(words, "busbw") == words.end()) return known;
+  const auto names = [&](std::string_view word) { return std::ranges::find(words, word) != words.end(); };
+  return names("#wrong") ? CheckColumn::wrong : names("error") ? CheckColumn::error : CheckColumn::none;
+}
+
+// What nccl-tests of old let pass; versions differ for numbers of 2 bytes, and the larger counts.
+double largest_error_of(std::string_view type) {
+  if (type == "half" || type == "bfloat16") return 5e-2;
+  return type == "float" ? 1e-5 : type == "double" ? 1e-12 : 0;
+}
+
+// Columns from the one with the time on: time algbw busbw check, and the same in place.
+std::optional<std::string> find_wrong(const std::vector<std::string_view>& words, std::size_t time,
+                                      CheckColumn column) {
+  if (column == CheckColumn::none) return std::nullopt;
+  const double most = column == CheckColumn::error ? largest_error_of(words[2]) : 0;
+  for (const std::size_t at : {time + 3, time + 7})
+    if (at < words.size() && decimal(words[at]).value_or(0) > most)
+      return fmt::format("{} {} at {}", column == CheckColumn::error ? "error" : "#wrong", words[at],
+                         format_bytes(find_integer<Bytes>(words[0]).value_or(0)));
+  return std::nullopt;
+}
+
+// A row, and which of its words is the time.
+struct PlacedRow {
+  NcclTestRow row;
+  std::size_t time = 0;
+};
+
 // size count type redop [root] time algbw busbw: the first decimal with a point is algbw or time, so columns
 // are counted from the type, which is the third.
-std::optional<NcclTestRow> find_row(const std::vector<std::string_view>& words) {
+std::optional<PlacedRow> find_row(const std::vector<std::string_view>& words) {
   if (words.size() < 7) return std::nullopt;
   const auto bytes = find_integer<Bytes>(words[0]), count = find_integer<Bytes>(words[1]);
   if (!bytes || !count || find_integer<Bytes>(words[2])) return std::nullopt;
@@ -59,7 +94,7 @@ std::optional<NcclTestRow> find_row(const std::vector<std::string_view>& words) 
   if (at + 2 >= words.size()) return std::nullopt;
   const auto time = decimal(words[at]), busbw = decimal(words[at + 2]);
   if (!time || !busbw) return std::nullopt;
-  return NcclTestRow{*bytes, *time, *busbw, 0};
+  return PlacedRow{{*bytes, *time, *busbw, 0}, at};
 }
 
 // "# nThread 1 nGpus 2 minBytes 8 maxBytes 134217728 step: 2(factor) ..."
@@ -69,6 +104,18 @@ Bytes largest_asked(std::string_view text) {
   if (at == std::string_view::npos) return 0;
   const auto digits = text.substr(at + kWord.size());
   return find_integer<Bytes>(digits.substr(0, digits.find_first_not_of("0123456789"))).value_or(0);
+}
+
+// "# Out of bounds values : 56 FAILED": what came out is not what it should be.
+bool tells_of_wrong_values(std::string_view line) {
+  const auto at = line.find("Out of bounds values");
+  return at != std::string_view::npos && line.find("FAILED", at) != std::string_view::npos;
+}
+
+void take_wrong(std::string words, int line, NcclTestTable& table) {
+  if (table.wrong_line > 0) return;
+  table.wrong_line = line;
+  table.wrong_words = std::move(words);
 }
 
 double number_in(const nlohmann::json& object, const char* key) {
@@ -110,19 +157,23 @@ NcclTestTable parse_nccl_tests(std::string_view text, const std::string& name) {
   table.file = name;
   int line = 0;
   bool reduces = false;
+  CheckColumn checked = CheckColumn::none;
   std::set<std::string> hosts;
   for (const auto raw : split(text, '\n')) {
     ++line;
     const auto words = blank_words(raw);
+    if (tells_of_wrong_values(raw)) take_wrong("Out of bounds values", line, table);
+    checked = check_column(words, checked);
     if (!table.collective) table.collective = find_test(raw);
     if (words.size() > 3 && words[0] == "#" && words[1] == "Rank") {
       ++table.ranks;
       if (const auto host = find_host(words)) hosts.insert(*host);
       if (const auto bracket = raw.rfind(']'); bracket != std::string_view::npos)
         table.gpu = std::string(trim(raw.substr(bracket + 1)));
-    } else if (auto row = find_row(words)) {
-      row->line = line;
-      table.rows.push_back(*row);
+    } else if (auto found = find_row(words)) {
+      found->row.line = line;
+      table.rows.push_back(found->row);
+      if (const auto wrong = find_wrong(words, found->time, checked)) take_wrong(*wrong, line, table);
       reduces = reduces || words[3] != "none";
     }
   }

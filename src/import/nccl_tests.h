@@ -25,7 +25,10 @@ struct NcclTestTable {
   // By the name of the test, else by whether it reduces: all-reduce is what people run. Absent: another, not said which.
   std::optional<Collective> collective;
   std::vector<NcclTestRow> rows;
-  Bytes asked = 0;  // the largest size it was to come to: "maxBytes 134217728"; 0: not shown
+  int wrong_line =
+      0;  // the first that says that values came out wrong: a row, or the line below all; 0: none
+  std::string wrong_words = {};  // what it says: "Out of bounds values", "#wrong 12 at 8 B"
+  Bytes asked = 0;               // the largest size it was to come to: "maxBytes 134217728"; 0: not shown
 };
 
 NcclTestTable parse_nccl_tests(std::string_view text, const std::string& name);

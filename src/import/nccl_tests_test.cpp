@@ -34,6 +34,40 @@ TEST(NcclTests, takes_the_inspectors_lines_too) {
   EXPECT_EQ(table.rows[0].busbw_gbps, 18.3);
 }
 
+const std::string kHeading =
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   "
+    "busbw #wrong\n";
+
+TEST(NcclTests, count_the_wrong_values_of_a_row) {
+  const auto wrong_line = [](const std::string& heading, const char* cells) {
+    return parse_nccl_tests(heading + "  1048576  262144  " + cells + "\n", "t").wrong_line;
+  };
+  EXPECT_EQ(wrong_line(kHeading, "float  sum  -1  100.0  10.49  18.35  0  100.0  10.49  18.35  0"), 0);
+  EXPECT_EQ(wrong_line(kHeading, "float  sum  -1  100.0  10.49  18.35  7  100.0  10.49  18.35  0"), 2);
+  EXPECT_EQ(wrong_line(kHeading, "float  sum  -1  100.0  10.49  18.35  0  100.0  10.49  18.35  7"), 2);
+  EXPECT_EQ(wrong_line(kHeading, "float  sum  -1  100.0  10.49  18.35  N/A  100.0  10.49  18.35  N/A"), 0);
+  EXPECT_EQ(wrong_line("", "float  sum  -1  100.0  10.49  18.35  7  100.0  10.49  18.35  0"), 0);
+  EXPECT_EQ(parse_nccl_tests(kHeading + "8  2  float  sum  -1  9.1  0.00  0.00  2  9.1  0.00  0.00  0\n", "t")
+                .wrong_words,
+            "#wrong 2 at 8 B");
+}
+
+TEST(NcclTests, of_old_tell_by_how_much_the_worst_value_is_off) {
+  const auto wrong_line = [](const char* type, const char* error) {
+    return parse_nccl_tests(
+               std::string(
+                   "# size  count  type  redop  time  algbw  busbw  error  time  algbw  busbw  error\n"
+                   "65536  16384  ") +
+                   type + "  sum  97.96  0.67  1.25  2e-07  97.36  0.67  1.26  " + error + "\n",
+               "t")
+        .wrong_line;
+  };
+  EXPECT_EQ(wrong_line("float", "5e-07"), 0);
+  EXPECT_EQ(wrong_line("float", "1e+00"), 2);
+  EXPECT_EQ(wrong_line("half", "1e-02"), 0);
+  EXPECT_EQ(wrong_line("float", "N/A"), 0);
+}
+
 TEST(NcclTests, know_which_collective_they_time) {
   const auto test = [](const std::string& heading, const char* reduction) {
     return parse_nccl_tests(heading + "[1,0]<stdout>:  1048576  262144  float  " + reduction +

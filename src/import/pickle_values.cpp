@@ -1,5 +1,7 @@
 #include "import/pickle_values.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace gradwire {
@@ -67,26 +69,43 @@ void PickleValues::push_kept(std::uint64_t number) {
 }
 
 nlohmann::json PickleValues::take_json() {
-  std::size_t made = 0;
-  return json_of(pop(), 0, made);
+  const Index root = pop();
+  std::vector<Extent> known(nodes_.size());
+  extent_of(root, 0, known);
+  return json_of(root);
 }
 
-// Bounded, because a list may hold itself, or one list a thousand times the next.
-nlohmann::json PickleValues::json_of(Index index, std::size_t depth, std::size_t& made) const {
-  if (depth > kMostDepth || ++made > kMostValues) refuse("it is nested without end");
+// Said before anything is made of it, because a list may hold itself, or one list a thousand times the next. Each node is
+// looked at once; one that holds itself leads deeper than any may be.
+PickleValues::Extent PickleValues::extent_of(Index index, std::size_t depth,
+                                             std::vector<Extent>& known) const {
+  Extent extent = known[index];
+  if (depth + extent.depth > kMostDepth) refuse("it is nested without end");
+  if (extent.values > 0) return extent;
   const Node& node = nodes_[index];
   if (node.kind == Kind::mark) refuse("a mark is left over");
+  extent.values = 1;
+  for (const auto child : node.children) {
+    const Extent of_child = extent_of(child, depth + 1, known);
+    extent = {extent.values + of_child.values, std::max(extent.depth, of_child.depth + 1)};
+    if (extent.values > kMostValues) refuse("it is nested without end");
+  }
+  return known[index] = extent;
+}
+
+nlohmann::json PickleValues::json_of(Index index) const {
+  const Node& node = nodes_[index];
   if (node.kind == Kind::scalar) return node.scalar;
   auto value = node.kind == Kind::list ? nlohmann::json::array() : nlohmann::json::object();
   if (node.kind == Kind::list) {
-    for (const auto child : node.children) value.push_back(json_of(child, depth + 1, made));
+    for (const auto child : node.children) value.push_back(json_of(child));
     return value;
   }
   for (std::size_t i = 0; i + 1 < node.children.size(); i += 2) {
-    const auto key = json_of(node.children[i], depth + 1, made);
+    const auto key = json_of(node.children[i]);
     value[key.is_string() ? key.get<std::string>()
                           : key.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)] =
-        json_of(node.children[i + 1], depth + 1, made);
+        json_of(node.children[i + 1]);
   }
   return value;
 }

@@ -39,7 +39,11 @@ class PickleValues {
   };
   Index make(Kind kind, nlohmann::json scalar = nullptr);
   Index top() const;
-  nlohmann::json json_of(Index index, std::size_t depth, std::size_t& made) const;
+  struct Extent {
+    std::size_t values = 0, depth = 0;  // how many there are with all that it holds, how deep
+  };
+  Extent extent_of(Index index, std::size_t depth, std::vector<Extent>& known) const;
+  nlohmann::json json_of(Index index) const;
 
   std::vector<Node> nodes_;
   std::vector<Index> stack_;

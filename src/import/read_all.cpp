@@ -1,5 +1,7 @@
 #include "import/read_all.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <atomic>
 #include <optional>
@@ -107,6 +109,7 @@ bool may_hold_reports(FileKind kind) {
     case FileKind::nccl_tests:
     case FileKind::topo_matrix:
     case FileKind::nvlink_status:
+    case FileKind::link_types:
     case FileKind::peer_status:
     case FileKind::lspci:
     case FileKind::smi_query:
@@ -130,14 +133,19 @@ void read_matrix(const ReadFile& file, const std::string& text, Gathered& gather
 
 // One text may hold several: a bug report has the matrix, the state of the links and the log in one.
 void read_reports(const ReadFile& file, const std::string& text, Gathered& gathered) {
-  read_matrix(file, text, gathered);
+  if (looks_like_link_types(text))
+    gathered.link_types.push_back(parse_link_types(text, file.file));  // its matrices are not nvidia-smi's
+  else
+    read_matrix(file, text, gathered);
   if (auto table = parse_nccl_tests(text, file.file);
       !table.rows.empty() || file.kind == FileKind::nccl_tests)
     gathered.tables.push_back(std::move(table));
   if (looks_like_peer_status(text)) gathered.peers.push_back(parse_peer_status(text, file.file));
   if (looks_like_nvlink_status(text) || looks_like_gpu_names(text))
     gathered.nvlinks.push_back(parse_nvlink_status(text, file.file));
+  if (looks_like_peer_test(text)) gathered.peers.push_back(parse_peer_test(text, file.file));
   if (looks_like_smi_query(text)) gathered.pci.push_back(parse_smi_query(text, file.file));
+  if (looks_like_smi_csv(text)) gathered.pci.push_back(parse_smi_csv(text, file.file));
   if (looks_like_lspci(text)) gathered.pci.push_back(parse_lspci(text, file.file));
 }
 
@@ -179,14 +187,23 @@ std::string refusal(const ReadFile& file) {
   return fmt::format("{}: this is {}", file.file, words_for(file.kind));
 }
 
+// Of a pipe nobody knows.
+std::optional<std::int64_t> find_time_written(const std::string& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
 void read_other(ReadFile& file, Gathered& gathered) {
   try {
     if (file.kind == FileKind::timeline) gathered.timelines.push_back({file.file, read_timeline(file.file)});
     if (file.kind == FileKind::nccl_xml) read_topology(file, gathered);
     if (file.kind == FileKind::nccl_log) read_log(file, gathered);
     if (is_small_text(file)) read_text(file, gathered);
-    if (file.kind == FileKind::flight_recorder)
+    if (file.kind == FileKind::flight_recorder) {
       gathered.dumps.push_back(parse_flight_dump(read_unpacked(file.file, kMostDump), file.file));
+      gathered.dumps.back().written_ns = find_time_written(file.file);
+    }
     if (file.kind == FileKind::nccl_records)
       gathered.nccl_calls.push_back(parse_nccl_records(read_unpacked(file.file, kMostDump), file.file));
     if (file.kind == FileKind::nvlink_traffic)

@@ -9,6 +9,7 @@
 #include "import/environment.h"
 #include "import/file_kind.h"
 #include "import/flight_recorder.h"
+#include "import/link_types.h"
 #include "import/machine_reports.h"
 #include "import/nccl_log.h"
 #include "import/nccl_records.h"
@@ -49,6 +50,7 @@ struct Gathered {
   std::vector<NcclTestTable> tables;
   std::vector<NvlinkReport> nvlinks;
   std::vector<PeerReport> peers;
+  std::vector<LinkTypes> link_types;
   std::vector<PciReport> pci;
   std::vector<SmiTable> process_tables;
   std::vector<ScriptFile> scripts;

@@ -18,6 +18,11 @@ const std::string kSickLog =
     "WorkNCCL(SeqNum=1, "
     "OpType=ALLREDUCE)\n";
 
+const std::string kKernelLog =
+    "[  812.104501] NVRM: Xid (PCI:0000:65:00): 79, pid=4021, name=python, GPU has fallen off the bus.\n"
+    "[  812.104733] NVRM: Xid (PCI:0000:17:00): 74, pid='<unknown>', NVLink: fatal error detected on link 3\n"
+    "[ 1300.000001] Out of memory: Killed process 4021 (python) total-vm:1kB, anon-rss:1kB\n";
+
 const std::string kLaunchScript =
     "#!/bin/bash\n#SBATCH --ntasks-per-node=4 --gpus-per-task=1\nNCCL_P2P_DISABLE=1 srun python train.py\n"
     "import torch\nmodel = DDP(Net().cuda(0), find_unused_parameters=True)\nstate = torch.load(\n  path)\n"
@@ -42,7 +47,7 @@ std::vector<Reader> readers_of_cases() {
              given.files.logs.push_back(read_nccl_log(source, "l"));
              diagnose(given);
            },
-           {kSickLog}},
+           {kSickLog, kKernelLog}},
           {"script_case",
            [](std::string_view text) {
              CaseFile given;

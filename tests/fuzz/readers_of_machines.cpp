@@ -1,9 +1,13 @@
+#include <fmt/format.h>
+
 #include "fuzz/readers.h"
+#include "import/link_types.h"
 #include "import/machine_reports.h"
 #include "import/measured.h"
 #include "import/nccl_tests.h"
 #include "import/smi_table.h"
 #include "predict/backends/backends.h"
+#include "predict/parallel/constants.h"
 #include "predict/records/read.h"
 #include "predict/workload/catalog.h"
 #include "sim/sweep.h"
@@ -35,6 +39,18 @@ const std::string kModel =
     "name: two\nbatch: 8\nlayers:\n  - {name: a, kind: convolution, flops: 1e6, tensors: [100, 10], repeat: "
     "3}\n"
     "  - {name: b, tensors: [50]}\n";
+
+const std::string kTransformer =
+    "name: small\nsequence: 64\ntransformer: {layers: 2, hidden: 64, heads: 4, vocab: 1000, mlp_matrices: 3, "
+    "tied: false}\n";
+
+const std::string kRocmLinks =
+    "==== Link Type between two GPUs ====\n       GPU0   GPU1   GPU2\nGPU0   0      XGMI   PCIE\n"
+    "GPU1   XGMI   0      PCIE\nGPU2   PCIE   PCIE   0\n==== Numa Nodes ====\n";
+
+const std::string kAmdLinks =
+    "LINK TYPE TABLE:\n             0000:05:00.0 0000:26:00.0\n0000:05:00.0 SELF         XGMI\n"
+    "0000:26:00.0 XGMI         SELF\n\nNUMA BW TABLE:\n";
 
 const std::string kSmiQuery =
     "==============NVSMI LOG==============\n\nGPU 00000000:01:00.0\n    Product Name     : NVIDIA GeForce "
@@ -85,6 +101,14 @@ const std::string kTrainingRecords =
     R"({"nodes":1,"gpus":2,"link":"no-p2p","accumulate":1,"samples_per_s":8,"network":{"kind":"efa","gbit_per_nic":100}}]})"
     "\n";
 
+std::string parallel_constants() {
+  std::string yaml = "error_given: 0.06\nerror_alone: 0.12\nconstants:\n";
+  for (int i = 0; i < kParallelConstants; ++i)
+    yaml += fmt::format("  - {{name: {}, value: 0.8, prior: 0.75, spread: 0.2, source: \"s\"}}\n",
+                        name_of(static_cast<ParallelConstant>(i)));
+  return yaml;
+}
+
 void build_all_in(std::string_view text) {
   for (const MachinePreset& preset : parse_machines(text, "m.yaml")) build_machine(preset.node);
 }
@@ -100,6 +124,11 @@ std::vector<Reader> readers_of_machines() {
           {"model",
            [](std::string_view text) { parse_model(text, "m.yaml"); },
            {kModel, "{name: mine, parameters: 124e6, family: transformer}"}},
+          {"transformer", [](std::string_view text) { parse_transformer(text, "m.yaml"); }, {kTransformer}},
+          {"parallel_model",
+           [](std::string_view text) { parse_parallel_model(text, "p.yaml"); },
+           {parallel_constants()}},
+          {"link_types", [](std::string_view text) { parse_link_types(text, "l"); }, {kRocmLinks, kAmdLinks}},
           {"records",
            [](std::string_view text) { parse_records(text, "r.jsonl"); },
            {kCollectiveRecords, kTrainingRecords}},
@@ -125,6 +154,14 @@ std::vector<Reader> readers_of_machines() {
             "python     "
             "1733MiB |\n|    0     12      C   python     0MiB |\n"}},
           {"smi_query", [](std::string_view text) { parse_smi_query(text, "q"); }, {kSmiQuery}},
+          {"smi_csv",
+           [](std::string_view text) { parse_smi_csv(text, "q"); },
+           {"$ nvidia-smi --query-gpu=index,name,pcie.link.width.current --format=csv\nindex, name, "
+            "pcie.link.width.current\n0, NVIDIA A40, 16\n"}},
+          {"peer_test",
+           [](std::string_view text) { parse_peer_test(text, "p"); },
+           {"Device: 0, NVIDIA A40, pciBusID: 1b\nDevice=0 CANNOT Access Peer Device=1\n",
+            "> Peer access from NVIDIA A40 (GPU0) -> NVIDIA A40 (GPU1) : No\n"}},
           {"lspci", [](std::string_view text) { parse_lspci(text, "p"); }, {kPci}}};
 }
 

@@ -8,7 +8,9 @@
 #include "launch/roster.h"
 #include "net/fault.h"
 #include "net/store/wire.h"
+#include "report/page/question.h"
 #include "trace/timeline.h"
+#include "train/loop/checkpoint_files.h"
 #include "train/loop/tensor_file.h"
 
 namespace gradwire {
@@ -43,6 +45,28 @@ std::string foreign_checkpoint() {
       R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[2,1],"data_offsets":[4,12]}})";
   const std::uint64_t length = header.size();
   return std::string(reinterpret_cast<const char*>(&length), sizeof length) + header + std::string(12, '\1');
+}
+
+const std::string kListedParts =
+    "run.ckpt.step-3.0123abcd.0-of-2 00112233445566778899aabbccddeeff\n"
+    "run.ckpt.step-3.0123abcd.1-of-2 ffeeddccbbaa99887766554433221100";
+
+void read_parts(std::string_view text) {
+  for (const PartEntry& part : parts_in(Notes{{"gradwire.shards", std::string(text)}}))
+    check(part.name.find('/') == std::string::npos, "a part of a checkpoint leads elsewhere");
+}
+
+// As the page and its address hold it.
+const std::string kQuestion =
+    R"({"model": {"name": "mine", "parameters": 124e6, "family": "transformer"}, "machines": ["dgx-a100",
+        {"name": "2*box.txt:rtx3090@10gbe", "matrix": "\tGPU0\tGPU1\nGPU0\tX\tPHB\nGPU1\tPHB\tX\n"}],
+        "batch": 16, "bucket_mb": 12.5, "precision": "bf16", "compress": "powersgd",
+        "env": {"NCCL_P2P_DISABLE": "1"}, "anchor": {"step_ms": 120, "batch": 8, "accumulate": 1}, "sweep": "batch=8,16"})";
+
+void read_question(std::string_view text) {
+  const PageQuestion question = parse_question(text);
+  command_of(question);
+  machines_of(question);
 }
 
 Timeline two_ranks() {
@@ -121,6 +145,8 @@ std::vector<Reader> readers_of_our_own() {
           {"foreign_checkpoint",
            [](std::string_view text) { TensorFile(std::string(text), "c", Unchecked::accept); },
            {foreign_checkpoint()}},
+          {"parts", read_parts, {kListedParts}},
+          {"question", read_question, {kQuestion}},
           {"messages", by_wire([](std::string_view bytes) { take_message(bytes); }), messages()},
           {"fault", by_wire([](std::string_view text) { Fault::decode(text); }), {kFault.encode()}},
           {"outcome", by_wire([](std::string_view text) { decode_outcome(text); }), {encode(outcome())}},

@@ -52,6 +52,14 @@ const std::string kNotesOfWatch =
 const std::string kScript =
     "import torch  # find_unused_parameters=True\nif x:\n    a = '#' + b\n    c = d // 2\n";
 
+const std::string kJob =
+    "kind: Job\nspec:\n  containers:\n  - name: trainer\n    env:\n    - name: NCCL_P2P_DISABLE\n      "
+    "value: "
+    "\"1\"\n    - {name: NCCL_DEBUG, value: INFO}\n    args: |\n      torchrun train.py\n";
+
+const std::string kService =
+    "services:\n  train:\n    environment:\n      - NCCL_P2P_LEVEL=LOC # slow\n      - \"A=b\"\n";
+
 // The calls of a communicator of two ranks: two all-reduces, and places that were never used.
 std::string nccl_calls() {
   NcclRecordsHead head;
@@ -79,7 +87,7 @@ std::string counters() {
 }  // namespace
 
 std::vector<Reader> readers_of_runs() {
-  return {{"kind", [](std::string_view text) { kind_of(text); }, {kTrace, kLog, kDump, kNotesOfWatch}},
+  return {{"kind", [](std::string_view text) { kind_of(text); }, {kTrace, kLog, kDump, kNotesOfWatch, kJob}},
           {"profile",
            [](std::string_view text) {
              ByteSource source(text);
@@ -98,7 +106,7 @@ std::vector<Reader> readers_of_runs() {
           {"nvlink_traffic", [](std::string_view text) { parse_nvlink_traffic(text, "c"); }, {counters()}},
           {"environment",
            [](std::string_view text) { parse_environment(text, "e"); },
-           {"NCCL_DEBUG=INFO\nA=b\n", "A=b\0C=d\0"s}},
+           {"NCCL_DEBUG=INFO\nA=b\n", "A=b\0C=d\0"s, kJob, kService}},
           {"script", [](std::string_view text) { parse_script(text, "s"); }, {kScript}}};
 }
 

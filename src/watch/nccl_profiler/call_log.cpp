@@ -60,7 +60,7 @@ int create_file(const char* folder, int number) {
   char path[4096];
   const int length = std::snprintf(path, sizeof path, "%s/nccl_calls_%d_%d.bin", folder, ::getpid(), number);
   if (length < 0 || length >= static_cast<int>(sizeof path)) return -1;
-  return ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  return ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 }
 
 // With room on the disk for all of it: writing to mapped memory that the disk has no room for would end the process.

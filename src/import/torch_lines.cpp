@@ -1,0 +1,82 @@
+// Lines that are not NCCL's own words: which warning it gave up on, and what PyTorch and Lightning say of ranks.
+#include <algorithm>
+
+#include "base/text.h"
+#include "import/known_failures.h"
+#include "import/nccl_lines.h"
+
+namespace gradwire {
+namespace {
+
+// "host:pid" of "host:pid:tid [0] ": another thread of the process may go back further than the one that warned.
+std::string_view process_before(std::string_view prefix) {
+  const auto thread = trim(prefix.substr(0, prefix.find(" [")));
+  return thread.substr(0, thread.rfind(':'));
+}
+
+// "transport/net_ib.cc:380 -> 2", "group.cc:75 -> 2 [Async thread]"; 0 and 7 are no errors but success and work in progress.
+bool goes_back(std::string_view message) {
+  const auto blank = std::min(message.find(' '), message.size());
+  const auto source = message.substr(0, blank), rest = message.substr(blank);
+  const bool of_source = source.find(".c") != std::string_view::npos ||  // .cc, .cu of old, .c of plugins
+                         source.find(".h:") != std::string_view::npos;
+  return of_source && rest.size() > 4 && rest.starts_with(" -> ") && rest[4] >= '1' && rest[4] <= '6';
+}
+
+// "Initializing distributed: GLOBAL_RANK: 1, MEMBER: 2/8", before Lightning 1.5 "initializing ddp: ...".
+void read_member(std::string_view line, int number, LoggedMembers& members) {
+  const auto rank = number_after(line, "GLOBAL_RANK: ");
+  const auto member = find_after(line, ", MEMBER: ");
+  if (!rank || !member) return;
+  const auto world = number_after(*member, "/");
+  if (!world || *world > static_cast<int>(kMostPairsOfLog)) return;
+  const bool repeated = members.again.times > 0, known = members.times.contains(*rank);
+  members.twice = members.twice || (repeated && !known);
+  members.world = *world;
+  say(known ? members.again : members.first, line, number);
+  ++members.times[*rank];
+}
+
+}  // namespace
+
+void WaysBack::warn(std::string_view prefix, std::string_view warning, int line) {
+  awaited_ = !log_.gave_up || !log_.failed_start;
+  process_ = process_before(prefix);
+  last_ = {};
+  if (find_known_failure(warning) == nullptr) say(last_, warning, line);
+}
+
+void WaysBack::read(std::string_view prefix, std::string_view message, int line) {
+  if (!goes_back(message) || process_before(prefix) != process_) return;
+  if (!log_.gave_up && last_.times > 0) log_.gave_up = last_;
+  const auto source = message.substr(0, message.find(':'));
+  if (log_.failed_start || (!source.ends_with("init.cc") && !source.ends_with("init.cu"))) return;
+  log_.failed_start = SaidInLog{};
+  say(*log_.failed_start, message, line);
+  awaited_ = false;
+}
+
+void Tracebacks::read(std::string_view line, int number) {
+  if (line.starts_with("[rank")) line = line.substr(std::min(line.find("]:") + 2, line.size()));
+  const auto text = trim(line);
+  const auto at = text.find(kTraceback);
+  if (at != std::string_view::npos) {
+    open_ = true;
+    ++log_.tracebacks;
+    return;
+  }
+  const bool indented = line.starts_with("  ") || line.starts_with("\t");
+  const bool error = !indented && text.find(": ") != std::string_view::npos;
+  if (!open_ || !error || text.find("File \"") != std::string_view::npos) return;
+  open_ = false;
+  if (log_.error.times == 0) say(log_.error, text, number);
+}
+
+void read_words_of_torch(std::string_view line, int number, NcclLog& log) {
+  log.torch_lines += std::any_of(std::begin(kWordsOfTorch), std::end(kWordsOfTorch),
+                                 [&](auto word) { return line.find(word) != std::string_view::npos; });
+  read_member(trim(line), number, log.members);
+  log.members.met = log.members.met || line.find(kWordsOfTorch[3]) != std::string_view::npos;
+}
+
+}  // namespace gradwire
