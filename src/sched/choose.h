@@ -22,6 +22,10 @@ enum class Algorithm : std::uint8_t {
 };
 inline constexpr int kAlgorithms = 9;
 
+// How a hierarchical communicator (comm/hierarchical) cuts an all-reduce: up to kByLeaders a leader's two extra copies cost less
+// than lanes' waits; of more, the network moves one piece while memory combines the next.
+inline constexpr Bytes kByLeaders = 32 << 10, kLanePiece = 4 << 20;
+
 std::string_view name_of(Algorithm algorithm);
 
 // What is to be done. `bytes` is what one rank contributes, as in Signature; hosts[r] is the host of rank r,

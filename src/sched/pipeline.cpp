@@ -18,6 +18,14 @@ StageWork piece(const PipelineShape& shape, int stage, bool forward, int k) {
   return {forward, turn * shape.stages + stage, k / round * shape.stages + k % shape.stages};
 }
 
+bool runs_here(PipelineSchedule schedule) {
+  return schedule != PipelineSchedule::zb1p && schedule != PipelineSchedule::zb2p;
+}
+
+[[noreturn]] void refuse_schedule(std::string_view text) {
+  throw ConfigError(fmt::format("'{:.40}' is no pipeline schedule: write gpipe, 1f1b or interleaved", text));
+}
+
 // Forwards a stage makes before its first backward.
 int warm_up(const PipelineShape& shape, int stage) {
   const int total = shape.micro_batches * shape.virtual_stages;
@@ -30,11 +38,13 @@ int warm_up(const PipelineShape& shape, int stage) {
 }  // namespace
 
 PipelineSchedule parse_pipeline_schedule(std::string_view text) {
-  if (const auto found = find_enumerator<PipelineSchedule>(text)) return *found;
-  throw ConfigError(fmt::format("'{:.40}' is no pipeline schedule: write gpipe, 1f1b or interleaved", text));
+  const auto found = find_enumerator<PipelineSchedule>(text);
+  if (!found || !runs_here(*found)) refuse_schedule(text);
+  return *found;
 }
 
 void check_pipeline(const PipelineShape& shape) {
+  if (!runs_here(shape.schedule)) refuse_schedule(name_of(shape.schedule));
   if (shape.stages < 1 || shape.micro_batches < 1 || shape.virtual_stages < 1)
     throw ConfigError(
         fmt::format("a pipeline of {} stages with {} chunks each and {} micro-batches: write 1 or more",

@@ -1,11 +1,13 @@
 // In which order a pipeline stage works: which chunk of the model it takes forward or backward next, and of
-// which micro-batch. The schedules people train with, as pure functions.
+// which micro-batch. The schedules people train with; those that run here as pure functions.
 //
 //   gpipe        all forwards, then all backwards (Huang et al. 2019, arXiv:1811.06965)
 //   one_f_one_b  as soon as it can, a backward after each forward, so that a stage keeps at most as many
 //                activations as there are stages behind it (Narayanan et al. 2019, PipeDream)
 //   interleaved  the same with several chunks a stage, stage p holding chunks p, p + pp, p + 2 pp: a smaller
 //                bubble for more messages (Narayanan et al. 2021, arXiv:2104.04473)
+//   zb1p, zb2p   backward in two, the weights' gradients where the bubble was (Qi et al. 2023, arXiv:2401.10241):
+//                predicted by predict/parallel, run by nobody here
 //
 // With forward and backward of equal length on all stages the bubble is (pp - 1) / (m + pp - 1) of the time of
 // the first two and, with v chunks a stage, (pp - 1) / (v m + pp - 1) of the third.
@@ -19,11 +21,13 @@
 
 namespace gradwire {
 
-enum class PipelineSchedule : std::uint8_t { gpipe, one_f_one_b, interleaved };
+enum class PipelineSchedule : std::uint8_t { one_f_one_b, interleaved, gpipe, zb1p, zb2p };
 template <>
-inline constexpr std::array<std::string_view, 3> kNamesOf<PipelineSchedule> = {"gpipe", "1f1b",
-                                                                               "interleaved"};
-PipelineSchedule parse_pipeline_schedule(std::string_view);  // throws ConfigError listing them
+inline constexpr std::array<std::string_view, 5> kNamesOf<PipelineSchedule> = {"1f1b", "interleaved", "gpipe",
+                                                                               "zb1p", "zb2p"};
+
+// One that runs here. Throws ConfigError listing them.
+PipelineSchedule parse_pipeline_schedule(std::string_view);
 
 struct PipelineShape {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
@@ -33,8 +37,8 @@ struct PipelineShape {
   int stage_of(int chunk) const { return chunk % stages; }
 };
 
-// Throws ConfigError saying what would be right: counts below one, several chunks a stage without interleaved,
-// and interleaved with micro-batches that are no multiple of the stages.
+// Throws ConfigError saying what would be right: a schedule that does not run here, counts below one, several
+// chunks a stage without interleaved, and interleaved with micro-batches that are no multiple of the stages.
 void check_pipeline(const PipelineShape&);
 
 struct StageWork {

@@ -110,6 +110,8 @@ TEST(StageOrder, refuses_chunks_and_micro_batches_that_do_not_fit) {
   EXPECT_THROW(stage_order({PipelineSchedule::one_f_one_b, 2, 2, 2}, 0), ConfigError);
   EXPECT_THROW(stage_order({PipelineSchedule::interleaved, 4, 6, 2}, 0), ConfigError);
   EXPECT_THROW(parse_pipeline_schedule("2f2b"), ConfigError);
+  EXPECT_THROW(parse_pipeline_schedule("zb1p"), ConfigError);  // which is predicted alone
+  EXPECT_THROW(stage_order({PipelineSchedule::zb2p, 2, 2}, 0), ConfigError);
 }
 
 TEST(StepGraphs, of_a_pipeline_have_the_bubble_of_the_formula) {

@@ -41,16 +41,11 @@ enum class Overlap : std::uint8_t { automatic, during_backward, after_backward }
 template <>
 inline constexpr std::array<std::string_view, 3> kNamesOf<Overlap> = {"auto", "during", "after"};
 
-// Of a model that is split (sched/mesh.h): which activations are computed again in backward, in which order stages work, by which
-// way a sequence is cut, and which weights learn.
+// Of a model that is split (sched/mesh.h): which activations are computed again in backward, by which way a sequence is cut,
+// and which weights learn.
 enum class Recompute : std::uint8_t { none, selective, full };
 template <>
 inline constexpr std::array<std::string_view, 3> kNamesOf<Recompute> = {"none", "selective", "full"};
-
-enum class StageSchedule : std::uint8_t { one_f_one_b, interleaved, gpipe, zb1p, zb2p };
-template <>
-inline constexpr std::array<std::string_view, 5> kNamesOf<StageSchedule> = {"1f1b", "interleaved", "gpipe",
-                                                                            "zb1p", "zb2p"};
 
 enum class ContextKind : std::uint8_t { ring, ulysses };
 template <>

@@ -94,7 +94,7 @@ std::optional<Machine> find_file(const Wish& wish) {
   std::vector<std::string> names = {"this"};
   for (const MachinePreset& preset : all_machines()) names.push_back(preset.node.name);
   throw ConfigError(
-      fmt::format("'{}' is no machine Gradwire knows{}; see gradwire list machines, or write "
+      fmt::format("'{}' is no machine Gradwire knows{}; see `gradwire list machines`, or write "
                   "4x-rtx4090-pcie, 2*dgx-a100@hdr, or a file",
                   base, did_you_mean(lower_case(base), names)));
 }

@@ -183,7 +183,7 @@ Gpu find_gpu(std::string_view called) {
       if (plain_name(match) == without_memory(words)) return gpu;
   std::vector<std::string> ids;
   for (const Gpu& gpu : all_gpus()) ids.push_back(gpu.id);
-  throw ConfigError(fmt::format("'{}' is not a GPU Gradwire knows{}; see gradwire list gpus", called,
+  throw ConfigError(fmt::format("'{}' is not a GPU Gradwire knows{}; see `gradwire list gpus`", called,
                                 did_you_mean(lower_case(called), ids)));
 }
 

@@ -115,7 +115,7 @@ NetworkSpec find_network(std::string_view text) {
   if (!found)
     throw ConfigError(
         fmt::format("'{}' is not a network Gradwire knows{}; write for example ndr, 8x-hdr, 10gbe or "
-                    "roce-100; see gradwire list networks",
+                    "roce-100; see `gradwire list networks`",
                     name, did_you_mean(name, names)));
   found->nics_per_node = count;
   return *found;

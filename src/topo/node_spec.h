@@ -44,8 +44,8 @@ struct NvlinkBond {
 // What measurements on this very machine made of the constants of the NCCL model (predict/nccl/own.h). Empty:
 // they are everybody's.
 struct OwnConstants {
-  std::vector<double> values;
-  double left_open = 0, left_open_below_1mb = 0;  // standard deviations of log(measured / predicted)
+  std::vector<double> values, together;  // together: how their logarithms vary together, row by row
+  double scatter = 0;                    // of what was measured around them
   bool operator==(const OwnConstants&) const = default;
 };
 

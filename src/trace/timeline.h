@@ -49,8 +49,9 @@ struct Span {
 struct Timeline {
   std::string source;  // where it comes from: "gradwire train gpt-tiny, shm", "model: dgx-a100"
   int ranks = 1;
-  std::vector<Span> spans;  // in any order
-  int samples = 0;          // that one rank learns from in a step; 0: not known
+  std::vector<Span> spans;    // in any order
+  int samples = 0;            // that one rank learns from in a step; 0: not known
+  bool on_processor = false;  // that is what computed, and no GPU
   bool operator==(const Timeline&) const = default;
 };
 

@@ -115,24 +115,52 @@ void read_head(const Json& document, Timeline& timeline) {
   timeline.ranks = static_cast<int>(integer_field(head, "ranks", kMostRanks));
   if (head.contains("samples"))
     timeline.samples = static_cast<int>(integer_field(head, "samples", INT32_MAX));
+  if (head.contains("on_processor")) {
+    const Json& told = head["on_processor"];
+    if (!told.is_boolean())
+      throw ConfigError(fmt::format("'on_processor' should be true or false, not {}", told.type_name()));
+    timeline.on_processor = told.get<bool>();
+  }
 }
 
-Timeline read_document(const Json& document) {
-  Timeline timeline;
-  read_head(document, timeline);
-  const Json& events = field(document, "traceEvents");
-  if (!events.is_array()) throw ConfigError("'traceEvents' should be an array");
-  for (std::size_t i = 0; i < events.size(); ++i) {
+// Takes events as they are parsed and forgets them: a tree of all would take ten times the memory of the text. What is wrong
+// with the first is said when it is known to be an event of ours.
+class EventReader {
+ public:
+  // Called by the parser; false: the value is not kept.
+  bool take(int depth, Json::parse_event_t event, const Json& value) {
+    if (depth == 1 && event == Json::parse_event_t::key) in_events_ = value == "traceEvents";
+    const bool whole = event == Json::parse_event_t::object_end || event == Json::parse_event_t::array_end ||
+                       event == Json::parse_event_t::value;
+    if (!in_events_ || depth != 2 || !whole) return true;
+    if (wrong_.empty()) read(value);
+    ++count_;
+    return false;
+  }
+
+  Timeline finish(const Json& document) {
+    read_head(document, timeline_);
+    if (!field(document, "traceEvents").is_array()) throw ConfigError("'traceEvents' should be an array");
+    if (!wrong_.empty()) throw ConfigError(wrong_);
+    check_timeline(timeline_);
+    return std::move(timeline_);
+  }
+
+ private:
+  void read(const Json& event) {
     try {
-      if (!events[i].is_object()) throw ConfigError("it should be an object");
-      if (text_field(events[i], "ph") == "X") timeline.spans.push_back(read_span(events[i]));
+      if (!event.is_object()) throw ConfigError("it should be an object");
+      if (text_field(event, "ph") == "X") timeline_.spans.push_back(read_span(event));
     } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("event {}: {}", i, error.what()));
+      wrong_ = fmt::format("event {}: {}", count_, error.what());
     }
   }
-  check_timeline(timeline);
-  return timeline;
-}
+
+  Timeline timeline_;
+  bool in_events_ = false;
+  std::size_t count_ = 0;
+  std::string wrong_;
+};
 
 }  // namespace
 
@@ -140,9 +168,9 @@ std::string timeline_json(const Timeline& timeline) {
   check_timeline(timeline);
   std::string text =
       fmt::format(R"({{"displayTimeUnit":"ms","otherData":{{"gradwire_timeline":{},"source":{},)"
-                  R"("ranks":{},"samples":{}}},"traceEvents":[)"
+                  R"("ranks":{},"samples":{},"on_processor":{}}},"traceEvents":[)"
                   "\n",
-                  kVersion, quoted(timeline.source), timeline.ranks, timeline.samples);
+                  kVersion, quoted(timeline.source), timeline.ranks, timeline.samples, timeline.on_processor);
   for (Rank rank = 0; rank < timeline.ranks; ++rank) text += lane_names(rank);
   for (const Span& span : timeline.spans) text += event_of(span) + ",\n";
   text.erase(text.rfind(','));  // there is a rank, so there is one
@@ -155,7 +183,11 @@ void write_timeline(const std::filesystem::path& path, const Timeline& timeline)
 
 Timeline parse_timeline(std::string_view json, const std::string& name) {
   try {
-    return read_document(Json::parse(json));
+    EventReader events;
+    const auto document = Json::parse(json, [&](int depth, Json::parse_event_t event, const Json& value) {
+      return events.take(depth, event, value);
+    });
+    return events.finish(document);
   } catch (const Json::parse_error& error) {
     const bool cut = error.byte > json.size();
     throw ConfigError(fmt::format("{}: not whole JSON: it {}; write it again with --trace", name,

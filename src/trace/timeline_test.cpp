@@ -31,7 +31,9 @@ Timeline sample() {
             .end = 0.5,
             .bucket = 2,
             .bytes = 25 << 20,
-            .ready = 0.125}}};
+            .ready = 0.125}},
+          8,
+          true};
 }
 
 std::string message_of(const std::string& json) {
@@ -57,6 +59,7 @@ TEST(Timeline, is_read_as_it_was_written) {
   EXPECT_EQ(read.source, wrote.source);
   EXPECT_EQ(read.ranks, wrote.ranks);
   EXPECT_EQ(read.samples, wrote.samples);
+  EXPECT_EQ(read.on_processor, wrote.on_processor);
   ASSERT_EQ(read.spans.size(), wrote.spans.size());
   for (std::size_t i = 0; i < read.spans.size(); ++i) {
     Span a = read.spans[i], b = wrote.spans[i];

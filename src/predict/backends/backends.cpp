@@ -47,7 +47,7 @@ BackendCost default_backend_cost(Backend backend) {
 
 BackendCost backend_cost_from_bench(std::string_view text, Backend backend, std::string_view where) {
   if (!nlohmann::json::accept(text))
-    throw ConfigError(fmt::format("{}: not JSON: give the output of gradwire bench --json", where));
+    throw ConfigError(fmt::format("{}: not JSON: give the output of `gradwire bench --json`", where));
   for (const Sweep& sweep : read_sweeps(text)) {
     const bool asked = sweep.backend == to_string(backend) && sweep.collective == Collective::all_reduce;
     const auto [small, large] =
@@ -59,7 +59,7 @@ BackendCost backend_cost_from_bench(std::string_view text, Backend backend, std:
     return {step, 2 * (n - 1) / n * static_cast<double>(large->bytes) / moving};
   }
   throw ConfigError(
-      fmt::format("{}: two sizes of an all_reduce with {} are needed, see gradwire bench --help", where,
+      fmt::format("{}: two sizes of an all_reduce with {} are needed, see `gradwire bench --help`", where,
                   to_string(backend)));
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "predict/backends/host_network.h"
+#include "sched/choose.h"
 #include "sim/fit.h"
 #include "sim/sweep.h"
 
@@ -14,7 +15,6 @@ namespace gradwire {
 namespace {
 
 constexpr int kMostRanks = 1024;
-constexpr Bytes kSmall = 32 << 10, kPiece = 4 << 20;  // as comm/hierarchical cuts
 
 // docs/performance.md, "All-reduce on one host, 2 ranks", medians.
 constexpr std::array<std::pair<Bytes, double>, 7> kTcpMicroseconds = {{{4, 7.90},
@@ -88,8 +88,9 @@ BackendEstimate made(Seconds time, bool network_bound, std::string algorithm) {
 BackendEstimate hierarchical(const OwnCosts& costs, const Machine& machine, Bytes bytes) {
   const int inside = static_cast<int>(machine.gpus.size()) / machine.nodes;
   const auto rates = host_rates(machine, costs.process_bytes_per_s);
-  const bool small = bytes <= kSmall;
-  const Bytes piece = std::min(bytes, kPiece), count = std::max<Bytes>(1, (bytes + kPiece - 1) / kPiece);
+  const bool small = bytes <= kByLeaders;
+  const Bytes piece = std::min(bytes, kLanePiece),
+              count = std::max<Bytes>(1, (bytes + kLanePiece - 1) / kLanePiece);
   const HostLanes lanes{.lanes = small ? 1 : inside,
                         .hosts = machine.nodes,
                         .bytes = small ? piece : std::max<Bytes>(1, piece / static_cast<Bytes>(inside))};

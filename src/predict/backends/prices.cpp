@@ -40,7 +40,7 @@ class HostBackend {
     estimate.time = priced.time;
     estimate.algorithm = priced.algorithm;
     estimate.protocol = carrier_of(backend_);
-    estimate.path = machine.nodes > 1 ? "host memory + network" : "host memory";
+    estimate.way = way_through_host(machine);
     estimate.narrowest_link = priced.network_bound ? "network card" : to_string(backend_) + "'s own rate";
     estimate.relative_error = priced.relative_error;
     estimate.low = priced.time * (1 - priced.relative_error);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/error.h"
 #include "predict/presets.h"
 #include "topo/yaml.h"
@@ -41,9 +43,17 @@ const std::array<NcclPrior, kNcclConstants>& nccl_priors() {
   return priors;
 }
 
-Unexplained Calibration::unexplained_of(const std::string& scope) const {
-  for (const std::string& name : {scope, std::string("all")})
-    if (const auto found = unexplained.find(name); found != unexplained.end()) return found->second;
+double OwnSpread::of(const NcclConstants& slopes) const {
+  double variance = scatter * scatter;
+  for (std::size_t i = 0; i < kNcclConstants; ++i)
+    for (std::size_t j = 0; j < kNcclConstants && slopes[i] != 0; ++j)
+      variance += slopes[i] * slopes[j] * together[i * kNcclConstants + j];
+  return std::sqrt(variance);
+}
+
+Unexplained Calibration::unexplained_of(MachineClass wanted) const {
+  for (const MachineClass one : {wanted, MachineClass::all})
+    if (const auto found = unexplained.find(one); found != unexplained.end()) return found->second;
   return {};
 }
 
@@ -62,8 +72,9 @@ Calibration parse_calibration(std::string_view yaml, std::string_view where) {
   }
   for (const auto& entry : root.maps("unexplained")) {
     entry.only({"class", "below_1mb", "from_1mb"});
-    calibration.unexplained[entry.text("class")] = {entry.number("below_1mb", kSpread),
-                                                    entry.number("from_1mb", kSpread)};
+    const auto of = find_enumerator<MachineClass>(entry.text("class"));
+    if (!of) entry.fail("class", "a class of machines of presets/nccl.yaml");
+    calibration.unexplained[*of] = {entry.number("below_1mb", kSpread), entry.number("from_1mb", kSpread)};
   }
   return calibration;
 }
@@ -84,9 +95,9 @@ std::string calibration_yaml(const Calibration& calibration) {
       "# What the constants leave open: standard deviation of log(measured / predicted) over machines never "
       "seen,\n# each counting once, those of presets/measured/collectives_later.jsonl among them.\n"
       "unexplained:\n";
-  for (const auto& [scope, open] : calibration.unexplained)
-    text += fmt::format("  - {{class: {}, below_1mb: {:.3f}, from_1mb: {:.3f}}}\n", scope, open.below_1mb,
-                        open.from_1mb);
+  for (const auto& [machines, open] : calibration.unexplained)
+    text += fmt::format("  - {{class: {}, below_1mb: {:.3f}, from_1mb: {:.3f}}}\n", name_of(machines),
+                        open.below_1mb, open.from_1mb);
   return text;
 }
 

@@ -8,6 +8,9 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "base/names.h"
 
 namespace gradwire {
 
@@ -52,7 +55,7 @@ enum class NcclConstant : std::uint8_t {
   efa_hop,
   tcp_hop,
   network_share,
-  staged_share,
+  processor_copy_gbps,
 };
 inline constexpr std::size_t kNcclConstants = 40;
 
@@ -68,18 +71,45 @@ struct NcclPrior {
 };
 const std::array<NcclPrior, kNcclConstants>& nccl_priors();
 
+// Classes of machines that errors are counted by. `all`: those together, and one without a figure of its own.
+enum class MachineClass : std::uint8_t {
+  all,
+  host_memory,
+  network,
+  nvlink_direct,
+  nvls,
+  nvswitch,
+  pcie,
+  staged_network
+};
+template <>
+inline constexpr std::array<std::string_view, 8> kNamesOf<MachineClass> = {
+    "all", "host memory", "network", "nvlink direct", "nvls", "nvswitch", "pcie", "staged network"};
+
 // What sweeps leave open beside the constants: the standard deviation of log(measured / predicted) by class of
 // machine, from machines that no constant has seen (left_open() in validation/collectives.h).
 struct Unexplained {
   double below_1mb = 0, from_1mb = 0;
 };
-using UnexplainedByClass = std::map<std::string, Unexplained>;  // "all" for the rest
+using UnexplainedByClass = std::map<MachineClass, Unexplained>;
+
+// What the constants of one machine leave open after its own rows (fit_own() in calibration/fit.h). Rows of one machine
+// tell what its constants make together, not each, so these vary together.
+struct OwnSpread {
+  std::vector<double>
+      together;        // covariance of the constants' logarithms, row by row; empty: no row of this machine
+  double scatter = 0;  // of rows around them, standard deviation of a logarithm
+
+  // Of a time whose logarithm answers so to each constant's: wide where no row was near.
+  double of(const NcclConstants& slopes) const;
+};
 
 struct Calibration {
   NcclConstants values{}, spreads{};  // spreads: of logarithms, after the sweeps
   UnexplainedByClass unexplained;
+  OwnSpread own = {};  // of a machine that was measured: it counts instead, as far as it is less
 
-  Unexplained unexplained_of(const std::string& scope) const;
+  Unexplained unexplained_of(MachineClass) const;
 };
 
 const Calibration& default_calibration();  // presets/nccl.yaml, compiled in

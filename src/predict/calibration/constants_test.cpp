@@ -39,7 +39,7 @@ TEST(NcclConstants, are_those_of_the_file_in_its_order) {
   EXPECT_EQ(nccl_priors()[at(NcclConstant::base_ll)].name, "base_ll");
   EXPECT_EQ(nccl_priors()[at(NcclConstant::pace_sm70)].name, "pace_sm70");
   EXPECT_EQ(nccl_priors()[at(NcclConstant::host_slot_share)].name, "host_slot_share");
-  EXPECT_EQ(nccl_priors()[at(NcclConstant::staged_share)].name, "staged_share");
+  EXPECT_EQ(nccl_priors()[at(NcclConstant::processor_copy_gbps)].name, "processor_copy_gbps");
 }
 
 TEST(NcclConstants, a_fit_finds_the_ones_that_made_the_times_and_knows_them_better_than_before) {
@@ -74,18 +74,21 @@ TEST(NcclConstants, an_outlier_moves_little) {
 
 TEST(NcclConstants, survive_being_written_and_read) {
   Calibration calibration = default_calibration();
-  calibration.unexplained["pcie"] = {.2, .1};
+  calibration.unexplained[MachineClass::pcie] = {.2, .1};
   const Calibration again = parse_calibration(calibration_yaml(calibration), "x.yaml");
   for (std::size_t i = 0; i < kNcclConstants; ++i)
     EXPECT_NEAR(again.values[i], calibration.values[i], 1e-3 * calibration.values[i]);
-  EXPECT_NEAR(again.unexplained_of("pcie").from_1mb, .1, 1e-3);
-  EXPECT_EQ(again.unexplained_of("whatever").from_1mb, again.unexplained_of("all").from_1mb);
+  EXPECT_NEAR(again.unexplained_of(MachineClass::pcie).from_1mb, .1, 1e-3);
+  calibration.unexplained.erase(MachineClass::pcie);
+  EXPECT_EQ(calibration.unexplained_of(MachineClass::pcie).from_1mb,
+            calibration.unexplained_of(MachineClass::all).from_1mb);
 }
 
 TEST(NcclConstants, refuse_broken_files_in_one_line) {
   for (const char* text : {"", "constants", "constants: {}", "constants: [1]", "constants: [{name: x}]",
                            "constants: [{name: base_ll, value: -1, after: 1}]", "constants: [{",
-                           "constants: [{name: base_ll, value: .nan, after: 1}]"}) {
+                           "constants: [{name: base_ll, value: .nan, after: 1}]",
+                           "constants: []\nunexplained: [{class: whatever, below_1mb: 1, from_1mb: 1}]"}) {
     try {
       parse_calibration(text, "broken.yaml");
       ADD_FAILURE() << "took " << text;

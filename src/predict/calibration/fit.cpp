@@ -15,7 +15,9 @@ constexpr double kDoubt = 0.2;     // a logarithm at which a row counts half (Ca
 constexpr double kSlope = 0.02;    // of a logarithm, for slopes
 constexpr double kMostMove = 0.5;  // of a logarithm, in one round
 constexpr double kEnough = 0.002;
-constexpr double kRunToRun = 0.03;  // what runs on one machine differ by
+// What rows scatter by around the constants of their own machine: the median of the built-in sweeps. It counts as two rows,
+// since two or three rows always fit.
+constexpr double kUsualScatter = 0.055, kAsRows = 2;
 
 std::vector<double> times_of(const FitSweep& sweep, const NcclPrice& price) {
   std::vector<double> times;
@@ -54,17 +56,11 @@ void add_sweep(const FitSweep& sweep, const NcclConstants& constants, LeastSquar
   }
 }
 
-}  // namespace
-
-FitStart nccl_prior_start() {
-  FitStart start;
-  for (std::size_t i = 0; i < kNcclConstants; ++i)
-    start.values[i] = nccl_priors()[i].value, start.spreads[i] = nccl_priors()[i].spread;
-  return start;
-}
-
-Calibration fit(std::span<const FitSweep> sweeps, const FitStart& start) {
+// The most probable values, their spreads, and how they vary together.
+std::pair<Calibration, std::vector<double>> most_probable(std::span<const FitSweep> sweeps,
+                                                          const FitStart& start) {
   Calibration found{start.values, start.spreads, {}};
+  std::vector<double> together;
   for (int round = 0; round < kRounds; ++round) {
     LeastSquares system(kNcclConstants);
     for (std::size_t i = 0; i < kNcclConstants; ++i)
@@ -76,27 +72,54 @@ Calibration fit(std::span<const FitSweep> sweeps, const FitStart& start) {
       most = std::max(most, std::abs(moves[i]));
       found.values[i] *= std::exp(std::clamp(moves[i], -kMostMove, kMostMove));
     }
-    const auto spreads = system.spreads();
-    std::copy(spreads.begin(), spreads.end(), found.spreads.begin());
+    together = system.covariance(kNcclConstants);
     if (most < kEnough) break;
   }
-  return found;
+  for (std::size_t i = 0; i < kNcclConstants; ++i)
+    found.spreads[i] = std::sqrt(together[i * kNcclConstants + i]);
+  return {found, together};
+}
+
+// Squares of what rows are off by, and how many rows are left after those that the constants took.
+struct Scatter {
+  double squares = kAsRows * kUsualScatter * kUsualScatter, rows = 0;
+
+  void add(const FitSweep& sweep, const NcclConstants& constants) {
+    const auto here = logarithms(sweep, NcclPrice(*sweep.fabric, constants));
+    for (std::size_t row = 0; row < here.size(); ++row, rows += sweep.weight)
+      squares += sweep.weight * std::pow(std::log(sweep.rows[row].measured) - here[row], 2);
+  }
+  double variance(double taken) const { return squares / (kAsRows + std::max(0.0, rows - taken)); }
+};
+
+}  // namespace
+
+FitStart nccl_prior_start() {
+  FitStart start;
+  for (std::size_t i = 0; i < kNcclConstants; ++i)
+    start.values[i] = nccl_priors()[i].value, start.spreads[i] = nccl_priors()[i].spread;
+  return start;
+}
+
+Calibration fit(std::span<const FitSweep> sweeps, const FitStart& start) {
+  return most_probable(sweeps, start).first;
 }
 
 Calibration fit_own(const Calibration& of_all, std::span<const FitSweep> sweeps) {
   constexpr double kOwn = 0.6;  // how far one machine's constants lie from those of all
   FitStart start{of_all.values, of_all.spreads};
   for (double& spread : start.spreads) spread = std::max(spread, kOwn);
-  Calibration own = fit(sweeps, start);
-  double squares = 0, rows = 0;
-  for (const FitSweep& sweep : sweeps) {
-    const auto here = logarithms(sweep, NcclPrice(*sweep.fabric, own.values));
-    for (std::size_t row = 0; row < here.size(); ++row, rows += sweep.weight)
-      squares += sweep.weight * std::pow(std::log(sweep.rows[row].measured) - here[row], 2);
-  }
-  const double open = std::max(kRunToRun, std::sqrt(squares / rows));
-  own.spreads.fill(0);
-  own.unexplained = {{"all", {open, open}}};
+  auto [moved, together] = most_probable(sweeps, start);
+  Scatter scatter;
+  for (const FitSweep& sweep : sweeps) scatter.add(sweep, moved.values);
+  double taken = 0;  // rows, by constants that had to follow them
+  for (std::size_t i = 0; i < kNcclConstants; ++i)
+    taken += 1 - std::pow(moved.spreads[i] / start.spreads[i], 2);
+  const double variance = scatter.variance(taken);
+  for (double& one : together) one *= std::max(1.0, variance / (kNoise * kNoise));
+  Calibration own = of_all;
+  own.values = moved.values;
+  own.own = {std::move(together), std::sqrt(variance)};
   return own;
 }
 

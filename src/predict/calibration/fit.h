@@ -34,8 +34,9 @@ FitStart nccl_prior_start();
 // Values and spreads; `unexplained` is left empty.
 Calibration fit(std::span<const FitSweep>, const FitStart& = nccl_prior_start());
 
-// The constants of one machine: those of all, moved by what was measured there, each within 60 %. Rows of one machine
-// tell what its constants make together, not each: they have no spread, and what is left open is what rows scatter.
+// The constants of one machine: those of all, moved by what was measured there, each within 60 %. What that leaves open is
+// in `own`: what rows scatter by, over as many of them as the constants left free, and how far the constants may still be
+// off together.
 Calibration fit_own(const Calibration& of_all, std::span<const FitSweep>);
 
 }  // namespace gradwire

@@ -131,11 +131,10 @@ Answer judge(const Workload& workload, const Contender& better, const Contender&
   answer.alike = better.machine.gpu.id == worse.machine.gpu.id || options.anchor;
   answer.better_gpu = better.machine.gpu.name;
   answer.worse_gpu = worse.machine.gpu.name;
-  answer.on_better = {better.wires,
-                      answer.alike ? better.estimate
-                                   : estimate_step(workload, worse.machine.gpu, better.wires, options, model),
-                      worse.gathered};
-  answer.on_worse = {worse.wires, worse.estimate, worse.gathered};
+  answer.on_better = {
+      better.wires, answer.alike ? better.estimate
+                                 : estimate_step(workload, worse.machine.gpu, better.wires, options, model)};
+  answer.on_worse = {worse.wires, worse.estimate};
   answer.count = double(better.wires.ranks) / worse.wires.ranks;
   const auto question = Rewiring(workload, better, worse, options, model).question();
   answer.link = link_gain(question);

@@ -117,15 +117,9 @@ bool gpus_differ(const std::vector<Contender>& contenders) {
 
 }  // namespace
 
-bool computed_on_cpu(const Timeline& timeline) {
-  return timeline.source.starts_with("gradwire train ") && timeline.source.find("nccl") == std::string::npos;
-}
-
 Contender contend(const Workload& workload, const Machine& machine, const StepOptions& options,
                   const StepModel& model) {
-  Contender contender{machine, wires_for(machine, options, typical_bucket(workload, options)), {}, 0, 0};
-  if (options.zero1 && contender.wires.ranks > 1)
-    contender.gathered = parameter_count(workload) * static_cast<Bytes>(options.gradient_bytes);
+  Contender contender{machine, wires_for(machine, options, typical_bucket(workload, options)), {}, 0};
   contender.estimate = estimate_step(workload, machine.gpu, contender.wires, options, model);
   if (contender.wires.ranks > 1)
     contender.plain_step =
@@ -144,8 +138,7 @@ Contender with_ideal_wires(const Workload& workload, const Contender& contender,
   ideal.wires.relative_error = 0;
   ideal.wires.doubt = {};
   ideal.wires.narrowest_link = "none";
-  ideal.wires.path = "no limits";
-  ideal.wires.way = Wires{}.way;
+  ideal.wires.way = std::nullopt;
   ideal.estimate = estimate_step(workload, ideal.machine.gpu, ideal.wires, options, model);
   return ideal;
 }

@@ -34,7 +34,6 @@ struct Contender {
   Wires wires;
   StepEstimate estimate;
   Seconds plain_step = 0;  // what bytes / link rate says, everything else equal
-  Bytes gathered = 0;      // parameters that a step collects from other ranks (ZeRO-1)
 };
 
 Verdict verdict_of(const Effect&);
@@ -51,8 +50,7 @@ Sure how_sure(const Effect&);
 struct Rewired {
   Wires wires;
   StepEstimate estimate;
-  Bytes gathered = 0;  // as a Contender's
-  // Of all that crosses the wires in a step: gradients, parameters that are gathered, buffers.
+  // Of all that crosses the wires in a step: gradients and buffers.
   Seconds taken() const { return estimate.communication + estimate.synchronising; }
 };
 
@@ -149,9 +147,6 @@ std::vector<Remedy> find_remedies(const Workload&, const Contender&, const StepO
 std::vector<Turn> find_turns(const Workload&, const Contender& better, const Contender& worse,
                              const StepOptions&, const StepModel&);
 
-// Whether a recorded run computed on processors: `gradwire train` takes GPUs where NCCL connects them alone.
-bool computed_on_cpu(const Timeline&);
-
 // The same contender as if its wires had no limit: communication that costs nothing.
 Contender with_ideal_wires(const Workload&, const Contender&, const StepOptions&, const StepModel&);
 
@@ -168,7 +163,7 @@ std::vector<Rearrangement> rearrangements_of(const Machine&);
 
 // Whether a training step fits a GPU's memory: roughly, and with the benefit of the doubt. Says no only when
 // even a frugal implementation needs more than the GPU has. Of weights, gradients and optimizer state on one of `ranks` GPUs.
-Bytes state_bytes(const Workload&, const StepOptions&, int ranks);
+Bytes state_bytes(const Workload&, const StepOptions&);
 
 // Of what forward leaves for backward in one micro-batch.
 Bytes activation_bytes(const Workload&, const StepOptions&);

@@ -10,11 +10,9 @@ constexpr double kKeptShare = 1.0 / 3;
 
 }  // namespace
 
-Bytes state_bytes(const Workload& workload, const StepOptions& options, int ranks) {
+Bytes state_bytes(const Workload& workload, const StepOptions& options) {
   const Bytes state = optimizer_of(options, workload) == OptimizerKind::sgd ? 4 : 8;  // momentum; two moments
-  const Bytes each = 4 + static_cast<Bytes>(options.gradient_bytes);
-  return parameter_count(workload) * each +
-         parameter_count(workload) * state / static_cast<Bytes>(options.zero1 ? ranks : 1);
+  return parameter_count(workload) * (4 + static_cast<Bytes>(options.gradient_bytes) + state);
 }
 
 Bytes activation_bytes(const Workload& workload, const StepOptions& options) {
@@ -29,7 +27,7 @@ std::optional<Misfit> find_misfit(const Workload& workload, const Machine& machi
   const Misfit need{workload.name,
                     {machine.name},
                     options.batch > 0 ? options.batch : workload.batch,
-                    state_bytes(workload, options, static_cast<int>(machine.gpus.size())),
+                    state_bytes(workload, options),
                     activation_bytes(workload, options),
                     machine.gpu.memory_bytes};
   if (need.memory == 0 || need.state + need.activations <= need.memory) return std::nullopt;

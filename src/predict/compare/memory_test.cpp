@@ -44,7 +44,7 @@ TEST(Memory, never_says_that_the_batch_of_a_measured_run_does_not_fit) {
     for (const TrainingValue& value : record.training->values) {
       const TrainingSetup setup = training_setup(record, value, nullptr);
       const Workload workload = training_workload(record);
-      if (state_bytes(workload, setup.options, value.gpus) > setup.machine.gpu.memory_bytes) continue;
+      if (state_bytes(workload, setup.options) > setup.machine.gpu.memory_bytes) continue;
       if (record.quality != Quality::ok || !record.training->batch_per_gpu)
         continue;  // batches are guessed there
       EXPECT_FALSE(find_misfit(workload, setup.machine, setup.options)) << record.id;

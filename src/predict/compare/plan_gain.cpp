@@ -34,7 +34,7 @@ using PlanDoubt = std::function<void(BothWorlds&, double share)>;
 
 bool same_paths(const PlannedStep& a, const PlannedStep& b) {
   return std::ranges::equal(a.traffic, b.traffic, [](const PlanTraffic& one, const PlanTraffic& other) {
-    return one.kind == other.kind && one.path == other.path;
+    return one.kind == other.kind && one.way == other.way;
   });
 }
 
@@ -46,7 +46,7 @@ double spread_apart(const PlannedStep& a, const PlannedStep& b) {
     if (b.traffic[i].time <= longest) continue;
     longest = b.traffic[i].time;
     Wires one, other;
-    one.path = a.traffic[i].path, other.path = b.traffic[i].path;
+    one.way = a.traffic[i].way, other.way = b.traffic[i].way;
     one.doubt = a.traffic[i].doubt, other.doubt = b.traffic[i].doubt;
     spread = ratio_spread(one, other);
   }

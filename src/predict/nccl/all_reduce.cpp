@@ -14,8 +14,10 @@ namespace {
 std::string network_words(const NcclFabric& fabric, const NcclPrice& price) {
   switch (price.network_limit()) {
     case NetworkLimit::copies:
-      return fmt::format("copies through host memory, {:.3g} GB/s, to the network: {}", price.network_gbps(),
-                         fabric.network_name);
+      return fmt::format(
+          "{}, {:.3g} GB/s, to the network: {}",
+          fabric.detour == Detour::sockets ? "GPUDirect across sockets" : "copies through host memory",
+          price.network_gbps(), fabric.network_name);
     case NetworkLimit::slots:
       return "PCIe slots on the way to the network: " + fabric.network_name;
     case NetworkLimit::cards:
@@ -57,7 +59,7 @@ AllReduceEstimate estimate_of(const NcclFabric& fabric, const NcclPredictor& pre
   estimate.algorithm = to_string(choice.algorithm);
   estimate.as_smaller = predictor.as_smaller(bytes);
   estimate.protocol = to_string(choice.protocol);
-  estimate.path = path_name(fabric);
+  estimate.way = way_of(fabric);
   estimate.channels = choice.channels;
   return estimate;
 }

@@ -24,7 +24,7 @@ struct AllReduceEstimate {  // or another collective's
   double bus_gbps = 0;        // bytes / time x bus_factor(), as nccl-tests prints it
   std::string algorithm;      // "Ring", "Tree", "NVLS", "NVLSTree"; "none" for one rank
   std::string protocol;       // "LL", "LL128", "Simple"
-  std::string path;           // "NVLink", "PCIe peer to peer", "host memory", "NVLink + InfiniBand"
+  std::optional<Way> way;     // none for one rank
   bool as_smaller =
       false;  // the time is a smaller buffer's, of the algorithm before: see NcclPredictor::time()
   int channels = 0;

@@ -74,7 +74,7 @@ double rate(const NcclFabric& f, NcclAlgorithm algorithm, std::size_t p, std::pa
   const double ll_cap = kLlTotal[row_of(f.sm)][column_of(f.nodes)];
   const bool simple = p == 2;
   const double channels = std::max(1.0, block_count(f) / 2.0);  // each is launched twice
-  if (p == 1 && (f.sm < 70 || !f.over_nvlink() || f.staged_network)) return 0;
+  if (p == 1 && (f.sm < 70 || !f.over_nvlink() || f.staged_network())) return 0;
   if (algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree) {
     if (!simple || !f.nvls || (algorithm == NcclAlgorithm::nvls) != (f.nodes == 1)) return 0;
     const double inside = f.rings.believed_gbps * (f.sm >= 100 ? .74 : .85);

@@ -47,7 +47,7 @@ class GroupModel::Kind {
       const NcclPrice &ring = one.all_reduce_.price(), &chain = one.along_.price();
       return std::tuple(one.fabric_.ranks, one.fabric_.nodes, one.fabric_.ranks_per_node, one.fabric_.link(),
                         one.fabric_.rings.believed_gbps, one.fabric_.rings.thread_blocks, ring.rings().gbps,
-                        chain.rings().gbps, ring.network_gbps(), one.fabric_.staged_network);
+                        chain.rings().gbps, ring.network_gbps(), one.fabric_.detour);
     };
     return facts(*this) == facts(other);
   }

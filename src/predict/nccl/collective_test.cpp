@@ -63,8 +63,8 @@ TEST(GroupModel, pairs_on_bridges_do_not_share_and_pairs_across_pcie_do) {
   const Machine machine = find_machine("4x-rtx3090-nvlink");
   const GroupModel bridged(machine, strided_groups(4, 2)), across(machine, strided_groups(4, 2, 2));
   const GroupModel alone(machine, {{0, 1}}), lone(machine, {{0, 2}});
-  EXPECT_EQ(bridged.estimate(Collective::all_reduce, kBig).path, "NVLink");
-  EXPECT_EQ(across.estimate(Collective::all_reduce, kBig).path, "host memory");
+  EXPECT_EQ(path_name(bridged.estimate(Collective::all_reduce, kBig).way), "NVLink");
+  EXPECT_EQ(path_name(across.estimate(Collective::all_reduce, kBig).way), "host memory");
   EXPECT_GT(busbw(bridged, Collective::all_reduce), 3 * busbw(across, Collective::all_reduce));
   EXPECT_DOUBLE_EQ(busbw(bridged, Collective::all_reduce), busbw(alone, Collective::all_reduce));
   EXPECT_LE(busbw(across, Collective::all_reduce), busbw(lone, Collective::all_reduce));
@@ -152,7 +152,7 @@ TEST(TransferModel, a_message_gets_the_link_between_the_two) {
   const double slots = TransferModel(machine, {{1, 2}}).estimate(kBig).bus_gbps;
   EXPECT_NEAR(bridge, 46, 3);  // 4 links of 14.06, of which NCCL gets 0.82
   EXPECT_LT(slots, 27);
-  EXPECT_EQ(TransferModel(machine, {{1, 2}}).estimate(kBig).path, "host memory");
+  EXPECT_EQ(path_name(TransferModel(machine, {{1, 2}}).estimate(kBig).way), "host memory");
   // The slowest decides, and bridges do not share.
   EXPECT_DOUBLE_EQ(TransferModel(machine, {{0, 1}, {1, 2}}).time(kBig),
                    TransferModel(machine, {{1, 2}}).time(kBig));

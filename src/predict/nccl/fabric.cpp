@@ -12,10 +12,24 @@
 namespace gradwire {
 namespace {
 
-// GPUDirect across sockets is as slow as a copy, or slower.
 bool far_from_card(const Machine& machine, DeviceId gpu) {
   const auto cards = machine.topology.nearest(gpu, DeviceKind::nic);
   return !cards.empty() && classify(machine.topology, gpu, cards.front()) == PathClass::sys;
+}
+
+// Omni-Path's verbs are software (openucx/ucx issue 3196), and EFA had no RDMA before the instances of PCIe 5, but for those
+// with GPUDirect (aws/aws-ofi-nccl issues 547, 981).
+bool places_data(const Machine& machine, NetworkKind kind) {
+  const int generation = machine.node.pcie_gen.value_or(std::max(machine.gpu.pcie_gen, 3));
+  return kind != NetworkKind::omnipath && (kind != NetworkKind::efa || generation >= 5);
+}
+
+// Between sockets NCCL uses GPUDirect only when told to (NCCL's paths.cc: up to PXB).
+Detour detour_of(const Machine& machine, DeviceId gpu, const NcclFabric& fabric, bool direct) {
+  const bool far = fabric.ranks_per_node == 1 && far_from_card(machine, gpu);
+  if (direct && !far) return Detour::none;
+  if (direct && fabric.settings.gpudirect_far) return Detour::sockets;
+  return places_data(machine, *fabric.network) ? Detour::memory : Detour::processor;
 }
 
 // A lone card for more GPUs than hang under one PCIe switch is reached over the root complex by most of them.
@@ -34,7 +48,7 @@ void add_network(const Machine& machine, DeviceId gpu, NcclFabric& fabric) {
   const int cards = network.nics_per_node.value_or(1);
   const bool direct = fabric.settings.gpudirect.value_or(network.gpudirect.value_or(false));
   fabric.network = network.kind.value_or(NetworkKind::ethernet);
-  fabric.staged_network = !direct || (fabric.ranks_per_node == 1 && far_from_card(machine, gpu));
+  fabric.detour = detour_of(machine, gpu, fabric, direct);
   // What reaches a card over the root complex comes in smaller packets; 12 of 15.75 GB/s is NCCL's count.
   const double slot = fabric.slot_gbps * 12 / 15.75 /
                       (behind_root_complex(machine, cards) ? maker_rules(machine.cpu).root_cost : 1);
@@ -68,11 +82,21 @@ NcclFabric nccl_fabric(const Machine& machine, const NcclSettings& settings) {
   return fabric;
 }
 
-std::string scope_of(const NcclFabric& fabric) {
-  if (fabric.nodes > 1) return fabric.staged_network ? "staged network" : "network";
-  if (fabric.nvls) return "nvls";
-  constexpr std::array kScopes = {"host memory", "nvswitch", "nvlink direct", "pcie", "host memory"};
-  return kScopes.at(static_cast<std::size_t>(fabric.link()));
+MachineClass class_of(const NcclFabric& fabric) {
+  if (fabric.nodes > 1) return fabric.staged_network() ? MachineClass::staged_network : MachineClass::network;
+  if (fabric.nvls) return MachineClass::nvls;
+  switch (fabric.link()) {
+    case NcclLink::nvswitch:
+      return MachineClass::nvswitch;
+    case NcclLink::nvlink:
+      return MachineClass::nvlink_direct;
+    case NcclLink::pcie:
+      return MachineClass::pcie;
+    case NcclLink::none:
+    case NcclLink::host:
+      break;
+  }
+  return MachineClass::host_memory;
 }
 
 std::string_view to_string(NcclLink link) {
@@ -81,12 +105,26 @@ std::string_view to_string(NcclLink link) {
   return kNames.at(static_cast<std::size_t>(link));
 }
 
-std::string path_name(const NcclFabric& fabric) {
-  std::string inside(to_string(fabric.link()));
-  if (fabric.nodes == 1) return inside;
+Way way_of(const NcclFabric& fabric) {
+  if (fabric.nodes == 1) return {.inside = fabric.link()};
+  const bool alone = fabric.ranks_per_node == 1;
+  return {alone ? NcclLink::none : fabric.link(), fabric.network, fabric.detour};
+}
+
+Way way_through_host(const Machine& machine) {
+  Way way{.inside = NcclLink::host};
+  if (machine.nodes > 1) way.network = machine.network->kind;
+  return way;
+}
+
+std::string path_name(const std::optional<Way>& way) {
+  if (!way) return "";
+  const std::string inside(to_string(way->inside));
+  if (!way->network) return inside;
+  constexpr std::array kDetours = {"", " through host memory", " through host memory", " across sockets"};
   const std::string network =
-      fmt::format("{}{}", to_string(*fabric.network), fabric.staged_network ? " through host memory" : "");
-  return fabric.ranks_per_node == 1 ? network : inside + " + " + network;
+      fmt::format("{}{}", to_string(*way->network), kDetours.at(static_cast<std::size_t>(way->detour)));
+  return way->inside == NcclLink::none ? network : inside + " + " + network;
 }
 
 }  // namespace gradwire

@@ -65,7 +65,7 @@ std::vector<Messages::Rated> Messages::rates(const NcclConstants& constants) con
 void set_words(AllReduceEstimate& estimate, const NcclFabric& fabric, Bytes message) {
   estimate.algorithm = "Pairs";
   estimate.protocol = to_string(send_protocol(message));
-  estimate.path = path_name(fabric);
+  estimate.way = way_of(fabric);
 }
 
 }  // namespace gradwire

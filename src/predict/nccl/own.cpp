@@ -18,17 +18,8 @@ namespace {
 // NCCL got 1.27 and 1.38 of that half (4 RTX 5090, 8 RTX 4090), and 0.95 of a bridge's.
 constexpr double kStagedByDriver = 1.33, kOfNvlink = 0.95;
 constexpr double kCopyWeight = 0.25;  // such a figure is good to 20 %, a row of NCCL's own to 10
-constexpr double kCopiesOpen = 0.15;  // copies are not all-reduces
+constexpr double kCopiesOpen = 0.15;  // copies are not all-reduces, nor is part of the GPUs all of them
 constexpr Bytes kUsual = Bytes{64} << 20, kLargeCopy = Bytes{1} << 30;
-constexpr Bytes kRates = 1'000'000;           // from here on a row tells a rate, below a latency
-constexpr Bytes kFullRate = Bytes{16} << 20;  // what ends before has not seen all of it
-constexpr int kEnoughRows = 3;
-
-// What is known of sizes below or from 1 MB: what the fit leaves open, as far as it was measured there.
-double still_open(double of_class, double by_fit, int rows, bool whole) {
-  if (rows == 0) return of_class;
-  return whole && rows >= kEnoughRows ? by_fit : std::max(by_fit, of_class / 2);
-}
 
 // Some GPUs of the first nodes, the same ones of each.
 Machine only(Machine machine, const std::vector<int>& gpus, int nodes) {
@@ -75,12 +66,8 @@ class OwnFit {
   void add(const OwnSweep& sweep) {
     const NcclFabric& fabric = keep(nccl_fabric(measured_part(sweep, machine_), settings_));
     FitSweep fitted{&fabric, {}, 1};
-    for (const auto& [bytes, time] : sweep.rows) {
+    for (const auto& [bytes, time] : sweep.rows)
       fitted.rows.push_back({nccl_choice(fabric, bytes), bytes, time});
-      if (!tells(fabric)) continue;
-      ++(bytes < kRates ? small_ : large_);
-      full_rate_ |= bytes >= kFullRate;
-    }
     sweeps_.push_back(std::move(fitted));
     whole_ |= sweep.ranks == static_cast<int>(machine_.gpus.size());
   }
@@ -95,23 +82,16 @@ class OwnFit {
     const double gbps = share * copies.gbps / 2;
     sweeps_.push_back(
         {&fabric, {{NcclChoice{}, kLargeCopy, static_cast<double>(kLargeCopy) / (gbps * 1e9)}}, kCopyWeight});
-    large_ += tells(fabric) ? 1 : 0;
   }
 
-  OwnConstants fitted(const Unexplained& of_class) const {
+  OwnConstants fitted() const {
     const Calibration own = fit_own(default_calibration(), sweeps_);
-    const double by_fit = own.unexplained_of("all").from_1mb;
-    const double at_most =
-        whole_ ? by_fit : std::max(by_fit, kCopiesOpen);  // of copies, or of part of the GPUs
     return {{own.values.begin(), own.values.end()},
-            still_open(of_class.from_1mb, at_most, large_, whole_ && full_rate_),
-            still_open(of_class.below_1mb, at_most, small_, whole_)};
+            own.own.together,
+            whole_ ? own.own.scatter : std::max(own.own.scatter, kCopiesOpen)};
   }
 
  private:
-  // One node's figures move what is inside of several, and say nothing of what joins them.
-  bool tells(const NcclFabric& part) const { return part.nodes > 1 || machine_.nodes == 1; }
-
   const NcclFabric& keep(NcclFabric fabric) {
     return *fabrics_.emplace_back(std::make_unique<NcclFabric>(std::move(fabric)));
   }
@@ -120,8 +100,7 @@ class OwnFit {
   const NcclSettings& settings_;
   std::vector<std::unique_ptr<NcclFabric>> fabrics_;
   std::vector<FitSweep> sweeps_;
-  int small_ = 0, large_ = 0;
-  bool whole_ = false, full_rate_ = false;
+  bool whole_ = false;
 };
 
 double expected_error(const Machine& machine, const NcclSettings& settings) {
@@ -137,8 +116,7 @@ Narrowed take_measured(Machine& machine, const OwnMeasurements& all, const NcclS
   OwnFit measured(machine, settings);
   for (const OwnSweep& sweep : all.sweeps) measured.add(sweep);
   for (const OwnCopies& copies : all.copies) measured.add(copies);
-  const NcclFabric fabric = nccl_fabric(machine, settings);
-  machine.node.own = measured.fitted(default_calibration().unexplained_of(scope_of(fabric)));
+  machine.node.own = measured.fitted();
   narrowed.now = expected_error(machine, settings);
   return narrowed;
 }
@@ -146,9 +124,9 @@ Narrowed take_measured(Machine& machine, const OwnMeasurements& all, const NcclS
 Calibration own_calibration(const Machine& machine, const Calibration& of_all) {
   const OwnConstants& own = machine.node.own;
   if (own.values.size() != kNcclConstants) return of_all;
-  Calibration calibration;  // without spreads: see fit_own()
+  Calibration calibration = of_all;
   std::copy(own.values.begin(), own.values.end(), calibration.values.begin());
-  calibration.unexplained["all"] = {own.left_open_below_1mb, own.left_open};
+  calibration.own = {own.together, own.scatter};
   return calibration;
 }
 

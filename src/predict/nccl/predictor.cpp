@@ -75,13 +75,15 @@ NcclDoubt NcclPredictor::doubt(Bytes bytes) const {
   if (fabric_.ranks == 1 || bytes == 0) return doubt;
   const NcclChoice choice = segment(bytes).choice;
   const double here = price_.time(choice, bytes);
-  const Unexplained open = calibration_.unexplained_of(scope_of(fabric_));
+  const Unexplained open = calibration_.unexplained_of(class_of(fabric_));
+  NcclConstants slopes{};
   for (std::size_t i = 0; i < kNcclConstants; ++i) {
-    const double there = price_.with(i, std::exp(kNudge)).time(choice, bytes);
-    doubt.by_constant[i] = std::log(there / here) / kNudge * calibration_.spreads[i];
+    slopes[i] = std::log(price_.with(i, std::exp(kNudge)).time(choice, bytes) / here) / kNudge;
+    doubt.by_constant[i] = slopes[i] * calibration_.spreads[i];
   }
   doubt.rest = bytes < kLargeRow ? open.below_1mb : open.from_1mb;
-  return doubt;
+  if (calibration_.own.together.empty()) return doubt;
+  return {{}, std::min(doubt.total(), calibration_.own.of(slopes))};  // this machine's, shared with no other
 }
 
 }  // namespace gradwire

@@ -45,9 +45,10 @@ C network_hop(NetworkKind kind) {
 // sweeps move it for both.
 constexpr double kShareOfCards = 0.957;
 
-// Hosts of faster slots copy faster beyond what the slot explains: 2.4 times for each generation, not twice. A card got 2.6 GB/s
-// with PCIe 3 (AWS p3dn; 2.65 at Jean Zay), 6.4 with 4 (NVIDIA/nccl-tests issue 293), 15.0 with 5 (MOC); `staged_share` is fitted.
-double staged_slot(double slot_gbps) { return slot_gbps * std::pow(slot_gbps / 31.5, 0.25); }
+// Kernels read host memory at 35 to 38 GB/s whatever the slot, by the requests under way (NVIDIA/nvbandwidth issue 24; H800).
+constexpr double kHostReads = 37;
+// GPUDirect from socket to socket: 11.5 of 31.5 GB/s one way (linux-rdma/perftest issue 241), taken as the sum of both.
+constexpr double kBetweenSockets = 0.366;
 
 bool rates_a_resource(std::size_t constant) {
   const auto is = [&](C first, C last) {
@@ -124,14 +125,31 @@ NcclPrice::NcclPrice(const NcclFabric& fabric, const NcclConstants& constants, C
   rate_network();
 }
 
+// A byte waits for the slot, which carries both ways, and then for the reads. NVIDIA/nccl issues 243 and 465 have 5.7 and 6
+// GB/s with PCIe 3, where this gives 5.7.
+double NcclPrice::detour_gbps() const {
+  const double slot = fabric_->slot_gbps * of(C::host_slot_share) / 2;
+  const double memory = 1 / (1 / slot + 1 / kHostReads);
+  switch (fabric_->detour) {
+    case Detour::none:
+      return HUGE_VAL;
+    case Detour::memory:
+      return memory;
+    case Detour::processor:
+      return std::min(memory, of(C::processor_copy_gbps));
+    case Detour::sockets:
+      break;
+  }
+  return kBetweenSockets / 2 * fabric_->slot_gbps;
+}
+
 void NcclPrice::rate_network() {
   pace_ = fabric_->over_nvlink() ? of(pace_of(fabric_->sm)) : 1;
   if (fabric_->nodes == 1) return;
   double nominal = fabric_->card_gbps;
   if (fabric_->socket_gbps > 0) nominal = std::min(nominal, fabric_->socket_gbps / kShareOfCards);
   const double card = nominal * of(C::network_share);
-  const double copies =
-      fabric_->staged_network ? of(C::staged_share) * staged_slot(fabric_->slot_gbps) : HUGE_VAL;
+  const double copies = detour_gbps();
   const double cards = std::min(card, copies) * fabric_->cards * fabric_->card_share;
   const double slots = fabric_->slot_gbps * of(C::lane_share) * fabric_->ranks_per_node;
   network_ = std::min(cards, slots);

@@ -69,6 +69,7 @@ class NcclPrice {
 
  private:
   void rate_network();
+  double detour_gbps() const;
   double hop_us(NcclProtocol) const;
   double network_hop_us(NcclProtocol) const;
   double latency_us(const NcclChoice&) const;

@@ -88,10 +88,10 @@ Allowed<Value> allowed_by(const Variable& variable, const std::array<Value, n>& 
   return allowed;
 }
 
-// Words of NCCL's documentation, or its own numbers (graph.h, 117-154): peer access up to that distance.
+// Words of NCCL's documentation, or its older numbers (paths.cc, levelsOldToNew): LOC, PIX, PXB, PHB, and SYS from 4 on.
 std::optional<PathClass> level(const std::string& name, const std::string& value) {
   if (const auto number = find_integer<int>(trim(value)))
-    return *number <= 0 ? PathClass::self : *number >= 5 ? PathClass::sys : PathClass(*number + 3);
+    return *number <= 0 ? PathClass::self : *number >= 4 ? PathClass::sys : PathClass(*number + 3);
   const std::string word = lower_case(trim(value));
   if (word == "loc") return PathClass::self;
   if (const auto known = find_path_class(word)) return known;
@@ -122,8 +122,11 @@ void apply(const Variable& variable, NcclSettings& settings) {
   if (name == "NCCL_MIN_NCHANNELS") settings.least_channels = positive<int>(name, value);
   if (name == "NCCL_MAX_NCHANNELS") settings.most_channels = positive<int>(name, value);
   if (name == "NCCL_BUFFSIZE") settings.buffer = positive<Bytes>(name, value);
-  if (name == "NCCL_NET_GDR_LEVEL" && (lower_case(value) == "loc" || value == "0"))
-    settings.gpudirect = false;
+  if (name == "NCCL_NET_GDR_LEVEL") {
+    const auto reach = level(name, value);
+    if (reach == PathClass::self) settings.gpudirect = false;
+    settings.gpudirect_far = reach == PathClass::sys;
+  }
   if (name == "NCCL_ALGO") settings.algorithms = allowed_by(variable, kNcclAlgorithms, kOtherAlgorithms);
   if (name == "NCCL_PROTO") settings.protocols = allowed_by(variable, kProtocols);
   if (name == "NCCL_VERSION") settings.version = find_nccl_version(value);
@@ -142,18 +145,6 @@ NcclSettings nccl_settings(const std::map<std::string, std::string>& environment
   }
   if (settings.p2p_level == PathClass::self) settings.p2p_disabled = true;
   return settings;
-}
-
-std::optional<std::string> find_environment_note(const NcclSettings& settings) {
-  std::vector<std::string> notes;
-  if (!settings.stated.empty())
-    notes.push_back(fmt::format("the environment sets {}: collectives are priced as NCCL runs them with it",
-                                join(settings.stated, ", ")));
-  if (settings.version)
-    notes.push_back(fmt::format("NCCL is {}.{}, as --nccl or NCCL_VERSION says", *settings.version / 100,
-                                *settings.version % 100));
-  if (notes.empty()) return std::nullopt;
-  return join(notes, "; ");
 }
 
 std::map<std::string, std::string> nccl_environment() {

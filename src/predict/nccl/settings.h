@@ -40,6 +40,7 @@ struct NcclSettings {
   bool copy_engine = false;       // NCCL_SHM_USE_CUDA_MEMCPY=1: copies instead of kernels, gone since 2.30
   bool nvls = true;               // NCCL_NVLS_ENABLE
   std::optional<bool> gpudirect;  // NCCL_NET_GDR_LEVEL: LOC turns it off; absent: as the machine says
+  bool gpudirect_far = false;     // SYS: also where GPU and card sit on different sockets
   Allowed<NcclAlgorithm> algorithms;  // NCCL_ALGO
   Allowed<NcclProtocol> protocols;    // NCCL_PROTO
   std::optional<int> least_channels,
@@ -57,9 +58,6 @@ NcclSettings nccl_settings(const std::map<std::string, std::string>& environment
 // Of the user's shell: the same variables would also change what NCCL does there.
 NcclSettings nccl_settings_here();
 std::map<std::string, std::string> nccl_environment();  // those variables
-
-// What a reader of a price must know of them; absent when all are as NCCL's own.
-std::optional<std::string> find_environment_note(const NcclSettings&);
 
 std::string_view to_string(NcclAlgorithm);
 std::string_view to_string(NcclProtocol);

@@ -29,7 +29,7 @@ struct TransferModel::Kind {
 
   Seconds time(Bytes bytes) const { return price.send(gbps, bytes); }
   double width(Bytes bytes) const {
-    const Unexplained open = calibration.unexplained_of(scope_of(fabric));
+    const Unexplained open = calibration.unexplained_of(class_of(fabric));
     return std::exp(kEightOfTen * (bytes < 1'000'000 ? open.below_1mb : open.from_1mb));
   }
 };

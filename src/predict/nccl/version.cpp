@@ -1,14 +1,10 @@
 #include "predict/nccl/version.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <iterator>
 #include <set>
 
-#include "base/text.h"
 #include "predict/nccl/all_reduce.h"
 #include "predict/nccl/hops.h"
 #include "predict/nccl/price.h"
@@ -19,13 +15,6 @@ namespace {
 // PyTorch brings 2.27 with its releases 2.9 and 2.10 and 2.28 with 2.11. Published figures that do not state theirs are of 2019
 // to 2024, most of them before 2.23.
 constexpr int kOfToday = 228, kOfRecords = 218, kFirstOfBlackwell = 225;
-
-std::string version_text(int version) { return fmt::format("{}.{}", version / 100, version % 100); }
-
-NcclSettings with_version(NcclSettings settings, int version) {
-  settings.version = version;
-  return settings;
-}
 
 bool take_as_long(const NcclModel& one, const NcclModel& other) {
   constexpr double kNoticed = 0.01;
@@ -60,6 +49,11 @@ NcclSettings settings_on(const Machine& machine, NcclSettings settings) {
   return settings;
 }
 
+NcclSettings with_version(NcclSettings settings, int version) {
+  settings.version = version;
+  return settings;
+}
+
 std::optional<OtherVersion> find_other_version(const Machine& machine, const NcclSettings& settings) {
   const bool stated = settings.version || machine.node.nccl || !machine.node.own.values.empty();
   if (stated || machine.gpus.size() < 2) return std::nullopt;
@@ -74,36 +68,8 @@ std::optional<OtherVersion> find_other_version(const Machine& machine, const Ncc
   return OtherVersion{version_of(machine, settings), *last};
 }
 
-std::string to_words(const OtherVersion& other) {
-  return fmt::format("NCCL is taken as {}, before {}", version_text(other.taken), version_text(other.since));
-}
-
-std::optional<std::string> find_unmet_note(const Machine& machine, const NcclSettings& settings,
-                                           Collective kind) {
-  if (machine.gpus.size() < 2 || can_obey(nccl_fabric(machine, settings), kind)) return std::nullopt;
-  std::vector<std::string> lists;
-  std::ranges::copy_if(settings.stated, std::back_inserter(lists), [](const std::string& one) {
-    return one.starts_with("NCCL_ALGO=") || one.starts_with("NCCL_PROTO=");
-  });
-  return fmt::format("{} leaves no {} that has a price on these links: Ring or Tree is taken",
-                     join(lists, ", "), name_of(kind));
-}
-
-std::optional<std::string> find_version_note(const Machine& machine, const NcclSettings& settings) {
-  const auto other = find_other_version(machine, settings);
-  if (!other) return std::nullopt;
-  const auto path = [&](const NcclSettings& with) { return path_name(nccl_fabric(machine, with)); };
-  const auto there = path(with_version(settings, other->before()));
-  const auto what = there == path(settings) ? "its rings were laid otherwise" : "data went over " + there;
-  return fmt::format("{} {}; --nccl says which it is", to_words(*other), what);
-}
-
-std::vector<std::string> nccl_notes(const Machine& machine, const NcclSettings& settings, Collective kind) {
-  std::vector<std::string> notes;
-  for (auto& note : {find_environment_note(settings), find_unmet_note(machine, settings, kind),
-                     find_version_note(machine, settings)})
-    if (note) notes.push_back(*note);
-  return notes;
+bool can_obey(const Machine& machine, const NcclSettings& settings, Collective kind) {
+  return machine.gpus.size() < 2 || can_obey(nccl_fabric(machine, settings), kind);
 }
 
 }  // namespace gradwire

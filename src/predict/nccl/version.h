@@ -3,8 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "predict/nccl/settings.h"
 #include "topo/machine.h"
@@ -29,14 +27,10 @@ struct OtherVersion {
 // Nothing where the version is stated, where links were measured, or where older ones do as the one that is taken.
 std::optional<OtherVersion> find_other_version(const Machine&, const NcclSettings&);
 
-// "NCCL is taken as 2.28, before 2.23", to be ended by what was so then.
-std::string to_words(const OtherVersion&);
+// These settings where NCCL is of that version.
+NcclSettings with_version(NcclSettings, int version);
 
-// What a reader of a price must know of NCCL there: what the environment tells it, what of that nothing can follow, and
-// which version it is taken for, where that matters.
-std::optional<std::string> find_unmet_note(const Machine&, const NcclSettings&,
-                                           Collective = Collective::all_reduce);
-std::optional<std::string> find_version_note(const Machine&, const NcclSettings&);
-std::vector<std::string> nccl_notes(const Machine&, const NcclSettings&, Collective = Collective::all_reduce);
+// What is allowed has a price on the machine's links. Where it has none, ring or tree is taken.
+bool can_obey(const Machine&, const NcclSettings&, Collective);
 
 }  // namespace gradwire

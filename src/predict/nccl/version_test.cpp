@@ -1,6 +1,6 @@
 #include "predict/nccl/version.h"
 
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "predict/nccl/all_reduce.h"
@@ -8,10 +8,6 @@
 
 namespace gradwire {
 namespace {
-
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr Bytes kBigBuffer = Bytes{256} << 20;
 
@@ -21,8 +17,8 @@ AllReduceEstimate priced(const std::string& machine, const std::map<std::string,
       .all_reduce(bytes);
 }
 
-std::string note_of(const std::string& machine, const std::map<std::string, std::string>& environment) {
-  return find_unmet_note(find_machine(machine), nccl_settings(environment)).value_or("");
+bool is_obeyed(const std::string& machine, const std::map<std::string, std::string>& environment) {
+  return can_obey(find_machine(machine), nccl_settings(environment), Collective::all_reduce);
 }
 
 TEST(NcclLists, leave_what_they_name_or_all_but_that) {
@@ -40,11 +36,11 @@ TEST(NcclLists, choose_protocols_too) {
   EXPECT_EQ(priced("dgx-a100", {{"NCCL_PROTO", "LL,LL128"}}).protocol, "LL128");
 }
 
-TEST(NcclLists, that_leave_nothing_are_said_and_do_not_count) {
-  EXPECT_THAT(note_of("dgx-a100", {{"NCCL_ALGO", "NVLS"}}), HasSubstr("NCCL_ALGO=NVLS leaves no all_reduce"));
-  EXPECT_THAT(note_of("2x-rtx3090-pcie", {{"NCCL_PROTO", "LL128"}}), HasSubstr("NCCL_PROTO=LL128 leaves no"));
-  EXPECT_THAT(note_of("dgx-h100", {{"NCCL_ALGO", "CollnetDirect"}}), HasSubstr("Ring or Tree is taken"));
-  EXPECT_THAT(note_of("dgx-h100", {{"NCCL_ALGO", "NVLS"}}), IsEmpty());
+TEST(NcclLists, that_leave_nothing_are_known_and_do_not_count) {
+  EXPECT_FALSE(is_obeyed("dgx-a100", {{"NCCL_ALGO", "NVLS"}}));
+  EXPECT_FALSE(is_obeyed("2x-rtx3090-pcie", {{"NCCL_PROTO", "LL128"}}));
+  EXPECT_FALSE(is_obeyed("dgx-h100", {{"NCCL_ALGO", "CollnetDirect"}}));
+  EXPECT_TRUE(is_obeyed("dgx-h100", {{"NCCL_ALGO", "NVLS"}}));
   EXPECT_DOUBLE_EQ(priced("dgx-a100", {{"NCCL_ALGO", "NVLS"}}).time, priced("dgx-a100", {}).time);
   EXPECT_EQ(priced("dgx-h100", {{"NCCL_ALGO", "CollnetDirect"}}).algorithm, "Ring");
 }
@@ -74,7 +70,7 @@ TEST(NcclVersion, is_said_by_the_settings_or_by_the_machine) {
 TEST(NcclVersion, of_a_machine_stands_in_its_file) {
   const std::string box = "gpu: a40\ngpus: 4\nintra: pcie\n";
   const auto path = [](const std::string& yaml) {
-    return path_name(nccl_fabric(build_machine(parse_machines(yaml, "box.yaml")[0].node)));
+    return path_name(way_of(nccl_fabric(build_machine(parse_machines(yaml, "box.yaml")[0].node))));
   };
   EXPECT_EQ(path(box), "host memory");
   EXPECT_EQ(path(box + "nccl: 2.22\n"), "PCIe peer to peer");
@@ -82,15 +78,14 @@ TEST(NcclVersion, of_a_machine_stands_in_its_file) {
   EXPECT_THROW(parse_machines(box + "nccl: new\n", "box.yaml"), ConfigError);
 }
 
-TEST(NcclVersion, that_nobody_states_is_named_where_another_would_do_otherwise) {
-  EXPECT_THAT(
-      nccl_notes(find_machine("4x-a40-pcie"), {}),
-      Contains(
-          "NCCL is taken as 2.28, before 2.23 data went over PCIe peer to peer; --nccl says which it is"));
+TEST(NcclVersion, that_nobody_states_is_looked_at_where_another_would_do_otherwise) {
+  const auto other = find_other_version(find_machine("4x-a40-pcie"), {});
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->taken, 228);
+  EXPECT_EQ(other->before(), 222);
   for (const char* same : {"2x-a40-pcie", "dgx-a100", "2x-h100-pcie-pcie", "4x-rtx5090-pcie"})
-    EXPECT_THAT(nccl_notes(find_machine(same), {}), IsEmpty()) << same;
-  EXPECT_THAT(nccl_notes(find_machine("4x-a40-pcie"), nccl_settings({{"NCCL_VERSION", "2.26"}})),
-              Contains("NCCL is 2.26, as --nccl or NCCL_VERSION says"));
+    EXPECT_FALSE(find_other_version(find_machine(same), {})) << same;
+  EXPECT_FALSE(find_other_version(find_machine("4x-a40-pcie"), nccl_settings({{"NCCL_VERSION", "2.26"}})));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ PlanQuestion frugal(PlanQuestion question) {
 bool fits(const PlanQuestion& question, const Machine& machine, int nodes) {
   const auto layouts = candidate_layouts(question, nodes * machine.gpus_per_node());
   return std::ranges::any_of(layouts, [&](const ParallelLayout& layout) {
-    return plan_memory(question.shape, layout).total() <= usable_memory(machine.gpu);
+    return plan_memory(question.shape, layout).total() <= memory_limit(question, machine.gpu);
   });
 }
 
@@ -38,7 +38,10 @@ WouldFit what_would_fit(const PlanQuestion& question, const Machine& machine, co
     auto host = least;
     host.offload_optimizer = true;
     const double bytes = plan_memory(question.shape, host).total();
-    if (bytes <= usable_memory(machine.gpu)) fit.offloaded = bytes;
+    if (bytes <= memory_limit(question, machine.gpu)) {
+      fit.offloaded = bytes;
+      fit.host = plan_memory(question.shape, host).host * machine.gpus_per_node();
+    }
   }
   fit.nodes = find_fitting_nodes(question, machine);
   return fit;

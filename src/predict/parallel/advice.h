@@ -13,6 +13,7 @@ constexpr int kMostNodesTried = 4096;
 struct WouldFit {
   std::optional<double>
       offloaded;             // bytes of a GPU with the optimizer's state in host memory, where that fits
+  double host = 0;           // and bytes of that state in the host memory of a node
   std::optional<int> nodes;  // the least that hold it; nothing: not even kMostNodesTried do
 };
 

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "base/error.h"
+#include "predict/parallel/memory.h"
 #include "predict/parallel/problem.h"
 #include "predict/step/on_machine.h"
 
@@ -14,6 +16,7 @@ namespace {
 constexpr int kUsualShare = 8;   // sequences a GPU, where nobody says
 constexpr int kMostTensor = 64;  // wider slices leave products too thin
 constexpr int kMostMicroBatch = 64;
+constexpr double kGib = 1 << 30;
 
 std::vector<int> divisors(int number, int most) {
   std::vector<int> all;
@@ -33,13 +36,20 @@ std::vector<int> only(const std::optional<int>& asked, std::vector<int> otherwis
   return {*asked};
 }
 
-// Stages times chunks that the layers can be cut into: no more than there are layers.
+// Whether so many chunks a stage can take turns: of a pipeline alone, each with a layer, its micro-batches in groups of as
+// many as there are stages (Narayanan et al. 2021, arXiv:2104.04473). `train` refuses what this does.
+bool can_interleave(const PlanQuestion& question, int chunks, int stages, int micro_batches) {
+  if (chunks == 1) return true;
+  return stages > 1 && micro_batches % stages == 0 && stages * chunks <= question.shape.layers;
+}
+
+// Chunks a stage; unasked for, those that the layers divide into.
 std::vector<int> chunk_counts(const PlanQuestion& question, int stages, int micro_batches) {
-  if (question.virtual_stages) return {*question.virtual_stages};
   std::vector<int> counts{1};
-  if (stages == 1 || micro_batches % stages != 0) return counts;
   for (const int chunks : {2, 4})
     if (question.shape.layers % (stages * chunks) == 0) counts.push_back(chunks);
+  counts = only(question.virtual_stages, std::move(counts));
+  std::erase_if(counts, [&](int chunks) { return !can_interleave(question, chunks, stages, micro_batches); });
   return counts;
 }
 
@@ -72,13 +82,13 @@ class Enumerator {
       layout.mesh = mesh;
       layout.micro_batch = micro_batch;
       layout.micro_batches = share / micro_batch;
-      layout.sequence_parallel = mesh.tp > 1;
+      layout.sequence_parallel = mesh.tp > 1 && question_.sequence_parallel;
       layout.precision = question_.precision;
       layout.offload_optimizer = question_.offload;
       layout.state_bytes = adam_bytes(question_.precision);
       for (const int chunks : chunk_counts(question_, mesh.pp, layout.micro_batches)) {
         layout.virtual_stages = chunks;
-        layout.schedule = chunks > 1 ? StageSchedule::interleaved : StageSchedule::one_f_one_b;
+        layout.schedule = chunks > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b;
         add_memory_choices(layout);
       }
     }
@@ -131,12 +141,19 @@ class Enumerator {
 void check_precision(const PlanQuestion& question, const Machine& machine) {
   const auto& gpu = machine.gpu;
   if (machine.gpus.empty() || gpu.bf16_flops + gpu.fp16_flops + gpu.fp32_flops <= 0)
-    throw ConfigError(fmt::format("{}: nothing is known of its GPUs; see gradwire list gpus", machine.name));
+    throw ConfigError(
+        fmt::format("{}: nothing is known of its GPUs; see `gradwire list gpus`", machine.name));
   if (has_products(gpu, question.precision)) return;
   std::vector<Precision> has = {Precision::fp32, Precision::tf32, Precision::fp16,
                                 Precision::bf16, Precision::fp8,  Precision::nvfp4};
   std::erase_if(has, [&](Precision one) { return !has_products(gpu, one); });
   refuse_precision(question.precision, machine, has);
+}
+
+void check_memory(const PlanQuestion& question, const Machine& machine) {
+  if (question.memory && *question.memory > double(machine.gpu.memory_bytes))
+    throw ConfigError(fmt::format("--memory {:g}: {} of {} has {:g} GiB", *question.memory / kGib,
+                                  machine.gpu.name, machine.name, double(machine.gpu.memory_bytes) / kGib));
 }
 
 void check_experts(const PlanQuestion& question) {
@@ -163,20 +180,56 @@ void check_sizes_of(const PlanQuestion& question, const Machine& machine) {
                                   question.shape.name, question.shape.heads));
 }
 
+// "--dp 2 --tp 2 --pp 4 are 16 GPUs, ..." where the sizes of the mesh can't all be; empty where they can.
+std::string misfit_of_mesh(const PlanQuestion& question, int gpus) {
+  std::string given;
+  std::int64_t product = 1;
+  for (const auto& [name, size] :
+       {std::pair{"--dp", question.dp}, {"--tp", question.tp}, {"--pp", question.pp}})
+    if (size) given += fmt::format("{}{} {}", given.empty() ? "" : " ", name, *size), product *= *size;
+  const bool whole = question.dp && question.tp && question.pp;
+  if (gpus % product == 0 && (!whole || product == gpus)) return {};
+  return fmt::format("{} are {} GPUs, and there are {}: {}", given, product, gpus,
+                     whole ? "leave one of them out, or write sizes that give that number"
+                           : "write sizes that divide that number");
+}
+
+// A size that may be asked for, and what it needs: the reason where there are layouts without it alone.
+struct Need {
+  const char* flag;
+  std::optional<int> PlanQuestion::*size;
+  std::string reason;
+};
+
+std::vector<Need> needs_of(const PlanQuestion& question, int gpus) {
+  const auto& shape = question.shape;
+  const int batch = batch_of(question, gpus);
+  return {{"--shard", &PlanQuestion::shard,
+           fmt::format("what is sharded is what replicas hold alike, so write a dp of 2 or more{}",
+                       gpus == 1 ? ", for which one GPU is too few" : "")},
+          {"--ep", &PlanQuestion::expert_parallel,
+           "experts are spread over the dp x tp GPUs of a stage, write a divisor of that"},
+          {question.flags.virtual_stages, &PlanQuestion::virtual_stages,
+           fmt::format("they take turns on the stages of a pipeline: --pp must be 2 or more, --pp x {} at "
+                       "most the {} layers of {}, and the micro-batches of a step a multiple of --pp",
+                       question.flags.virtual_stages, shape.layers, shape.name)},
+          {question.flags.micro_batch, &PlanQuestion::micro_batch,
+           fmt::format("a replica's share of the {} sequences of a step can't be divided into such", batch)},
+          {"--pp", &PlanQuestion::pp,
+           fmt::format("{} has {} layers, and every stage needs one", shape.name, shape.layers)},
+          {"--dp", &PlanQuestion::dp,
+           fmt::format("the {} sequences of a step can't be divided among so many replicas", batch)}};
+}
+
 // Why no layout is left, of sizes each of which could be: the one without which there would be some.
 std::string what_is_in_the_way(const PlanQuestion& question, int gpus) {
-  auto plain = question;
-  plain.shard.reset();
-  if (question.shard.value_or(0) > 0 && !candidate_layouts(plain, gpus).empty())
-    return fmt::format(
-        "--shard {}: what is sharded is what replicas hold alike, so write a dp of 2 or more{}",
-        *question.shard, gpus == 1 ? ", for which one GPU is too few" : "");
-  plain = question;
-  plain.expert_parallel.reset();
-  if (question.expert_parallel && !candidate_layouts(plain, gpus).empty())
-    return fmt::format(
-        "--ep {}: experts are spread over the dp x tp GPUs of a stage, write a divisor of that",
-        *question.expert_parallel);
+  if (auto reason = misfit_of_mesh(question, gpus); !reason.empty()) return reason;
+  for (const auto& [flag, size, reason] : needs_of(question, gpus)) {
+    auto plain = question;
+    (plain.*size).reset();
+    if (question.*size && !candidate_layouts(plain, gpus).empty())
+      return fmt::format("{} {}: {}", flag, *(question.*size), reason);
+  }
   return fmt::format(
       "{} can't be split that way over {}: sizes must divide GPUs, heads, layers and the batch "
       "of {} sequences",
@@ -185,8 +238,24 @@ std::string what_is_in_the_way(const PlanQuestion& question, int gpus) {
 
 }  // namespace
 
+int sequences_of(int replicas, int micro_batches, int micro_batch) {
+  std::int64_t all = 1;
+  for (const int factor : {replicas, micro_batches, micro_batch}) {
+    all *= factor;
+    if (all > kMostSequences)
+      throw ConfigError(
+          fmt::format("--batch {}: {} times that on each of {} replicas are more than {} sequences a step",
+                      micro_batch, micro_batches, replicas, kMostSequences));
+  }
+  return static_cast<int>(all);
+}
+
 int batch_of(const PlanQuestion& question, int gpus) {
   return question.batch > 0 ? question.batch : kUsualShare * gpus;
+}
+
+double memory_limit(const PlanQuestion& question, const Gpu& gpu) {
+  return question.memory.value_or(usable_memory(gpu));
 }
 
 std::vector<ParallelLayout> candidate_layouts(const PlanQuestion& question, int gpus) {
@@ -196,6 +265,7 @@ std::vector<ParallelLayout> candidate_layouts(const PlanQuestion& question, int 
 std::vector<ParallelLayout> layouts_on(const PlanQuestion& question, const Machine& machine) {
   check_sizes(question.shape);
   check_precision(question, machine);
+  check_memory(question, machine);
   check_experts(question);
   check_sizes_of(question, machine);
   const int gpus = static_cast<int>(machine.gpus.size());

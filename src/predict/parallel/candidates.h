@@ -12,6 +12,15 @@
 
 namespace gradwire {
 
+constexpr int kMostSequences = 1 << 24;  // of a step
+
+// What sizes are called by whoever asks, for answers that name them.
+struct PlanFlagNames {
+  const char* micro_batch = "--micro-batch";
+  const char* virtual_stages = "--chunks";
+  const char* offload = "--offload";
+};
+
 // What is absent is searched over.
 struct PlanQuestion {
   TransformerSizes shape;
@@ -19,12 +28,21 @@ struct PlanQuestion {
   Precision precision = Precision::bf16;
   std::optional<int> dp, tp, pp, shard, micro_batch, virtual_stages, expert_parallel;
   std::optional<Recompute> recompute;
-  bool offload = false;  // optimizer state in host memory
-  NcclSettings nccl;     // what the environment tells NCCL
+  bool sequence_parallel = true;  // where layers are shared
+  bool offload = false;           // optimizer state in host memory
+  std::optional<double> memory;   // bytes that a GPU may hold; absent: usable_memory() of it
+  NcclSettings nccl;              // what the environment tells NCCL
+  PlanFlagNames flags;
 };
+
+// How many sequences replicas take in a step of so many micro-batches each. Throws ConfigError where they are too many.
+int sequences_of(int replicas, int micro_batches, int micro_batch);
 
 // What a question of no batch trains in a step of so many GPUs.
 int batch_of(const PlanQuestion&, int gpus);
+
+// Bytes that a GPU may hold: what was asked for, or what can be used of it.
+double memory_limit(const PlanQuestion&, const Gpu&);
 
 // Every layout of the question on so many GPUs; none where sizes do not divide.
 std::vector<ParallelLayout> candidate_layouts(const PlanQuestion&, int gpus);

@@ -15,32 +15,47 @@ bool says(const std::optional<std::string>& text, std::string_view word) {
   return text && text->find(word) != std::string::npos;
 }
 
+// All that a machine is built from: runs share one where it is the same.
+struct Site {
+  NodeSpec node;
+  int nodes = 1;
+  bool operator==(const Site&) const = default;
+};
+
 // A rack of one NVLink domain counts as a node: any pair of it is joined at full rate.
-Machine machine_of_case(const Record& record) {
-  const auto& parallel = *record.parallel;
-  auto node = node_with_links(record, parallel.gpus_per_node, parallel.link);
-  int nodes = parallel.nodes;
-  const int domain = parallel.nvlink_domain.value_or(0);
-  if (domain > node.gpus && nodes > 1) {
-    const int joined = std::min(domain / node.gpus, nodes);
-    if (nodes % joined == 0) {
-      node.gpus *= joined;
-      nodes /= joined;
+Site site_of(const StatedLinks& links) {
+  Site site{links.node, links.nodes};
+  if (links.domain > site.node.gpus && site.nodes > 1) {
+    const int joined = std::min(links.domain / site.node.gpus, site.nodes);
+    if (site.nodes % joined == 0) {
+      site.node.gpus *= joined;
+      site.nodes /= joined;
     }
   }
-  if (nodes == 1) {
-    node.network.reset();
-    return build_machine(node, 1);
-  }
-  if (!node.network) node.network.emplace();  // nothing stated: what is usual for the GPU
-  return build_machine(node, nodes, node.network);
+  if (site.nodes == 1)
+    site.node.network.reset();
+  else if (!site.node.network)
+    site.node.network.emplace();  // nothing stated: what is usual for the GPU
+  return site;
+}
+
+// What a GPU gets done, as published. Arithmetic says so only where a token takes as much of it: the same is tuned and
+// computed again.
+void set_rate(const ParallelRecord& record, ParallelCase& one) {
+  one.counted_in = name_of(record.metric);
+  one.rate = record.value;
+  if (record.metric == ParallelMetric::step_s) one.rate = 0;
+  if (record.metric == ParallelMetric::samples_per_s) one.rate /= record.gpus();
+  if (record.metric != ParallelMetric::tflops_per_gpu) return;
+  one.counted_in += fmt::format(" {} {} {}", record.flops_formula.value_or("not-stated"),
+                                name_of(record.tuning), name_of(one.layout.recompute));
 }
 
 void set_schedule(const ParallelRecord& record, ParallelLayout& layout, std::vector<Unstated>& unstated) {
-  layout.schedule = record.schedule.value_or(StageSchedule::one_f_one_b);
+  layout.schedule = record.schedule.value_or(PipelineSchedule::one_f_one_b);
   layout.virtual_stages = record.virtual_stages.value_or(1);
-  if (layout.virtual_stages > 1) layout.schedule = StageSchedule::interleaved;
-  if (layout.schedule == StageSchedule::interleaved && !record.virtual_stages) {
+  if (layout.virtual_stages > 1) layout.schedule = PipelineSchedule::interleaved;
+  if (layout.schedule == PipelineSchedule::interleaved && !record.virtual_stages) {
     layout.virtual_stages = 2;
     unstated.push_back(Unstated::chunks);
   }
@@ -82,6 +97,22 @@ void settle_recomputation(const ParallelRecord& record, const Gpu& gpu, Parallel
   }
 }
 
+// Not stated: as many micro-batches as the middle one of the runs that state it has, with a pipeline and without.
+int usual_micro_batches(int stages) { return stages > 1 ? 4 * stages : 2; }
+
+void set_batch(const ParallelRecord& record, ParallelLayout& layout, std::vector<Unstated>& unstated) {
+  layout.micro_batch = record.micro_batch.value_or(1);
+  if (!record.micro_batch) unstated.push_back(Unstated::micro_batch);
+  if (!record.global_batch) {
+    layout.micro_batches = usual_micro_batches(record.pp);
+    unstated.push_back(Unstated::batch);
+    return;
+  }
+  const int share = std::max(1, *record.global_batch / record.dp);
+  layout.micro_batch = std::min(share, layout.micro_batch);
+  layout.micro_batches = std::max(1, share / layout.micro_batch);
+}
+
 // What a record says as a layout, and what it leaves open.
 ParallelLayout layout_of(const ParallelRecord& record, std::vector<Unstated>& unstated) {
   ParallelLayout layout;
@@ -94,10 +125,7 @@ ParallelLayout layout_of(const ParallelRecord& record, std::vector<Unstated>& un
   layout.context = record.context_kind.value_or(ContextKind::ring);
   layout.shard = record.shard.value_or(record.tuning == Tuning::full ? 1 : 0);
   layout.shard_size = layout.shard > 0 ? std::min(record.shard_size.value_or(0), record.dp * record.cp) : 0;
-  const int share = std::max(1, record.global_batch.value_or(record.dp) / record.dp);
-  layout.micro_batch = std::min(share, record.micro_batch.value_or(1));
-  layout.micro_batches = std::max(1, share / layout.micro_batch);
-  if (!record.micro_batch) unstated.push_back(Unstated::micro_batch);
+  set_batch(record, layout, unstated);
   layout.tuning = record.tuning;
   // 16-bit training with loss scaling is of the years before fused attention; so is what says it recomputes scores.
   const bool old = layout.precision == Precision::fp16 || layout.precision == Precision::fp32;
@@ -107,7 +135,8 @@ ParallelLayout layout_of(const ParallelRecord& record, std::vector<Unstated>& un
   return layout;
 }
 
-ParallelCase case_of(const Record& record, const Machine& machine, GroupWires& wires) {
+ParallelCase case_of(const Record& record, const StatedLinks& links, const Machine& machine,
+                     GroupWires& wires) {
   const auto& parallel = *record.parallel;
   ParallelCase one;
   one.machine_notes = machine.notes;
@@ -126,7 +155,8 @@ ParallelCase case_of(const Record& record, const Machine& machine, GroupWires& w
   one.strategy = strategy_of(layout);
   one.measured = parallel.step.value_or(0);
   one.precision = parallel.precision;
-  one.link = parallel.link;
+  one.links = links;
+  set_rate(parallel, one);
   one.problem = make_problem(parallel.model, layout, wires);
   one.sequences = layout.sequences();
   one.flops =
@@ -143,36 +173,29 @@ void check_case(const Record& record) {
   need(!record.gpu.empty(), "its GPU is not stated");
   need(parallel.shaped, "sizes of its model are not stated");
   need(!parallel.convolutional, "a convolutional network can't be cut as a transformer");
-  need(parallel.global_batch && parallel.step, "its batch or step is not stated");
-  need(*parallel.global_batch >= parallel.dp, "its batch is smaller than its data parallelism");
+  need(parallel.global_batch || !parallel.step, "its batch is not stated");
+  need(parallel.global_batch.value_or(parallel.dp) >= parallel.dp,
+       "its batch is smaller than its data parallelism");
 }
 
 // Machines repeat from record to record, and walking their links is most of the work.
 class MachineShelf {
  public:
   struct Place {
+    explicit Place(const Site& of)
+        : site(of), machine(build_machine(of.node, of.nodes, of.node.network)), wires(machine) {}
+    Site site;
     Machine machine;
-    std::unique_ptr<GroupWires> wires;
+    GroupWires wires;  // refers to the machine
   };
-  Place& of(const Record& record) {
-    const auto& parallel = *record.parallel;
-    const auto& net = record.node.network;
-    const auto key =
-        fmt::format("{} {} {} {} {} {} {} {}", record.platform, record.gpu, parallel.nodes,
-                    parallel.gpus_per_node, name_of(parallel.link), parallel.nvlink_domain.value_or(0),
-                    net && net->gbit_per_nic ? *net->gbit_per_nic : 0,
-                    record.node.pcie_gen.value_or(0) * 100 + record.node.pcie_width.value_or(0));
-    auto& found = places_[key];
-    if (!found) {
-      found = std::make_unique<Place>();
-      found->machine = machine_of_case(record);
-      found->wires = std::make_unique<GroupWires>(found->machine);
-    }
-    return *found;
+  Place& of(const Site& site) {
+    const auto is_it = [&](const auto& place) { return place->site == site; };
+    if (const auto found = std::ranges::find_if(places_, is_it); found != places_.end()) return **found;
+    return *places_.emplace_back(std::make_unique<Place>(site));
   }
 
  private:
-  std::map<std::string, std::unique_ptr<Place>> places_;
+  std::vector<std::unique_ptr<Place>> places_;
 };
 
 }  // namespace
@@ -184,8 +207,11 @@ ParallelCases parallel_cases(std::span<const Record> records) {
     if (!record.parallel) continue;
     try {
       check_case(record);
-      auto& place = shelf.of(record);
-      all.cases.push_back(case_of(record, place.machine, *place.wires));
+      const auto links = stated_links(record);
+      auto& place = shelf.of(site_of(links));
+      all.cases.push_back(case_of(record, links, place.machine, place.wires));
+      if (!record.parallel->step)
+        all.left_out[record.id] = "its batch or step is not stated: in ratios alone";
     } catch (const ConfigError& error) {
       all.left_out[record.id] = error.what();
     }

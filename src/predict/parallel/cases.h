@@ -9,23 +9,26 @@
 #include <vector>
 
 #include "predict/parallel/price.h"
+#include "predict/parallel/stated_links.h"
 #include "predict/records/record.h"
 
 namespace gradwire {
 
 // What a record may leave open, and is then taken as the case's layout says.
-enum class Unstated : std::uint8_t { chunks, schedule, micro_batch, recomputation };
+enum class Unstated : std::uint8_t { chunks, schedule, batch, micro_batch, recomputation };
 
 struct ParallelCase {
   std::string id, group, platform, model, gpu, point;  // point: "64 gpus dp 8 x tp 8, shard 1"
   std::string strategy;  // "tensor", "pipeline", "sharded", "context", "data", "one gpu"
   Quality quality = Quality::ok;
   bool moe = false;
-  Seconds measured = 0;
-  double flops = 0;       // of the model, over all GPUs: what a share of the peak is of
-  int sequences = 0;      // of a step; 0: not known
-  std::string precision;  // as the record says
-  LinkSetting link = LinkSetting::normal;
+  Seconds measured = 0;    // 0: its step is not stated
+  double rate = 0;         // of a GPU as published; 0: there is none
+  std::string counted_in;  // what of. Rates compare where it is the same
+  double flops = 0;        // of the model, over all GPUs: what a share of the peak is of
+  int sequences = 0;       // of a step
+  std::string precision;   // as the record says
+  StatedLinks links;
   PlanProblem problem;
   ParallelLayout layout;
   std::vector<std::string> machine_notes;  // what was assumed of the machine
@@ -34,7 +37,8 @@ struct ParallelCase {
 
 struct ParallelCases {
   std::vector<ParallelCase> cases;
-  std::map<std::string, std::string> left_out;  // id: why it can't be predicted
+  std::map<std::string, std::string>
+      left_out;  // id: why its step can't be predicted. Those with a rate are among the cases
 };
 
 ParallelCases parallel_cases(std::span<const Record>);

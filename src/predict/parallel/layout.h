@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "sched/mesh.h"
+#include "sched/pipeline.h"
 #include "sched/training.h"
 
 namespace gradwire {
@@ -16,7 +17,7 @@ namespace gradwire {
 struct ParallelLayout {
   Mesh mesh;               // dp, tp, pp, cp
   int virtual_stages = 1;  // chunks a GPU holds
-  StageSchedule schedule = StageSchedule::one_f_one_b;
+  PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int expert_parallel = 1;         // neighbours inside dp x cp x tp
   bool sequence_parallel = false;  // norms and dropout split over tp
   ContextKind context = ContextKind::ring;

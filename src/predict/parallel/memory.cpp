@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace gradwire {
 namespace {
@@ -17,11 +18,11 @@ double tokens_of(const TransformerSizes& shape, const ParallelLayout& layout) {
 double in_flight(const ParallelLayout& layout) {
   const double stages = layout.mesh.pp, all = layout.micro_batches;
   switch (layout.schedule) {
-    case StageSchedule::gpipe:
+    case PipelineSchedule::gpipe:
       return all;
-    case StageSchedule::zb2p:
+    case PipelineSchedule::zb2p:
       return std::min(all, 2 * stages - 1);
-    case StageSchedule::interleaved:
+    case PipelineSchedule::interleaved:
       return std::min(all, stages * (1 + (stages - 1) / (stages * layout.virtual_stages)));
     default:
       return std::min(all, stages);
@@ -102,7 +103,7 @@ PlanMemory plan_memory(const TransformerSizes& shape, const ParallelLayout& layo
   memory.weights = width * shared_out(held, layout, 3);
   memory.gradients = trained * layout.gradient_bytes * shared_out(held, layout, 2);
   memory.optimizer = trained * layout.state_bytes * shared_out(held, layout, 1);
-  if (layout.offload_optimizer) memory.optimizer = 0;
+  if (layout.offload_optimizer) memory.host = std::exchange(memory.optimizer, 0);
   if (layout.offload_parameters) memory.weights = 0;
   memory.activations = kept_activations(shape, layout);
   memory.buffers = kWorkspace;

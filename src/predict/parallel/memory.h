@@ -15,6 +15,7 @@ namespace gradwire {
 
 struct PlanMemory {
   double weights = 0, gradients = 0, optimizer = 0, activations = 0, buffers = 0;  // bytes
+  double host = 0;  // bytes of host memory, of this GPU's share of the model: in no total
   double total() const { return weights + gradients + optimizer + activations + buffers; }
   std::vector<std::pair<std::string, double>> items() const;  // for people, largest first
 };

@@ -115,6 +115,18 @@ TEST(PlanMemories, hold_a_share_of_what_is_sharded) {
   }
 }
 
+TEST(PlanMemories, keep_in_host_memory_what_the_gpu_is_spared) {
+  const auto shape = transformer_sizes("llama-7b");
+  ParallelLayout layout{.mesh = {.pp = 2}};
+  const auto here = plan_memory(shape, layout);
+  layout.offload_optimizer = true;
+  const auto there = plan_memory(shape, layout);
+  EXPECT_EQ(here.host, 0);
+  EXPECT_EQ(there.optimizer, 0);
+  EXPECT_EQ(there.host, here.optimizer);
+  EXPECT_EQ(there.total(), here.total() - here.optimizer);
+}
+
 TEST(PlanMemories, hold_no_second_copy_of_weights_that_are_32_bits_wide) {
   PlanQuestion question;
   question.shape = transformer_sizes("gpt2-xl");

@@ -46,11 +46,11 @@ Pass forward_pass(const PlanProblem& problem, const ParallelValues& values) {
 double idle_stages(const ParallelLayout& layout) {
   const double fill = layout.mesh.pp - 1;
   switch (layout.schedule) {
-    case StageSchedule::interleaved:
+    case PipelineSchedule::interleaved:
       return fill / layout.virtual_stages;
-    case StageSchedule::zb1p:
+    case PipelineSchedule::zb1p:
       return fill / 3;  // Qi et al. 2023, arXiv:2401.10241: weights' gradients fill the rest
-    case StageSchedule::zb2p:
+    case PipelineSchedule::zb2p:
       return 0;
     default:
       return fill;
@@ -119,12 +119,15 @@ PlanParts price_plan(const PlanProblem& problem, const ParallelValues& values) {
 
   PlanParts parts;
   parts.compute = count * (average * (layer - time.again) + output / stages);
+  parts.forward = count * (average * time.forward + time.output_forward / stages);
   parts.again = count * average * time.again;
   parts.tensor = count * average * tensor;
   parts.context = count * average * context;
   parts.expert = count * average * expert;
   parts.bubble = count * (busiest - mean_stage) + idle_stages(layout) * mean_stage;
-  parts.messages = message_time(problem) * value(values, C::stage);
+  // However well messages hide, a wire carries one after another: a step takes no less than all of them one way.
+  const Seconds one_way = count * layout.virtual_stages * wires.message;
+  parts.messages = std::max(message_time(problem) * value(values, C::stage), one_way - parts.total());
 
   const double hiding = layout.overlap ? value(values, C::hiding) : 0;
   const Seconds forward = hiding * (average * time.forward + time.output_forward / stages);

@@ -11,6 +11,7 @@ namespace gradwire {
 
 struct PlanParts {
   Seconds compute = 0;  // forward and backward
+  Seconds forward = 0;  // of it
   Seconds again = 0;    // what of it is recomputed
   Seconds tensor = 0;   // collectives inside layers
   Seconds context = 0, expert = 0;

@@ -30,7 +30,7 @@ ParallelLayout pipelined(int stages, int micro_batches, int chunks = 1) {
   layout.mesh.pp = stages;
   layout.micro_batches = micro_batches;
   layout.virtual_stages = chunks;
-  if (chunks > 1) layout.schedule = StageSchedule::interleaved;
+  if (chunks > 1) layout.schedule = PipelineSchedule::interleaved;
   return layout;
 }
 
@@ -41,7 +41,7 @@ Seconds graph_step(const TransformerSizes& sizes, const PlanProblem& problem, co
   plan.mesh = layout.mesh;
   plan.micro_batches = layout.micro_batches;
   plan.virtual_stages = layout.virtual_stages;
-  plan.schedule = layout.virtual_stages > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b;
+  plan.schedule = layout.schedule;
   plan.by_unit = false;
   const int chunks = layout.mesh.pp * layout.virtual_stages;
   const double layers = double(sizes.layers) / chunks;
@@ -133,6 +133,20 @@ TEST(PlanPrice, adds_what_tensor_parallelism_sends_and_what_joining_gradients_sh
   layout.overlap = false;
   EXPECT_GT(price_plan(make_problem(sizes, layout, wires), default_parallel_model().values).replicas,
             joined.replicas);
+}
+
+// Of 16 micro-batches 16 messages leave the first stage, one after another.
+TEST(PlanPrice, of_a_pipeline_is_no_less_than_what_its_slowest_wire_takes_one_way) {
+  const auto machine = find_machine("2*dgx-h100@1gbe");
+  GroupWires wires(machine);
+  auto layout = pipelined(2, 16);
+  layout.mesh.dp = 8;
+  const auto problem = make_problem(transformer_sizes("llama-7b"), layout, wires);
+  const auto values = default_parallel_model().values;
+  const auto parts = price_plan(problem, values);
+  EXPECT_GT(16 * problem.wires.message, parts.compute + parts.bubble) << "the wire is the bottleneck";
+  EXPECT_GE(parts.total(), 16 * problem.wires.message);
+  EXPECT_LE(parts.messages, message_time(problem));
 }
 
 TEST(PlanPrice, of_full_recomputation_is_a_forward_more) {

@@ -17,9 +17,9 @@ std::vector<PlanTraffic> traffic_of(const PlanProblem& problem, const PlanParts&
   const double each = layout.micro_batches, again = layout.recompute == Recompute::full ? 2 : 1;
   const double layers = double(problem.layers) / mesh.pp;
   std::vector<PlanTraffic> all;
-  const auto add = [&](TrafficKind kind, const AllReduceEstimate& way, Seconds time, Seconds shown) {
+  const auto add = [&](TrafficKind kind, const AllReduceEstimate& on, Seconds time, Seconds shown) {
     const bool gathers = kind == TrafficKind::replicas && layout.shard == 3;
-    all.push_back({kind, gathers, way.path, time, shown, way.doubt});
+    all.push_back({kind, gathers, on.way, time, shown, on.doubt});
   };
   if (mesh.tp > 1)
     add(TrafficKind::tensor, wires.large(mesh.tp, 1),
@@ -74,7 +74,7 @@ PlannedStep priced(const PlanQuestion& question, const ParallelLayout& layout, G
   PlannedStep plan;
   plan.layout = layout;
   plan.memory = plan_memory(question.shape, layout);
-  plan.fits = plan.memory.total() <= usable_memory(wires.machine().gpu);
+  plan.fits = plan.memory.total() <= memory_limit(question, wires.machine().gpu);
   plan.parts = price_plan(make_problem(question.shape, layout, wires), model.values);
   plan.step = plan.parts.total();
   plan.samples_per_s = layout.sequences() / plan.step;
@@ -145,7 +145,7 @@ PlanAnswer make_plans(const PlanQuestion& question, const Machine& machine, int 
   const auto layouts = layouts_on(question, machine);
   DoubtedMachine doubted(machine, question.nccl);
   PlanAnswer answer;
-  answer.usable_bytes = usable_memory(machine.gpu);
+  answer.usable_bytes = memory_limit(question, machine.gpu);
   answer.candidates = static_cast<int>(layouts.size());
   answer.batch = layouts.front().sequences();
   std::vector<PlannedStep> all;

@@ -21,7 +21,7 @@ enum class TrafficKind : std::uint8_t { tensor, pipeline, experts, replicas };
 struct PlanTraffic {
   TrafficKind kind;
   bool gathers = false;  // replicas: parameters too, not gradients alone
-  std::string path;      // "NVLink"
+  std::optional<Way> way;
   Seconds time = 0;  // of all its collectives or messages on the longest way through a step, hidden or not
   Seconds shown = 0;
   NcclDoubt doubt;  // of that time

@@ -25,7 +25,7 @@ TEST(Plans, keep_tensor_parallelism_inside_nvlink_and_let_the_rest_cross_nodes) 
     EXPECT_GT(best.tp * best.pp, 1) << model;
     for (const auto& traffic : answer.plans.front().traffic) {
       if (traffic.kind == TrafficKind::tensor) {
-        EXPECT_EQ(traffic.path, "NVLink through NVSwitch");
+        EXPECT_EQ(path_name(traffic.way), "NVLink through NVSwitch");
       }
     }
   }
@@ -98,10 +98,10 @@ TEST(Plans, take_what_the_environment_tells_nccl) {
   question.dp = 2;
   const auto machine = find_machine("2x-rtx3090-nvlink");
   const auto usual = make_plans(question, machine).plans.front();
-  EXPECT_EQ(usual.traffic.front().path, "NVLink");
+  EXPECT_EQ(path_name(usual.traffic.front().way), "NVLink");
   question.nccl = nccl_settings({{"NCCL_P2P_DISABLE", "1"}});
   const auto told = make_plans(question, machine).plans.front();
-  EXPECT_EQ(told.traffic.front().path, "host memory");
+  EXPECT_EQ(path_name(told.traffic.front().way), "host memory");
   EXPECT_GT(told.step, usual.step);
   EXPECT_NEAR(told.nvlink_speedup.value(), 1, 0.01);
 }

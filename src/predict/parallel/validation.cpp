@@ -32,14 +32,6 @@ double middle(std::vector<double> values) {
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-double average(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return values.empty() ? 0 : sum / double(values.size());
-}
-
-double off(double predicted, double measured) { return std::abs(predicted / measured - 1); }
-
 // The constants for each source, fitted once without it.
 class ConstantsBySource {
  public:
@@ -80,7 +72,7 @@ std::vector<Differs> differences(const ParallelCase& a, const ParallelCase& b) {
   if (a.precision != b.precision) things.push_back(Differs::precision);
   if (x.recompute != y.recompute) things.push_back(Differs::recomputation);
   if (x.schedule != y.schedule || x.virtual_stages != y.virtual_stages) things.push_back(Differs::schedule);
-  if (a.link != b.link) things.push_back(Differs::link);
+  if (links_differ(a.links, b.links)) things.push_back(Differs::link);
   if (a.problem.sequence != b.problem.sequence) things.push_back(Differs::sequence);
   const bool more = a.problem.ranks != b.problem.ranks;
   if (!more && a.sequences != b.sequences) things.push_back(Differs::batch);
@@ -110,6 +102,13 @@ double distance(const ParallelCase& run, const ParallelCase& other) {
 // What a GPU gets done in a second.
 double pace(const ParallelCase& run, Seconds step) { return run.sequences / (step * run.problem.ranks); }
 
+// Absent where a step is not stated and what was published instead is not of one kind.
+std::optional<double> measured_ratio(const ParallelCase& a, const ParallelCase& b) {
+  if (a.measured > 0 && b.measured > 0) return pace(a, a.measured) / pace(b, b.measured);
+  if (a.rate > 0 && b.rate > 0 && a.counted_in == b.counted_in) return a.rate / b.rate;
+  return std::nullopt;
+}
+
 class ParallelJudge {
  public:
   ParallelJudge(ParallelValidation& result, std::span<const ParallelCase> known)
@@ -119,7 +118,7 @@ class ParallelJudge {
     const auto& cases = result_.asked.cases;
     for (const auto& run : cases) {
       predicted_[&run] = step_with(run, constants_.of(run).values);
-      result_.points.push_back(point(run));
+      if (run.measured > 0) result_.points.push_back(point(run));
     }
     for (std::size_t i = 0; i < cases.size(); ++i)
       for (std::size_t j = i + 1; j < cases.size(); ++j) compare(cases[i], cases[j]);
@@ -142,40 +141,44 @@ class ParallelJudge {
   }
 
   void give_others(const ParallelCase& run, ParallelPoint& point) {
-    std::vector<double> errors, floors;
     double nearest = 1e9;
     for (const auto& other : result_.asked.cases) {
       if (&other == &run || !same_subject(run, other) || other.quality == Quality::odd) continue;
+      if (other.measured <= 0) continue;
       const Seconds step = step_given(run, other, constants_.of(run));
       const Seconds floor = at_peak(run) / share_of_peak(other);
-      errors.push_back(off(step, run.measured));
-      floors.push_back(off(floor, run.measured));
+      point.others.push_back({&other, step, floor});
       const double far = distance(run, other);
       if (far >= nearest) continue;
       nearest = far;
       point.given = step, point.given_floor = floor, point.nearest = other.id;
     }
-    point.given_error = average(errors);
-    point.given_floor_error = average(floors);
   }
 
   void compare(const ParallelCase& a, const ParallelCase& b) {
     if (!same_subject(a, b) || a.quality == Quality::odd || b.quality == Quality::odd) return;
     const auto things = differences(a, b);
     if (things.size() != 1 || things[0] == Differs::batch || things[0] == Differs::sequence) return;
-    result_.ratios.push_back({&a, &b, things[0], pace(a, a.measured) / pace(b, b.measured),
-                              pace(a, predicted_[&a]) / pace(b, predicted_[&b])});
+    if (const auto measured = measured_ratio(a, b))
+      result_.ratios.push_back(
+          {&a, &b, things[0], *measured, pace(a, predicted_[&a]) / pace(b, predicted_[&b])});
   }
 
+  // Layouts to choose from: the same is trained, on as many GPUs that the same links join.
   void add_sets() {
-    std::map<std::string, std::vector<const ParallelCase*>> sets;
-    for (const auto& run : result_.asked.cases)
-      if (run.quality != Quality::odd)
-        sets[fmt::format("{} {} {} {} {} {} {}", run.group, run.model, run.gpu, run.problem.ranks,
-                         run.precision, run.sequences, run.problem.sequence)]
-            .push_back(&run);
-    for (const auto& [name, plans] : sets)
-      if (plans.size() > 1) result_.sets.push_back(judge_set(plans));
+    using Plans = std::vector<const ParallelCase*>;
+    std::map<std::string, std::vector<Plans>> sets;
+    for (const auto& run : result_.asked.cases) {
+      if (run.quality == Quality::odd || run.measured <= 0) continue;
+      auto& alike = sets[fmt::format("{} {} {} {} {} {} {}", run.group, run.model, run.gpu, run.problem.ranks,
+                                     run.precision, run.sequences, run.problem.sequence)];
+      const auto joined_so = [&](const Plans& set) { return !links_differ(set.front()->links, run.links); };
+      const auto found = std::ranges::find_if(alike, joined_so);
+      (found != alike.end() ? *found : alike.emplace_back()).push_back(&run);
+    }
+    for (const auto& [name, alike] : sets)
+      for (const auto& plans : alike)
+        if (plans.size() > 1) result_.sets.push_back(judge_set(plans));
   }
 
   PlanSet judge_set(const std::vector<const ParallelCase*>& plans) {
@@ -219,61 +222,6 @@ ParallelValidation validate_parallel(std::span<const Record> records, std::span<
   const auto learnt = parallel_cases(known);
   if (!result.asked.cases.empty()) ParallelJudge(result, learnt.cases).judge();
   return result;
-}
-
-namespace {
-
-// Errors of predictions, and of what needs no physics, by what they are of.
-class ErrorBook {
- public:
-  enum class Section { step, ratio, strategy, source };  // in the order they are told
-
-  void add(Section section, const std::string& name, double error, double floor) {
-    auto& sums = sums_[{section, name}];
-    sums.errors.push_back(error);
-    sums.floors.push_back(floor);
-  }
-
-  std::vector<ErrorLine> lines() const {
-    std::vector<ErrorLine> lines;
-    for (const auto& [place, one] : sums_)
-      lines.push_back({place.second, static_cast<int>(one.errors.size()), average(one.errors),
-                       middle(one.errors), average(one.floors)});
-    return lines;
-  }
-
- private:
-  struct Sums {
-    std::vector<double> errors, floors;
-  };
-  std::map<std::pair<Section, std::string>, Sums> sums_;
-};
-
-}  // namespace
-
-std::vector<ErrorLine> summarize(const ParallelValidation& result) {
-  using Section = ErrorBook::Section;
-  ErrorBook book;
-  for (const auto& point : result.points) {
-    const auto& run = *point.run;
-    if (run.quality != Quality::ok) continue;
-    const std::string kind = run.moe ? "mixtures of experts" : "dense";
-    const double alone = off(point.alone, run.measured), floor = off(point.alone_floor, run.measured);
-    book.add(Section::step, "step, nothing given, " + kind, alone, floor);
-    if (point.given) {
-      book.add(Section::step, "step, nearest other given, " + kind, off(*point.given, run.measured),
-               off(*point.given_floor, run.measured));
-      book.add(Section::step, "step, any other given, " + kind, point.given_error, point.given_floor_error);
-    }
-    book.add(Section::strategy, "by strategy: " + run.strategy, alone, floor);
-    book.add(Section::source, "by source: " + run.group, alone, floor);
-  }
-  for (const auto& ratio : result.ratios) {
-    const double error = off(ratio.predicted, ratio.measured), floor = off(1, ratio.measured);
-    book.add(Section::ratio, "ratio", error, floor);
-    book.add(Section::ratio, "ratio of " + std::string(name_of(ratio.what)), error, floor);
-  }
-  return book.lines();
 }
 
 }  // namespace gradwire

@@ -16,14 +16,19 @@
 
 namespace gradwire {
 
+// The step of a run where this other one is given: as predicted, and at that one's share of the peak.
+struct GivenOther {
+  const ParallelCase* other = nullptr;
+  Seconds step = 0, floor = 0;
+};
+
 struct ParallelPoint {
   const ParallelCase* run = nullptr;
   Seconds alone = 0, alone_floor = 0;         // predicted; at the usual share of the peak
   std::optional<Seconds> given, given_floor;  // with the nearest other configuration of that model and GPU
-  double given_error = 0,
-         given_floor_error = 0;  // mean absolute error over every other one that could be given
-  std::string nearest;           // its id
-  double low = 0, high = 0;      // eight of ten runs should lie between; of the best prediction
+  std::vector<GivenOther> others;             // with each that could be given. All of a run count as one run
+  std::string nearest;                        // its id
+  double low = 0, high = 0;                   // eight of ten runs should lie between; of the best prediction
   Seconds best() const { return given.value_or(alone); }
 };
 
@@ -33,7 +38,12 @@ template <>
 inline constexpr std::array<std::string_view, 8> kNamesOf<Differs> = {
     "gpus", "precision", "recomputation", "schedule", "link", "sequence", "batch", "layout"};
 
-// Of what a GPU gets done, the first run over the second.
+// What is chosen before a machine is bought or a run begins, and what `plan` and `compare` are asked about.
+constexpr bool is_choice_of_plan(Differs what) {
+  return what == Differs::layout || what == Differs::gpus || what == Differs::link;
+}
+
+// Of what a GPU gets done, the first run over the second. By their rates where a step is not stated.
 struct ParallelRatio {
   const ParallelCase *first = nullptr, *second = nullptr;
   Differs what = Differs::gpus;  // in that alone
@@ -58,15 +68,5 @@ struct ParallelValidation {
 ParallelValidation validate_parallel(std::span<const Record> records, std::span<const Record> known);
 
 std::vector<Record> built_in_parallel_records();  // presets/measured/parallel.jsonl
-
-struct ErrorLine {
-  std::string name;
-  int count = 0;
-  double mean = 0, median = 0,
-         floor = 0;  // mean and median of absolute errors; mean of what needs no physics
-};
-
-// In all, dense and mixtures of experts apart, by source and by strategy.
-std::vector<ErrorLine> summarize(const ParallelValidation&);
 
 }  // namespace gradwire

@@ -69,7 +69,7 @@ ParallelRecord read_parallel(const Fields& fields) {
   record.context_kind = fields.find_value<ContextKind>("cp_kind");
   record.offload = fields.find_value<Offload>("offload").value_or(Offload::none);
   record.recompute = fields.find_value<Recompute>("recompute");
-  record.schedule = fields.find_value<StageSchedule>("schedule");
+  record.schedule = fields.find_value<PipelineSchedule>("schedule");
   record.optimizer = fields.find_text("optimizer");
   record.framework = fields.find_text("framework");
   record.gradient_bytes = find_gradient_bytes(fields);
@@ -77,8 +77,9 @@ ParallelRecord read_parallel(const Fields& fields) {
     if (notes->find("reduced in fp32") != std::string::npos) record.gradient_bytes = 4;
     if (notes->find("reduced in bf16") != std::string::npos) record.gradient_bytes = 2;
   }
-  fields.word("metric", {"tokens_per_s_per_gpu", "tflops_per_gpu", "step_s", "samples_per_s"});
-  fields.number("value", 1e-12, 1e15);
+  record.metric = fields.value<ParallelMetric>("metric");
+  record.value = fields.number("value", 1e-12, 1e15);
+  record.flops_formula = fields.find_text("flops_formula");
   record.step = fields.find_number("step_s", 1e-9, 1e9);
   if (std::int64_t{record.tp} * record.pp * record.cp * record.dp != record.gpus())
     fields.fail("dp", "tp x pp x cp x dp equal to the GPUs");

@@ -129,6 +129,7 @@ TrainingRecord read_training(const Fields& fields) {
       record.sample != "token" && record.sample != "mel-frame" && record.sample != "relative";
   fields.word("metric", {"samples_per_s"});
   record.overlap = fields.find_flag("overlap");
+  record.xla = fields.find_flag("xla");
   if (const auto bytes = fields.find_number("bucket_bytes", 1, 1e15))
     record.bucket_bytes = static_cast<Bytes>(*bytes);
   for (const Fields& value : fields.objects("values")) record.values.push_back(read_value(value));
@@ -157,7 +158,7 @@ Record read_record(const Fields& fields, const std::string& where) {
     record.node.gpus = record.collective->gpus_per_node;
   } else if (record.kind == RecordKind::training) {
     record.training = read_training(fields);
-    if (record.notes.find("XLA") != std::string::npos)
+    if (!record.training->xla && record.notes.find("XLA") != std::string::npos)
       record.training->xla = record.notes.find("no XLA") == std::string::npos;
   } else {
     record.parallel = read_parallel(fields);

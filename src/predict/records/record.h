@@ -11,6 +11,7 @@
 #include "base/names.h"
 #include "base/units.h"
 #include "predict/workload/transformer.h"
+#include "sched/pipeline.h"
 #include "sched/training.h"
 #include "topo/machine.h"
 #include "topo/node_spec.h"
@@ -70,11 +71,16 @@ struct TrainingRecord {
   std::string distribution, sample;
   bool counts_samples =
       true;                 // batches and rates are in samples of the model, not in tokens or frames of one
-  std::optional<bool> xla;  // TensorFlow's compiler, where notes tell
+  std::optional<bool> xla;  // TensorFlow's compiler was used; absent: not told
   std::optional<bool> overlap;
   std::optional<Bytes> bucket_bytes;
   std::vector<TrainingValue> values;
 };
+
+enum class ParallelMetric { tokens_per_s_per_gpu, tflops_per_gpu, step_s, samples_per_s };
+template <>
+inline constexpr std::array<std::string_view, 4> kNamesOf<ParallelMetric> = {
+    "tokens_per_s_per_gpu", "tflops_per_gpu", "step_s", "samples_per_s"};
 
 // Training with tensor, pipeline, context, expert or sharded data parallelism.
 struct ParallelRecord {
@@ -93,10 +99,13 @@ struct ParallelRecord {
   std::optional<ContextKind> context_kind;
   Offload offload = Offload::none;
   std::optional<Recompute> recompute;
-  std::optional<StageSchedule> schedule;
+  std::optional<PipelineSchedule> schedule;
   std::optional<std::string> optimizer, framework;
   std::optional<int>
-      gradient_bytes;           // of an element as it is joined over dp, where notes or our own table tell
+      gradient_bytes;  // of an element as it is joined over dp, where notes or our own table tell
+  ParallelMetric metric = ParallelMetric::step_s;
+  double value = 0;  // in it, as published
+  std::optional<std::string> flops_formula;
   std::optional<Seconds> step;  // what is to be predicted
   int gpus() const { return nodes * gpus_per_node; }
 };

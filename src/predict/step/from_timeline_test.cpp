@@ -65,12 +65,15 @@ TEST(FromTimeline, buckets_become_ready_where_they_did) {
   EXPECT_NEAR(problem.buckets[0].ready, 0.25, 0.01);
 }
 
-TEST(FromTimeline, knows_its_samples) {
+TEST(FromTimeline, knows_its_samples_and_what_computed) {
   auto timeline = recorded();
+  EXPECT_FALSE(model_of(timeline, "run.json").on_processor);
   timeline.samples = 16;
+  timeline.on_processor = true;
   const auto model = model_of(timeline, "run.json");
   EXPECT_EQ(model.workload.batch, 16);
   EXPECT_EQ(model.anchor.batch, 16);
+  EXPECT_TRUE(model.on_processor);
 }
 
 // Three buckets that leave 1, 1.8 and 2.6 s into a backward of 3 s, and what their all-reduces take: after 0.8 s each 0.4 of the

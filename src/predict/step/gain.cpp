@@ -27,7 +27,6 @@ void move_toward(const StepProblem& there, const StepProblem& here, double share
   };
   for (std::size_t i = 0; i < problem.buckets.size(); ++i)
     mix(problem.buckets[i].time, here.buckets[i].time, there.buckets[i].time);
-  mix(problem.gather, here.gather, there.gather);
   mix(problem.buffers, here.buffers, there.buffers);
   problem.host_share =
       std::clamp(problem.host_share + share * (there.host_share - here.host_share), 0.0, 1.0);
@@ -128,8 +127,7 @@ double gain_otherwise(const GainQuestion& question, std::size_t which) {
 }
 
 bool same_way(const Wires& wires, Seconds communication, const Wires& other, Seconds others) {
-  return wires.path == other.path &&
-         std::abs(communication - others) <= 0.01 * std::max(communication, others);
+  return go_alike(wires, other) && std::abs(communication - others) <= 0.01 * std::max(communication, others);
 }
 
 }  // namespace gradwire

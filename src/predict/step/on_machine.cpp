@@ -84,8 +84,7 @@ Wires wires_of(const Machine& machine, Bytes of_bytes, const NcclSettings& setti
   wires.doubt = estimate.doubt;
   wires.loads = model->loads();
   wires.algorithm = estimate.algorithm + " " + estimate.protocol;
-  wires.path = estimate.path;
-  wires.way = (machine.nodes == 1 && wires.through_host ? "through " : "over ") + wires.path;
+  wires.way = estimate.way;
   wires.narrowest_link = estimate.narrowest_link;
   return wires;
 }

@@ -119,7 +119,6 @@ StepOptions step_options(const StepFlags& flags, const Workload& workload) {
   options.compression = parse_compression(flags.compression);
   options.buckets.rest = static_cast<Bytes>(flags.bucket_mb * (1 << 20));
   options.buckets.first = std::min(options.buckets.first, options.buckets.rest);
-  options.zero1 = flags.zero1;
   options.distribution = parse_distribution(flags.distribution);
   // What starts an all-reduce when its gradient is there; TensorFlow as it comes, without XLA.
   const bool hides =

@@ -50,7 +50,6 @@ struct StepOptions {
   int gradient_bytes = 4;  // of one element: 4, or 2 for fp16 and bf16 gradients
   Compression compression = Compression::none;
   BucketCaps buckets;
-  bool zero1 = false;  // each rank keeps and updates its share of the optimizer's state
   Distribution distribution = Distribution::ddp;
   std::optional<bool> overlap;  // all-reduce under backward; absent: not known, the usual of its kind
   OptimizerKind optimizer = OptimizerKind::models_own;
@@ -76,7 +75,7 @@ struct StepFlags {
   double step_ms = 0, bucket_mb = 25, data_ms = 0;
   std::string precision = "fp32", gradients = "fp32", compression = "none", distribution = "ddp", optimizer,
               backend = "nccl";
-  bool zero1 = false, no_overlap = false;
+  bool no_overlap = false;
   std::map<std::string, std::string> nccl;  // its variables in the user's environment
   bool operator==(const StepFlags&) const = default;
 };

@@ -115,7 +115,6 @@ void add_costs(StepProblem& problem, const Workload& workload, const Gpu& gpu, c
   if (options.distribution == Distribution::tf_replicated || options.distribution == Distribution::none)
     problem.copies = 0;
   if (wires.ranks == 1) return;
-  if (options.zero1) problem.gather = wires.all_reduce(static_cast<Bytes>(gradient)) / 2;
   if (const auto bytes = buffer_bytes(workload); options.distribution == Distribution::ddp && bytes > 0)
     problem.buffers = wires.all_reduce(bytes) / 2;
   if (options.distribution == Distribution::tf_replicated && wires.nodes == 1)
@@ -128,7 +127,7 @@ void take_recorded_parts(StepProblem& problem, Seconds same) {
   const double stretch = (problem.forward + problem.backward) / same;
   problem.forward = stretch * parts.forward;
   problem.backward = stretch * parts.backward;
-  problem.optimizer = parts.optimizer / (problem.options.zero1 ? problem.ranks : 1);
+  problem.optimizer = parts.optimizer;
   problem.between = parts.other;
   if (problem.options.data == 0) problem.options.data = parts.data;
   problem.tensors = 0;  // hooks and copies into buckets ran in the recorded backward
@@ -197,7 +196,6 @@ StepProblem make_problem(const Workload& workload, const Gpu& gpu, const Wires& 
   const auto times = anchored_times(workload, gpu, options, modelled_optimizer, roofline);
   problem.forward = std::accumulate(times.forward.begin(), times.forward.end(), 0.0);
   problem.backward = std::accumulate(times.backward.begin(), times.backward.end(), 0.0);
-  if (options.zero1) problem.optimizer /= wires.ranks;
   const auto gradients = gradients_of(workload, times, options);
   problem.buckets = ready_buckets(gradients, options, wires);
   for (const auto& bucket : problem.buckets) problem.gradient_bytes += bucket.bytes;

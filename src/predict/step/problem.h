@@ -25,7 +25,6 @@ struct StepProblem {
   Seconds forward = 0, backward = 0;  // of a micro-batch
   Seconds optimizer = 0;
   Seconds copies = 0;   // gradients into buckets and back; compression
-  Seconds gather = 0;   // of parameters, ZeRO-1
   Seconds buffers = 0;  // broadcast of batch normalisation's statistics
   Seconds between = 0;  // of the parts, as a recorded step had it
   // Buckets say what they slow: ranks compute on the processor that also moves the bytes, or what collectives slow is in the

@@ -77,20 +77,6 @@ TEST(Problem, fp16_gradients_and_compression_halve_what_travels) {
   EXPECT_EQ(bytes(hook), bytes(half));
 }
 
-TEST(Problem, zero_shares_the_optimizer_and_gathers_parameters) {
-  StepOptions options;
-  options.zero1 = true;
-  StepConstants constants;
-  constants.sgd_bytes = 20;
-  const auto shared =
-      make_problem(build_model("vgg16"), small_gpu(), pipe(4, 1e9), options, constants, half_of_everything());
-  options.zero1 = false;
-  const auto whole =
-      make_problem(build_model("vgg16"), small_gpu(), pipe(4, 1e9), options, constants, half_of_everything());
-  EXPECT_DOUBLE_EQ(shared.optimizer * 4, whole.optimizer);
-  EXPECT_GT(shared.gather, 0);
-}
-
 TEST(Options, refuse_what_cannot_be) {
   StepOptions options;
   options.accumulate = 0;

@@ -161,6 +161,7 @@ RecordedModel model_of(const Timeline& timeline, const std::string& name) {
   const auto recorded = recorded_step(timeline, name);
   const auto& parts = recorded.parts;
   RecordedModel model;
+  model.on_processor = timeline.on_processor;
   model.workload.name = name;
   model.workload.title = timeline.source;
   model.workload.family = Family::other;
@@ -222,8 +223,7 @@ Wires measured_wires(const Sweep& sweep) {
   Wires wires;
   wires.ranks = sweep.ranks;
   wires.relative_error = curve.error().mean;
-  wires.algorithm = wires.path = sweep.backend;
-  wires.way = "over " + wires.path;
+  wires.algorithm = sweep.backend;
   wires.narrowest_link = "as measured";
   wires.all_reduce = at(std::move(curve));
   wires.processor = at(fit_curve(sweep.processor));

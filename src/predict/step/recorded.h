@@ -56,7 +56,8 @@ StepConstants recorded_constants(const RecordedStep&);
 struct RecordedModel {
   Workload
       workload;  // a layer for each bucket; a sample is one rank's batch where the trace does not say its samples
-  Anchor anchor;  // what a step computes, without waiting for communication
+  Anchor anchor;              // what a step computes, without waiting for communication
+  bool on_processor = false;  // and no GPU
 };
 
 // Throws ConfigError when the timeline has no step or its steps have no buckets.

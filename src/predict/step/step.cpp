@@ -149,7 +149,7 @@ Solution solve_lanes(const StepProblem& problem, const StepConstants& constants,
   solution.backward = solution.lane.ended;
   solution.slowdown = solution.backward - alone;
   solution.exposed = std::max(0.0, solution.lane.now - solution.backward);
-  solution.other += problem.gather + problem.buffers;
+  solution.other += problem.buffers;
   return solution;
 }
 
@@ -187,7 +187,6 @@ Seconds solve_step(const StepProblem& problem, const StepConstants& constants) {
 
 StepProblem on_slower_wires(StepProblem problem, double times) {
   for (auto& bucket : problem.buckets) bucket.time *= times;
-  problem.gather *= times;
   problem.buffers *= times;
   return problem;
 }
@@ -218,7 +217,7 @@ StepEstimate solve(const StepProblem& problem, const StepConstants& constants) {
   estimate.slowdown = solution.slowdown;
   const bool lanes = problem.ranks > 1 && options.distribution != Distribution::none &&
                      options.distribution != Distribution::dataparallel;
-  if (lanes) estimate.synchronising = problem.gather + problem.buffers;
+  if (lanes) estimate.synchronising = problem.buffers;
   auto& parts = estimate.parts;
   parts.data = options.accumulate * options.data;
   parts.forward = options.accumulate * problem.forward;

@@ -31,7 +31,7 @@ struct StepEstimate {
   Bytes gradient_bytes = 0;    // that travel in a step
   Seconds communication = 0;   // of all collectives, hidden or not
   Seconds slowdown = 0;        // of backward, by the collectives under it; part of parts.backward
-  Seconds synchronising = 0;   // gathering parameters (ZeRO-1), broadcasting buffers; part of parts.other
+  Seconds synchronising = 0;   // broadcasting buffers; part of parts.other
   double scaling = 1;          // throughput over that of as many GPUs without any distribution
   double wire_answer = 0;      // d log(step) / d log(time of every collective)
   double relative_error = 0;   // to expect of the step

@@ -89,8 +89,7 @@ void note_unpredicted(std::size_t first, TrainingSet& set) {
   for (const auto& one : cases) {
     const auto pairs = [&](const auto& other) { return is_pair(one, other) || is_pair(other, one); };
     if (!one.anchored && std::none_of(cases.begin(), cases.end(), pairs))
-      set.left_out[one.id + " " + one.point] =
-          "no step on one GPU (an anchor) to predict it from, and no value that differs in its link alone";
+      set.leave_out(one.id + " " + one.point, Unpredicted::no_anchor);
   }
 }
 
@@ -100,13 +99,14 @@ void add_record(const Record& record, const Calibration& calibration, const Step
   const auto first = set.cases.size();
   const auto& values = record.training->values;
   if (std::all_of(values.begin(), values.end(), [](const auto& value) { return value.anchor; }))
-    set.left_out[record.id] = "it holds its anchor and nothing to predict from it";
+    set.leave_out(record.id, Unpredicted::anchor_alone);
   for (const auto& value : values) {
     if (value.anchor) continue;
     try {
       set.cases.push_back(make_case(record, value, workload, calibration, model));
     } catch (const ConfigError& error) {
-      set.left_out[fmt::format("{} {} gpus {}", record.id, value.gpus, name_of(value.link))] = error.what();
+      set.leave_out(fmt::format("{} {} gpus {}", record.id, value.gpus, name_of(value.link)),
+                    Unpredicted::refused, error.what());
     }
   }
   note_unpredicted(first, set);
@@ -182,7 +182,7 @@ TrainingSet training_cases(const std::vector<Record>& records, const Calibration
     try {
       add_record(record, calibration_of(record.platform), model, set);
     } catch (const ConfigError& error) {
-      set.left_out[record.id] = error.what();
+      set.leave_out(record.id, Unpredicted::refused, error.what());
     }
   }
   return set;

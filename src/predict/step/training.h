@@ -34,12 +34,15 @@ struct TrainingCase {
   std::optional<WiredStep> elsewhere = {};  // in the slots that it may have, where none are stated
   std::string partner;                      // equal for values that differ in their link alone
   std::string model;
-  std::vector<std::string> assumed;  // where the record is silent
+  Assumed assumed;
 };
 
 struct TrainingSet {
   std::vector<TrainingCase> cases;
-  std::map<std::string, std::string> left_out;  // id and point: why it could not be predicted
+  std::map<std::string, Skipped> left_out;  // by id and point
+  void leave_out(const std::string& what, Unpredicted why, const std::string& error = {}) {
+    left_out[what] = {what, why, error};
+  }
 };
 
 // The calibration of collectives that a platform is to be judged with: one that never saw it.
@@ -77,8 +80,7 @@ TrainingSetup training_setup(const Record&, const TrainingValue&, const Training
 
 Workload training_workload(const Record&);
 
-// What stands in where the record is silent, a sentence each: of the machine, the model and the run.
-std::vector<std::string> training_assumptions(const Record&, const TrainingValue&, const Workload&,
-                                              const TrainingSetup&);
+// What stands in where the record is silent: of the machine, the model and the run.
+Assumed training_assumptions(const Record&, const TrainingValue&, const Workload&, const TrainingSetup&);
 
 }  // namespace gradwire

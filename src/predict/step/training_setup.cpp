@@ -1,7 +1,5 @@
 #include "predict/step/training.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "base/error.h"
@@ -96,21 +94,23 @@ TrainingSetup training_setup(const Record& record, const TrainingValue& value, c
   return setup;
 }
 
-std::vector<std::string> training_assumptions(const Record& record, const TrainingValue& value,
-                                              const Workload& workload, const TrainingSetup& setup) {
+Assumed training_assumptions(const Record& record, const TrainingValue& value, const Workload& workload,
+                             const TrainingSetup& setup) {
+  using Unstated = UnstatedTraining;
   const auto& training = *record.training;
-  auto assumed = setup.machine.notes;
-  if (!training.parameters && !find_model(training.model))
-    assumed.push_back(
-        fmt::format("parameters are not stated: taken as {} million", parameter_count(workload) / 1000000));
-  if (workload.stand_in) assumed.push_back("the model's layers are not known: " + workload.title);
-  if (!training.counts_samples || !(value.batch_per_gpu || training.batch_per_gpu))
-    assumed.push_back(
-        fmt::format("samples of a step are not stated: taken as {} a GPU", setup.options.batch));
-  if (!training.precision) assumed.emplace_back("precision is not stated: taken as fp32");
-  if (!training.gradient_bytes)
-    assumed.push_back(fmt::format("the type of gradients is not stated: taken as {} bytes each",
-                                  setup.options.gradient_bytes));
+  Assumed assumed{.of_machine = setup.machine.notes,
+                  .parameters = parameter_count(workload),
+                  .layers = workload.title,
+                  .samples = setup.options.batch,
+                  .gradient_bytes = setup.options.gradient_bytes};
+  const auto note_if = [&](bool unstated, Unstated what) {
+    if (unstated) assumed.of_training.push_back(what);
+  };
+  note_if(!training.parameters && !find_model(training.model), Unstated::parameters);
+  note_if(workload.stand_in, Unstated::layers);
+  note_if(!training.counts_samples || !(value.batch_per_gpu || training.batch_per_gpu), Unstated::samples);
+  note_if(!training.precision, Unstated::precision);
+  note_if(!training.gradient_bytes, Unstated::gradients);
   return assumed;
 }
 

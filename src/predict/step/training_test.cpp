@@ -12,8 +12,8 @@ namespace gradwire {
 namespace {
 
 using ::testing::Contains;
-using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 const Calibration& shipped(const std::string&) { return default_calibration(); }
@@ -84,26 +84,26 @@ TEST(Training, an_unknown_gpu_without_an_anchor_is_left_out_with_the_reason) {
   records[0].gpu.clear();
   const auto set = training_cases(records, shipped);
   EXPECT_TRUE(set.cases.empty());
-  EXPECT_THAT(set.left_out.at("t 2 gpus nvlink"), HasSubstr("neither the GPU nor"));
+  EXPECT_THAT(set.left_out.at("t 2 gpus nvlink").error, HasSubstr("neither the GPU nor"));
 }
 
 TEST(Training, says_what_it_assumed_where_a_record_is_silent) {
   auto records = one_record(kAnchor + value(2, "default", 15));
-  const auto said = predict(records).at(0).assumed;
-  EXPECT_THAT(said, Each(Not(HasSubstr("parameters"))));
+  EXPECT_THAT(predict(records).at(0).assumed.of_training, Not(Contains(UnstatedTraining::parameters)));
   records[0].gpu.clear();
   records[0].training->model = "somebodys-net";
   records[0].training->parameters.reset();
   const auto assumed = predict(records).at(0).assumed;
-  EXPECT_THAT(assumed, Contains(HasSubstr("the GPU is not stated")));
-  EXPECT_THAT(assumed, Contains(HasSubstr("parameters are not stated: taken as 1")));
-  EXPECT_THAT(assumed, Contains(HasSubstr("a stand-in scaled from bert-large")));
+  EXPECT_THAT(assumed.of_machine, Contains(HasSubstr("the GPU is not stated")));
+  EXPECT_THAT(assumed.of_training, IsSupersetOf({UnstatedTraining::parameters, UnstatedTraining::layers}));
+  EXPECT_EQ(assumed.parameters / 10'000'000, 11u) << "the usual of what is no convolution";
+  EXPECT_THAT(assumed.layers, HasSubstr("a stand-in scaled from bert-large"));
 }
 
 TEST(Training, values_that_nothing_can_be_said_of_are_left_out_with_the_reason) {
   const auto lonely = training_cases(one_record(value(8, "default", 60).substr(2)), shipped);
-  EXPECT_THAT(lonely.left_out.at("t 8 gpus default"), HasSubstr("no step on one GPU"));
-  EXPECT_THAT(training_cases(one_record(kAnchor), shipped).left_out.at("t"), HasSubstr("its anchor"));
+  EXPECT_EQ(lonely.left_out.at("t 8 gpus default").why, Unpredicted::no_anchor);
+  EXPECT_EQ(training_cases(one_record(kAnchor), shipped).left_out.at("t").why, Unpredicted::anchor_alone);
   const auto pair = one_record(value(2, "nvlink", 19).substr(2) + value(2, "no-p2p", 15));
   EXPECT_TRUE(training_cases(pair, shipped).left_out.empty());
 }

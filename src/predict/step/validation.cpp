@@ -1,7 +1,5 @@
 #include "predict/step/validation.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "predict/step/training.h"
@@ -24,17 +22,12 @@ void add_training(std::span<const Record> records, std::span<const PreparedRecor
   const auto constants = constants_without_each(built_in_training_records(), without);
   const auto points = predict_training(asked, constants, default_step_constants());
   validation.points.insert(validation.points.end(), points.begin(), points.end());
-  for (const auto& [what, why] : asked.left_out)
-    validation.skipped.push_back(fmt::format("{}: {}", what, why));
+  for (const auto& [what, skipped] : asked.left_out) validation.skipped.push_back(skipped);
 }
 
 void add_doubts(std::span<const Record> records, Validation& validation) {
   for (const Record& record : records)
-    if (auto doubt = doubt_of(record, validation.points); !doubt.empty())
-      validation.doubts[record.id] = {record.quality, std::move(doubt)};
-  for (ValidationPoint& point : validation.points)
-    if (const auto found = validation.doubts.find(point.id); found != validation.doubts.end())
-      point.remark = found->second.reason;
+    if (auto doubt = find_doubt(record, validation.points)) validation.doubts[record.id] = std::move(*doubt);
 }
 
 }  // namespace
@@ -53,7 +46,7 @@ Validation validate(std::span<const Record> records, bool thorough) {
   }
   add_training(records, known, validation);
   drop_unpredicted(validation.points, validation.skipped);
-  std::vector<std::string> said_above;  // the same rows again
+  std::vector<Skipped> said_above;  // the same rows again
   for (auto* points :
        {&validation.own_sweep, &validation.by_group, &validation.by_kind, &validation.by_generation})
     drop_unpredicted(*points, said_above);

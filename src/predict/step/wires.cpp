@@ -31,8 +31,10 @@ std::function<BackendEstimate(Bytes)> pricing(const Machine& machine, Backend ba
 
 }  // namespace
 
+bool go_alike(const Wires& a, const Wires& b) { return a.backend == b.backend && a.way == b.way; }
+
 bool err_alike(const Wires& a, const Wires& b) {
-  return a.path == b.path || (a.network && a.network == b.network);
+  return go_alike(a, b) || (a.network && a.network == b.network);
 }
 
 double ratio_spread(const Wires& a, const Wires& b) {
@@ -59,6 +61,7 @@ Wires backend_wires(const Machine& machine, Backend backend, Bytes of_bytes) {
   Wires wires;
   wires.ranks = static_cast<int>(machine.gpus.size());
   wires.nodes = machine.nodes;
+  wires.backend = backend;
   wires.all_reduce = [](Bytes) { return 0.0; };
   wires.algorithm = "none";
   const auto price = pricing(machine, backend);
@@ -75,8 +78,7 @@ Wires backend_wires(const Machine& machine, Backend backend, Bytes of_bytes) {
   const auto name = to_string(backend);
   wires.relative_error = estimate.relative_error;
   wires.algorithm = name + " " + estimate.algorithm;
-  wires.path = name + (machine.nodes > 1 ? " through host memory and network" : " through host memory");
-  wires.way = "over " + wires.path;
+  wires.way = way_through_host(machine);
   wires.narrowest_link = estimate.network_bound ? "network card" : name + "'s own rate";
   return wires;
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/units.h"
+#include "predict/backends/backends.h"
 #include "predict/nccl/all_reduce.h"
 #include "topo/network.h"
 
@@ -25,13 +26,17 @@ struct Wires {
   double relative_error = 0;                // of all_reduce: half the width of the range that holds 80 %
   NcclDoubt doubt;                          // of NCCL's all_reduce: what machines share of that
   std::optional<NetworkSpec> network = {};  // between nodes, where there are several
+  Backend backend = Backend::nccl;
+  std::optional<Way> way = {};  // none: one rank, or links without limits
   // For people.
-  std::string algorithm, path, narrowest_link;
-  std::string way = "without limits";  // the path in a sentence: "over NVLink", "through host memory"
-  std::vector<ResourceLoad> loads;     // inside a node, narrowest first
+  std::string algorithm, narrowest_link;
+  std::vector<ResourceLoad> loads;  // inside a node, narrowest first
 };
 
-// What constants leave open is the same of both: data goes the same way, or the same network is between the nodes.
+// Data goes the same way over both.
+bool go_alike(const Wires& a, const Wires& b);
+
+// What constants leave open is the same of both: they go alike, or the same network is between the nodes.
 bool err_alike(const Wires& a, const Wires& b);
 
 // Standard deviation of log(collective over a / collective over b). What a constant of the NCCL model does to both cancels as

@@ -38,7 +38,7 @@ Seconds alpha_beta_time(const PreparedRecord& one, Bytes bytes) {
 std::string kind_of(const PreparedRecord& one) {
   if (one.record.node.intra == Intra::nvlink_pairs) return "pair";
   const bool box = one.fabric.nodes == 1 && !one.fabric.nvls && !one.fabric.over_nvlink();
-  return box ? "pcie box" : one.scope;
+  return box ? "pcie box" : std::string(name_of(one.machines));
 }
 
 std::string left_out(const PreparedRecord& one, LeaveOut by) {
@@ -70,7 +70,7 @@ PreparedRecord prepare_one(const Record& record) {
   if (const auto& stated = record.collective->nccl_version) settings.version = find_nccl_version(*stated);
   if (!settings.version) settings.version = version_of_record(machine);
   PreparedRecord one{record, nccl_fabric(machine, settings), {}, {}, machine.notes};
-  one.scope = scope_of(one.fabric);
+  one.machines = class_of(one.fabric);
   one.kind = kind_of(one);
   return one;
 }
@@ -99,21 +99,20 @@ Calibration fitted_without(std::span<const PreparedRecord> known, const std::str
 
 }  // namespace
 
-std::vector<PreparedRecord> prepare(std::span<const Record> records, std::vector<std::string>* skipped) {
+std::vector<PreparedRecord> prepare(std::span<const Record> records, std::vector<Skipped>* skipped) {
   std::vector<PreparedRecord> all;
   for (const Record& record : records) {
     if (!record.collective) continue;
+    const std::string what = fmt::format("{} ({})", record.where, record.id);
     if (record.collective->nodes * record.collective->gpus_per_node < 2) {
-      if (skipped != nullptr)
-        skipped->push_back(fmt::format("{} ({}): one GPU alone sends nothing", record.where, record.id));
+      if (skipped != nullptr) skipped->push_back({what, Unpredicted::one_gpu});
       continue;
     }
     try {
       all.push_back(prepare_one(record));
     } catch (const ConfigError& error) {
-      const std::string what = fmt::format("{} ({}): {}", record.where, record.id, error.what());
-      if (skipped == nullptr) throw ConfigError(what);
-      skipped->push_back(what);
+      if (skipped == nullptr) throw ConfigError(fmt::format("{}: {}", what, error.what()));
+      skipped->push_back({what, Unpredicted::refused, error.what()});
     }
   }
   return all;
@@ -150,11 +149,11 @@ ValidationPoint point_of(const PreparedRecord& one, const NcclPredictor& predict
           (time / width + overhead) * 1e6,
           (time * width + overhead) * 1e6,
           alpha_beta_time(one, measured.bytes) * 1e6,
-          one.scope,
+          std::string(name_of(one.machines)),
           false,
-          one.assumed,
-          {},
-          NcclDoubt{doubt.by_constant}.total() * time / (time + overhead)};
+          {.of_machine = one.assumed},
+          NcclDoubt{doubt.by_constant}.total() * time / (time + overhead),
+          one.machines};
 }
 
 template <typename CalibrationOf>
@@ -224,19 +223,29 @@ double missing(const ValidationPoint& point) {
 }
 
 // Classes that err alike: over NVLink, between nodes, over PCIe.
-int kin_of(std::string_view scope) {
-  return scope.starts_with("nv") ? 0 : scope.ends_with("network") ? 1 : 2;
+enum class Kin : std::uint8_t { nvlink, networks, slots };
+Kin kin_of(MachineClass machines) {
+  switch (machines) {
+    case MachineClass::nvlink_direct:
+    case MachineClass::nvls:
+    case MachineClass::nvswitch:
+      return Kin::nvlink;
+    case MachineClass::network:
+    case MachineClass::staged_network:
+      return Kin::networks;
+    default:
+      return Kin::slots;
+  }
 }
 
 // How many machines a point stands for: every machine counts once, whatever number of rows it has, and all machines of
 // kindred classes count as a few more together, since a class has few of its own.
-std::vector<std::pair<double, double>> weighed(std::span<const ValidationPoint> points,
-                                               const std::string& scope) {
+std::vector<std::pair<double, double>> weighed(std::span<const ValidationPoint> points, MachineClass wanted) {
   constexpr double kKin = 5;
   std::map<std::string, double> own, kin;  // rows of each machine
   const auto rows_in = [&](const ValidationPoint& point) -> std::map<std::string, double>* {
-    if (scope == "all" || point.scope == scope) return &own;
-    return kin_of(point.scope) == kin_of(scope) ? &kin : nullptr;
+    if (wanted == MachineClass::all || point.machines == wanted) return &own;
+    return kin_of(point.machines) == kin_of(wanted) ? &kin : nullptr;
   };
   for (const auto& point : points)
     if (auto* rows = rows_in(point)) ++(*rows)[point.platform];
@@ -245,7 +254,7 @@ std::vector<std::pair<double, double>> weighed(std::span<const ValidationPoint> 
     if (const auto* rows = rows_in(point))
       found.emplace_back(missing(point),
                          (rows == &own ? 1 : kKin / double(kin.size())) / rows->at(point.platform));
-  return found.empty() && scope != "all" ? weighed(points, "all") : found;
+  return found.empty() && wanted != MachineClass::all ? weighed(points, MachineClass::all) : found;
 }
 
 // Eight of ten, when one more machine lies outside whatever the range: the next one is as likely to be worse than all
@@ -263,14 +272,14 @@ double eight_of_ten(std::vector<std::pair<double, double>> weighed) {
 
 UnexplainedByClass left_open(std::span<const ValidationPoint> points) {
   std::array<std::vector<ValidationPoint>, 2> sides;
-  UnexplainedByClass open = {{"all", {}}};
+  UnexplainedByClass open = {{MachineClass::all, {}}};
   for (const ValidationPoint& point : points) {
     if (point.quality != Quality::ok) continue;
     sides[point.bytes >= kFromOneMegabyte].push_back(point);
-    open[point.scope];
+    open[point.machines];
   }
-  for (auto& [scope, of] : open)
-    of = {eight_of_ten(weighed(sides[0], scope)), eight_of_ten(weighed(sides[1], scope))};
+  for (auto& [machines, of] : open)
+    of = {eight_of_ten(weighed(sides[0], machines)), eight_of_ten(weighed(sides[1], machines))};
   return open;
 }
 

@@ -14,6 +14,16 @@
 
 namespace gradwire {
 
+// Where a record is silent: what its machine was built with instead, and of a training what stands in for it.
+enum class UnstatedTraining : std::uint8_t { parameters, layers, samples, precision, gradients };
+struct Assumed {
+  std::vector<std::string> of_machine = {};  // Machine::notes
+  std::vector<UnstatedTraining> of_training = {};
+  std::uint64_t parameters = 0;         // what they were taken as, where unstated
+  std::string layers = {};              // the stand-in's title
+  int samples = 0, gradient_bytes = 0;  // a GPU and step; of an element
+};
+
 // One prediction beside its measurement. For a collective the values are microseconds.
 struct ValidationPoint {
   std::string id, platform, group, point;
@@ -21,13 +31,13 @@ struct ValidationPoint {
   Quality quality = Quality::ok;
   Bytes bytes = 0;  // of a collective
   double measured = 0, predicted = 0;
-  double low = 0, high = 0;          // eight of ten measurements should lie between; 0: not computed
-  double alpha_beta = 0;             // what bytes / link rate would say; 0: not computed
-  std::string scope;                 // class of the machine
-  bool pair = false;                 // a ratio of two training values
-  std::vector<std::string> assumed;  // where the record is silent
-  std::string remark;                // why the record does not count, where it does not
-  double by_constants = 0;           // of a collective: the spread of log(predicted) that constants give
+  double low = 0, high = 0;  // eight of ten measurements should lie between; 0: not computed
+  double alpha_beta = 0;     // what bytes / link rate would say; 0: not computed
+  std::string scope;         // what it is counted under: the class of the machine, or the kind of workload
+  bool pair = false;         // a ratio of two training values
+  Assumed assumed;
+  double by_constants = 0;  // of a collective: the spread of log(predicted) that constants give
+  MachineClass machines = MachineClass::all;  // of a collective: the class of its machine
   double error() const { return predicted / measured - 1; }
   bool inside() const { return low <= measured && measured <= high; }
   bool right_sign() const { return (measured > 1) == (predicted > 1); }  // of a pair
@@ -37,13 +47,23 @@ struct ValidationPoint {
 struct PreparedRecord {
   Record record;
   NcclFabric fabric;
-  std::string scope;  // class of machine; see scope_of()
-  std::string kind;   // what `LeaveOut::kind` leaves out together: "pcie box", "pair", or the class
+  MachineClass machines = MachineClass::all;
+  std::string kind;  // what `LeaveOut::kind` leaves out together: "pcie box", "pair", or the class
   std::vector<std::string> assumed;  // of the machine, where the record is silent
 };
+
+// Why something of a record has no prediction: it was refused with an error, one GPU alone sends nothing, there is nothing but
+// the anchor, neither an anchor nor a value that differs in its link alone, or no finite figure came out.
+enum class Unpredicted : std::uint8_t { refused, one_gpu, anchor_alone, no_anchor, not_finite };
+struct Skipped {
+  std::string what;  // the record, and the point of it
+  Unpredicted why = Unpredicted::refused;
+  std::string error = {};  // where it was refused
+};
+
 // Collective records of two GPUs or more; those of one are noted in `skipped` if given. A machine that can't
 // be built throws ConfigError, or is noted there.
-std::vector<PreparedRecord> prepare(std::span<const Record>, std::vector<std::string>* skipped = nullptr);
+std::vector<PreparedRecord> prepare(std::span<const Record>, std::vector<Skipped>* skipped = nullptr);
 
 // Which rows take part: by record and by position in it.
 using RowFilter = std::function<bool(const PreparedRecord&, std::size_t row)>;

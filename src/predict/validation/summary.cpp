@@ -1,11 +1,8 @@
 #include "predict/validation/summary.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
-#include "base/text.h"
 #include "predict/presets.h"
 #include "topo/yaml.h"
 
@@ -31,32 +28,23 @@ bool same_batch(const TrainingValue& a, const TrainingValue& b) {
   return a.batch_per_gpu == b.batch_per_gpu && a.accumulate == b.accumulate;
 }
 
-std::string above_linear(const TrainingRecord& record) {
+std::optional<AboveLinear> find_above_linear(const TrainingRecord& record) {
   for (const TrainingValue& anchor : record.values)
     for (const TrainingValue& value : record.values) {
       const double share = value.samples_per_s / (value.gpus * anchor.samples_per_s);
       if (anchor.anchor && anchor.gpus == 1 && same_batch(anchor, value) && share > kLinear)
-        return fmt::format("{} GPUs at {:.0f} % of linear", value.gpus, 100 * share);
+        return AboveLinear{value.gpus, share};
     }
-  return "";
+  return std::nullopt;
 }
 
-std::string far_off(const ValidationPoint& point) {
-  if (std::abs(point.error()) < kFar) return "";
-  const bool time = point.kind == RecordKind::collective;
-  return fmt::format("{}: measured {:.3g} times the predicted {}", point.point,
-                     point.measured / point.predicted,
-                     time         ? "time"
-                     : point.pair ? "ratio"
-                                  : "rate");
-}
-
-std::string worst_of(const Record& record, std::span<const ValidationPoint> points) {
+std::optional<ValidationPoint> find_far_off(const Record& record, std::span<const ValidationPoint> points) {
   const ValidationPoint* worst = nullptr;
   for (const ValidationPoint& point : points)
     if (point.id == record.id && (!worst || std::abs(point.error()) > std::abs(worst->error())))
       worst = &point;
-  return worst ? far_off(*worst) : "";
+  if (worst == nullptr || std::abs(worst->error()) < kFar) return std::nullopt;
+  return *worst;
 }
 
 }  // namespace
@@ -88,13 +76,12 @@ bool counts(const ValidationPoint& point) { return point.quality == Quality::ok;
 
 bool is_large(const ValidationPoint& point) { return point.bytes >= kLargeBuffer; }
 
-void drop_unpredicted(std::vector<ValidationPoint>& points, std::vector<std::string>& skipped) {
+void drop_unpredicted(std::vector<ValidationPoint>& points, std::vector<Skipped>& skipped) {
   const auto useless = [](const ValidationPoint& point) {
     return !(std::isfinite(point.predicted) && point.predicted > 0 && std::isfinite(point.error()));
   };
   for (const ValidationPoint& point : points)
-    if (useless(point))
-      skipped.push_back(fmt::format("{} {}: no finite prediction came out", point.id, point.point));
+    if (useless(point)) skipped.push_back({point.id + " " + point.point, Unpredicted::not_finite});
   std::erase_if(points, useless);
 }
 
@@ -110,16 +97,14 @@ std::optional<std::string> find_remark(std::string_view record_id) {
       .find_text(record_id);
 }
 
-std::string doubt_of(const Record& record, std::span<const ValidationPoint> points) {
-  if (record.quality == Quality::ok) return "";
-  std::vector<std::string> reasons = {record.notes};
-  if (record.quality == Quality::odd) {
-    reasons.push_back(find_remark(record.id).value_or(""));
-    if (record.training) reasons.push_back(above_linear(*record.training));
-    reasons.push_back(worst_of(record, points));
-  }
-  std::erase_if(reasons, [&](const std::string& reason) { return reason.empty(); });
-  return reasons.empty() ? "the record does not say why" : join(reasons, "; ");
+std::optional<Doubt> find_doubt(const Record& record, std::span<const ValidationPoint> points) {
+  if (record.quality == Quality::ok) return std::nullopt;
+  Doubt doubt{.quality = record.quality, .note = record.notes};
+  if (record.quality != Quality::odd) return doubt;
+  doubt.remark = find_remark(record.id);
+  if (record.training) doubt.above_linear = find_above_linear(*record.training);
+  doubt.far_off = find_far_off(record, points);
+  return doubt;
 }
 
 }  // namespace gradwire

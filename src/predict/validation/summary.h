@@ -34,16 +34,29 @@ bool counts(const ValidationPoint&);    // of quality ok
 bool is_large(const ValidationPoint&);  // from 1 MB on
 
 // Takes out the points that no figure came out for (not finite, or not above 0) and notes them in `skipped`.
-void drop_unpredicted(std::vector<ValidationPoint>&, std::vector<std::string>& skipped);
+void drop_unpredicted(std::vector<ValidationPoint>&, std::vector<Skipped>& skipped);
 
 std::vector<ValidationPoint> worst_first(std::vector<ValidationPoint>);
 
-// Why a measured record does not count.
+// Why a measured record does not count, as presets/measured/remarks.yaml has it.
 std::optional<std::string> find_remark(std::string_view record_id);
 
-// The record's own note; of an odd one also what is known of it and what arithmetic shows: more than linear
-// scaling, or the point furthest from its prediction. `points` may hold those of other records too. Empty for
-// a record that counts.
-std::string doubt_of(const Record&, std::span<const ValidationPoint> points);
+// More than linear scaling: what n GPUs did, as a share of n times what one did.
+struct AboveLinear {
+  int gpus = 0;
+  double share = 0;
+};
+
+// What speaks against a record: its own note; of an odd one also what is known of it and what arithmetic shows.
+struct Doubt {
+  Quality quality = Quality::odd;
+  std::string note = {};  // empty: the record has none
+  std::optional<std::string> remark = {};
+  std::optional<AboveLinear> above_linear = {};
+  std::optional<ValidationPoint> far_off = {};  // the point furthest from its prediction
+};
+
+// `points` may hold those of other records too. Nothing for a record that counts.
+std::optional<Doubt> find_doubt(const Record&, std::span<const ValidationPoint> points);
 
 }  // namespace gradwire

@@ -51,7 +51,7 @@ ModelEntry read_entry(const YamlMap& entry) {
   std::vector<std::string> all;
   for (const auto& entry : all_models()) all.push_back(entry.name);
   throw ConfigError(
-      fmt::format("'{:.60}' is not a model{}; see gradwire list models, or write a YAML file as "
+      fmt::format("'{:.60}' is not a model{}; see `gradwire list models`, or write a YAML file as "
                   "presets/models/example.yaml",
                   name, did_you_mean(name, all)));
 }
@@ -159,12 +159,12 @@ TransformerSizes transformer_sizes(std::string_view name, std::optional<int> seq
   }
   if (name.ends_with(".json") || name.ends_with(".json.gz"))
     throw ConfigError(
-        fmt::format("{:.60}: a trace does not say how its model can be cut; name a transformer of gradwire "
-                    "list models, or write its sizes into a file as presets/models/example.yaml says",
+        fmt::format("{:.60}: a trace does not say how its model can be cut; name a transformer of `gradwire "
+                    "list models`, or write its sizes into a file as presets/models/example.yaml says",
                     name));
   if (!find_model(name)) fail_unknown(name);
   throw ConfigError(
-      fmt::format("{} can't be cut: only transformers of known sizes are split over GPUs; gradwire compare "
+      fmt::format("{} can't be cut: only transformers of known sizes are split over GPUs; `gradwire compare` "
                   "prices it with data parallelism",
                   name));
 }

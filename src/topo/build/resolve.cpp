@@ -145,7 +145,14 @@ void resolve_nvlink(ResolvedNode& node) {
   spec.nvlink_gen = spec.nvlink_gen.value_or(node.gpu.nvlink_gen);
   spec.nvlink_links_per_gpu = spec.nvlink_links_per_gpu.value_or(node.gpu.nvlink_links);
   if (*spec.intra == Intra::pcie || node.total_gpus == 1) return;
-  if (*spec.nvlink_gen == 0 && spec.matrix) spec.nvlink_gen = 3;
+  if (*spec.nvlink_gen == 0 && spec.matrix) {
+    spec.nvlink_gen = 3;
+    if (!node.gpu.id.empty())
+      node.notes.push_back(fmt::format(
+          "the matrix has NVLinks (NV#), and {} has no connector for one: either the matrix is of other "
+          "GPUs or these are others; the links are taken as the matrix has them, of generation 3",
+          node.gpu.name));
+  }
   if (*spec.nvlink_gen == 0)
     throw ConfigError(
         fmt::format("{} has no NVLink: ask for pcie", node.gpu.id.empty() ? "this GPU" : node.gpu.id));

@@ -101,7 +101,7 @@ void take_links(const YamlMap& entry, NodeSpec& node) {
 
 // What can't be assumed without being wrong as often as right; so a file that was cut off is noticed, too.
 void check_whole(const YamlMap& entry, const NodeSpec& node) {
-  if (!entry.has("gpu")) entry.fail("gpu", "an id of gradwire list gpus");
+  if (!entry.has("gpu")) entry.fail("gpu", "an id of `gradwire list gpus`");
   if (!entry.has("gpus") && !entry.has("matrix") && !entry.has("gpu_indices"))
     entry.fail("gpus", "a whole number from 1 to 1024");
   const bool joined = entry.has("intra") || entry.has("matrix") || entry.has("nvlinks");

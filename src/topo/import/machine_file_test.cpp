@@ -90,7 +90,7 @@ TEST(MachineFile, what_is_wrong_is_named_with_its_line_and_what_would_be_right) 
 }
 
 TEST(MachineFile, what_can_not_be_assumed_is_named_when_it_is_missing) {
-  EXPECT_THAT(yaml_error("id: x\ngpus: 4\n"), HasSubstr("'gpu' is missing: an id of gradwire list gpus"));
+  EXPECT_THAT(yaml_error("id: x\ngpus: 4\n"), HasSubstr("'gpu' is missing: an id of `gradwire list gpus`"));
   EXPECT_THAT(yaml_error("id: x\ngpu: a40\n"), HasSubstr("'gpus' is missing: a whole number"));
   EXPECT_THAT(yaml_error("id: x\ngpu: a40\ngpus: 4\n"), HasSubstr("'intra' is missing: nvswitch"));
   EXPECT_EQ(yaml_error("id: x\ngpu: a40\ngpus: 1\n"), "");
@@ -120,7 +120,14 @@ TEST(MachineFile, every_prefix_of_a_file_is_read_or_refused_but_never_breaks) {
 }
 
 TEST(MachineFile, deep_nesting_is_refused) {
-  EXPECT_THAT(yaml_error("id: " + std::string(20000, '[')), HasSubstr("not YAML"));
+  EXPECT_THAT(yaml_error("id: " + std::string(20000, '[')), HasSubstr("more than 100 deep in each other"));
+}
+
+// A tree of it would take gigabytes.
+TEST(MachineFile, of_64_megabytes_of_list_is_refused_as_it_is_read) {
+  std::string text;
+  while (text.size() < 64 << 20) text += "- 0\n";
+  EXPECT_THAT(yaml_error(text), HasSubstr("more than the 1048576 values"));
 }
 
 }  // namespace
