@@ -69,13 +69,15 @@ function(gradwire_module name)
   install(TARGETS ${target} LIBRARY DESTINATION lib/gradwire COMPONENT program)
 endfunction()
 
-# gradwire_test(NAME SOURCES ... USES ... [LABELS ...] [TIMEOUT s])
-# A GoogleTest program; each of its tests is a test of ctest. The label `fast` is for those that end in milliseconds.
+# gradwire_test(NAME SOURCES ... USES ... [LABELS ...] [TIMEOUT s] [BUSY] [TOGETHER])
+# A GoogleTest program; each of its tests is a test of ctest, or, where they share what takes long, all of them are one:
+# TOGETHER. The label `fast` is for those that end in milliseconds.
+# What is tested is optimized, the tests are not, unless loops of their own are what they take their time for: BUSY.
 function(gradwire_test name)
   if(NOT GRADWIRE_TESTS)
     return()
   endif()
-  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;USES;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "BUSY;TOGETHER" "TIMEOUT" "SOURCES;USES;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -84,11 +86,18 @@ function(gradwire_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests) # "support/...", which needs no linking
-  target_compile_options(${name} PRIVATE -O0) # what is tested is optimized, and that is enough
+  if(NOT arg_BUSY)
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   target_link_libraries(${name} PRIVATE ${arg_USES} gradwire_flags GTest::gtest GTest::gmock GTest::gtest_main)
-  string(REPLACE ";" "\\;" labels "${arg_LABELS}") # a list in a list
-  gtest_discover_tests(${name} TEST_PREFIX "${name}: " DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${labels}" TIMEOUT ${arg_TIMEOUT})
+  if(arg_TOGETHER)
+    add_test(NAME "${name}: all of it" COMMAND ${name})
+    set_tests_properties("${name}: all of it" PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+  else()
+    string(REPLACE ";" "\\;" labels "${arg_LABELS}") # a list in a list
+    gtest_discover_tests(${name} TEST_PREFIX "${name}: " DISCOVERY_TIMEOUT 60
+      PROPERTIES LABELS "${labels}" TIMEOUT ${arg_TIMEOUT})
+  endif()
   add_dependencies(${name} gradwire_modules)
   if("train" IN_LIST arg_LABELS)
     add_dependencies(train_tests ${name})

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -136,6 +137,25 @@ TEST_P(Faults, a_rank_that_leaves_early_is_named) {
   for (const Rank rank : {0, 2}) {
     EXPECT_EQ(outcomes[rank].error, "PeerLost") << describe(outcomes[rank]);
     EXPECT_EQ(outcomes[rank].peer, 1) << describe(outcomes[rank]);
+  }
+}
+
+// It may have no more files open than it has, and so can't map what the others allocated.
+TEST(ShmFaults, a_reason_that_one_rank_alone_has_is_told_to_every_other_one) {
+  const auto outcomes = run_processes(3, [&](const World& world) {
+    const auto communicator = make_communicator(world, "shm");
+    const Buffer buffer(*communicator, kLarge);
+    communicator->run(barrier());
+    const rlimit none{.rlim_cur = 0, .rlim_max = 0};
+    if (world.rank == 1) ::setrlimit(RLIMIT_NOFILE, &none);
+    communicator->run(buffer.sum());
+  });
+  for (const Outcome& outcome : outcomes) {
+    EXPECT_EQ(outcome.error, "TransportError") << describe(outcome);
+    EXPECT_THAT(outcome.text, HasSubstr("cannot be opened: Too many open files"));
+    if (outcome.rank != 1) {
+      EXPECT_THAT(outcome.text, HasSubstr("rank 1 reports: "));
+    }
   }
 }
 

@@ -8,9 +8,11 @@
 
 #include <csignal>
 #include <optional>
+#include <thread>
 
 #include "base/files.h"
 #include "net/address/socket.h"
+#include "net/store/tcp.h"
 #include "run_session.h"
 
 namespace gradwire {
@@ -27,8 +29,13 @@ class Job {
   }
 
   Session launch(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), {"--master", master_});
+    arguments.insert(arguments.begin(), {"--master", fmt::format("127.0.0.1:{}", port_)});
     return gradwire_run(std::move(arguments), variables_);
+  }
+  // What the launchers write for each other.
+  TcpStore store() const {
+    return TcpStore({{"127.0.0.1", port_}, variables_.at("GRADWIRE_SECRET"), {-1, "launchers"}},
+                    Deadline::after(60));
   }
 
  private:
@@ -36,7 +43,7 @@ class Job {
     return local_address(listen_at(SocketAddress::loopback()).get()).port();
   }
 
-  std::string master_ = fmt::format("127.0.0.1:{}", free_port());
+  std::uint16_t port_ = free_port();
   Environment variables_;
 };
 
@@ -136,6 +143,33 @@ TEST(RunNodes, goes_on_without_a_node_that_is_told_to_leave_and_takes_it_back) {
   EXPECT_EQ(first.finish(), 0) << first.text();
   EXPECT_EQ(again.finish(), 0) << again.text();
   EXPECT_THAT(again.text(), HasSubstr("2 of 2"));
+}
+
+// Node 0 is stopped for longer than the timeout, which looks like a cut link from node 1.
+TEST(RunNodes, a_node_that_waits_for_its_first_seat_outlasts_a_cut_link) {
+  const TempDir directory;
+  const auto go = directory.path() / "go";
+  const Job job({{"GO", go.string()}});
+  const auto node = [&](const char* number) {
+    return job.launch({"--nnodes", "1:2", "--node-rank", number, "--max-restarts", "1", "--timeout", "3",
+                       "--", "sh", "-c",
+                       "echo $GRADWIRE_RESTART of $WORLD_SIZE; [ $GRADWIRE_RESTART = 1 ] && exit; "
+                       "until [ -e $GO ]; do sleep 0.01; done; exit 1"});
+  };
+  auto first = node("0");
+  first.expect("0 of 1");
+  auto second = node("1");
+  auto store = job.store();
+  store.get("alive/1", Deadline::after(60));
+  first.signal(SIGSTOP);
+  second.expect("to take part again");
+  first.signal(SIGCONT);
+  const auto deadline = Deadline::after(60);
+  while (!store.find("ready/1").ends_with(".2") && !deadline.passed()) std::this_thread::yield();
+  write_file(go, "");
+  EXPECT_EQ(first.finish(), 0) << first.text();
+  EXPECT_EQ(second.finish(), 0) << second.text();
+  EXPECT_THAT(second.text(), HasSubstr("1 of 2"));
 }
 
 TEST(RunNodes, brings_ranks_of_several_nodes_together) {

@@ -14,6 +14,7 @@
 #include "base/files.h"
 #include "net/address/socket.h"
 #include "run_session.h"
+#include "support/has_ended.h"
 
 namespace gradwire {
 namespace {
@@ -144,12 +145,38 @@ TEST(RunVerb, says_which_rank_was_stopped) {
   EXPECT_THAT(run.text(), HasSubstr("gradwire run: rank 1 was stopped when the job was ended\n"));
 }
 
-TEST(RunVerb, ranks_do_not_outlive_a_launcher_that_is_killed) {
-  auto run = gradwire_run({"-n", "2", "--", "sh", "-c", "echo ready $RANK; exec sleep 1000"});
+// The numbers that stand behind `word` in the text, one after each.
+std::vector<pid_t> numbers_after(const std::string& word, const std::string& text) {
+  std::vector<pid_t> numbers;
+  for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+    numbers.push_back(std::stoi(text.substr(at + word.size())));
+  return numbers;
+}
+
+// Each rank has a child in its process group, and one that left for a session of its own.
+TEST(RunVerb, nothing_of_a_job_outlives_a_launcher_that_is_killed) {
+  auto run = gradwire_run({"-n", "2", "--", "sh", "-c",
+                           "sleep 1000 & echo process $!; setsid sleep 1000 & echo process $!; "
+                           "echo process $$; echo ready $RANK; wait; true"});
   run.expect("ready 0");
   run.expect("ready 1");
   run.signal(SIGKILL);
-  EXPECT_EQ(run.finish(), 128 + SIGKILL) << "the pipe closes when the last of them is gone";
+  EXPECT_EQ(run.finish(), 128 + SIGKILL);
+  const auto processes = numbers_after("process ", run.text());
+  EXPECT_EQ(processes.size(), 6U) << run.text();
+  for (const pid_t process : processes) EXPECT_TRUE(has_ended(process)) << process;
+}
+
+// While the job that it is a part of goes on.
+TEST(RunVerb, a_job_within_another_goes_with_its_own_launcher) {
+  auto run = gradwire_run({"--", "sh", "-c",
+                           "\"$0\" run -- sh -c 'setsid sleep 1000 & echo process $!; echo ready; wait' & "
+                           "echo launcher $!; wait; sleep 1000",
+                           kGradwire});
+  run.expect("ready");
+  run.expect("launcher ");
+  ::kill(numbers_after("launcher ", run.text()).at(0), SIGKILL);
+  EXPECT_TRUE(has_ended(numbers_after("process ", run.text()).at(0)));
 }
 
 struct BadUse {

@@ -26,6 +26,26 @@ TEST(TrainVerb, learns_printed_digits_on_two_ranks) {
   EXPECT_GT(result.at("samples_per_s").get<double>(), 0);
 }
 
+// A mesh has the loss on its last stage, and rank 0 speaks.
+TEST(TrainVerb, sums_up_the_losses_that_it_showed) {
+  for (const std::vector<std::string>& how :
+       {std::vector<std::string>{}, std::vector<std::string>{"--pp", "2", "--micro-batches", "2"}}) {
+    std::vector<std::string> arguments = {"mlp", "-n", "2", "--steps", "3", "--batch", "4"};
+    arguments.insert(arguments.end(), how.begin(), how.end());
+    auto run = gradwire_train(arguments);
+    EXPECT_EQ(run.finish(), 0) << run.text();
+    const auto shown = [&](int step) {
+      const auto words = fmt::format("step {} of 3  loss ", step);
+      const auto at = run.text().find(words);
+      if (at == std::string::npos) return words + "was not shown";
+      const auto begin = at + words.size();
+      return run.text().substr(begin, run.text().find(' ', begin) - begin);
+    };
+    EXPECT_THAT(run.text(), HasSubstr(fmt::format("loss {} -> {} in 3 steps", shown(1), shown(3))));
+    EXPECT_NE(shown(1), shown(3));
+  }
+}
+
 TEST(TrainVerb, does_not_diverge_with_what_it_takes_by_itself) {
   const auto losses = run_json({"mlp", "-n", "2", "--steps", "40"}).at("losses").get<std::vector<double>>();
   ASSERT_EQ(losses.size(), 40u);
@@ -123,6 +143,20 @@ TEST(TrainVerb, goes_on_from_a_checkpoint_on_another_number_of_ranks) {
   auto other = gradwire_train({"convnet", "-n", "2", "--resume", file});
   EXPECT_EQ(other.finish(), 2);
   EXPECT_THAT(other.text(), HasSubstr("it is of another model"));
+}
+
+// Over tcp sums of three are rounded by how buckets are cut.
+TEST(TrainVerb, goes_on_to_the_bit_on_three_ranks_over_a_network) {
+  const TempDir directory;
+  const auto file = (directory.path() / "c.ckpt").string();
+  const auto with = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"convnet", "-n", "3", "--steps", "5", "--batch", "4", "--backend", "tcp"});
+    return run_json(more);
+  };
+  const auto whole = with({"--checkpoint", file, "--checkpoint-every", "2", "--checkpoint-keep", "3"});
+  const auto rest = with({"--resume", file + ".step-2"});
+  EXPECT_EQ(rest.at("first_step"), 2);
+  for (std::size_t i = 2; i < 5; ++i) EXPECT_EQ(rest.at("losses").at(i - 2), whole.at("losses").at(i));
 }
 
 // Also what compression has left out of the gradients so far, which each rank has of its own. It begins after ten steps.

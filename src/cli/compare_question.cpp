@@ -16,6 +16,7 @@
 #include "predict/compare/compare.h"
 #include "predict/step/recorded.h"
 #include "predict/workload/catalog.h"
+#include "report/compare/compare.h"
 #include "topo/import/machine_file.h"
 #include "topo/import/matrix.h"
 #include "topo/yaml_node.h"
@@ -23,18 +24,10 @@
 namespace gradwire {
 namespace {
 
-std::string cpu_warning(const std::string& file) {
-  return fmt::format(
-      "the computing in {} is a CPU's: a GPU is done sooner, and communication costs it more than is shown "
-      "here; give a model's name or a trace of a GPU, or --step-ms of one",
-      file);
-}
-
 // What was recorded, and what is known of the run.
 struct Recorded {
   RecordedModel model;
   std::string source;
-  bool on_cpu = false;
   std::optional<Precision> precision = {};  // as its kernels tell it
   std::optional<TracedRun> run = {};
 };
@@ -43,7 +36,7 @@ Recorded recorded_by_gradwire(const std::string& file, double parameters) {
   if (parameters > 0)
     throw ConfigError(fmt::format("--parameters: {} tells its gradients itself; leave it out", file));
   const Timeline timeline = read_timeline(file);
-  return {model_of(timeline, file), timeline.source, computed_on_cpu(timeline)};
+  return {model_of(timeline, file), timeline.source};
 }
 
 // One trace, or those of all ranks.
@@ -52,10 +45,9 @@ Recorded recorded_by_profiler(const std::vector<Profile>& profiles, const std::s
   for (const Profile& profile : profiles)
     for (const std::string& note : profile.notes) notes.push_back(fmt::format("{}: {}", profile.file, note));
   const RunAnalysis analysis = analyze_profiles(profiles);
-  Recorded recorded{recorded_run(profiles, analysis, parameters), {}};
+  Recorded recorded{recorded_run(profiles, analysis, parameters).recorded, {}};
   recorded.model.workload.name = recorded.model.workload.source = name;
   recorded.source = recorded.model.workload.title;
-  recorded.on_cpu = recorded.source == kOnProcessor;
   recorded.precision = find_precision(profiles.front());
   recorded.run = traced_run(analysis, name);
   return recorded;
@@ -82,7 +74,7 @@ Question question_of_trace(const std::string& file, const StepFlags& flags, doub
   std::vector<std::string> warnings;
   Recorded recorded = recorded_in(file, parameters, warnings);
   auto options = step_options(flags, recorded.model.workload);
-  const bool on_cpu = recorded.on_cpu && !options.anchor;
+  const bool on_cpu = recorded.model.on_processor && !options.anchor;
   if (!options.anchor) {
     options.anchor = recorded.model.anchor;
     if (recorded.precision && !stated) options.precision = *recorded.precision;

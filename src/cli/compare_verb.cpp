@@ -59,9 +59,10 @@ struct CompareFlags {
 
 // What `plan` knows nothing of is refused rather than left out of the answer.
 void check_split(const CLI::App& verb) {
-  constexpr std::array<std::string_view, 19> kTaken = {
-      "model", "on", "batch", "accumulate", "sequence", "precision",   "measured",  "json",    "html", "dp",
-      "tp",    "pp", "ep",    "chunks",     "shard",    "micro-batch", "recompute", "offload", "nccl"};
+  constexpr std::array<std::string_view, 20> kTaken = {
+      "model", "on",          "batch",     "accumulate", "sequence", "precision", "measured",
+      "json",  "html",        "dp",        "tp",         "pp",       "ep",        "chunks",
+      "shard", "micro-batch", "recompute", "offload",    "nccl",     "memory"};
   for (const CLI::Option* flag : verb.get_options())
     if (flag->count() > 0 && std::ranges::find(kTaken, flag->get_single_name()) == kTaken.end())
       throw ConfigError(fmt::format(
@@ -90,8 +91,8 @@ int compare_split(const CompareFlags& flags) {
   const int usual = load_model(flags.model, sequence_of(flags.step)).batch;
   std::vector<PlannedMachine> planned;
   for (const auto& machine : measured_machines(flags.on, flags.measured, question.nccl)) {
-    const int each = (flags.step.batch > 0 ? flags.step.batch : usual) * flags.step.accumulate;
-    question.batch = each * static_cast<int>(machine.gpus.size());
+    question.batch = sequences_of(static_cast<int>(machine.gpus.size()), flags.step.accumulate,
+                                  flags.step.batch > 0 ? flags.step.batch : usual);
     planned.push_back({machine, make_plans(question, machine, 1)});
   }
   const auto shorter = renamed(planned, without_folders(flags.on));
@@ -162,6 +163,14 @@ void add_compare_verb(CLI::App& app, int& exit_code) {
   verb->add_flag("--verbose", flags->verbose,
                  "also how sure that is and why, what holds up each machine, all remedies");
   verb->add_flag("--json", flags->json, "print one JSON object and nothing else");
+  // Its price was another one than that of --shard 1.
+  verb->add_flag_callback(
+          "--zero1",
+          [] {
+            throw ConfigError(
+                "--zero1 is gone: --shard 1 splits the optimizer's state; set it against --shard 0");
+          })
+      ->group("");
   add_html_flag(*verb, flags->html);
   verb->footer(kCompareExample);
   verb->callback([flags, verb, &exit_code] {

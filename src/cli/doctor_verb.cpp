@@ -14,14 +14,15 @@
 namespace gradwire {
 namespace {
 
-constexpr int kFindingsCode = 3;
+constexpr int kFindingsCode = 3, kUnreadCode = 2;
 
 constexpr const char* kDoctorExample = R"(
-FILES are any mix of: logs of a run with NCCL_DEBUG=INFO, traces of
-torch.profiler, nvidia-smi topo -m, topo -p2p r, nvlink -s and -q, lspci -vv,
-output of nccl-tests, NCCL's topology XML, an environment (env > env.txt),
-training scripts, folders of them. Without files it looks at this machine. Exit
-code 0: nothing found; 3: findings; 2: a file can't be read.
+FILES are any mix of: logs of a run with NCCL_DEBUG=INFO, or its last words,
+dmesg, traces of torch.profiler, nvidia-smi topo -m, topo -p2p r, nvlink -s, -q
+and --query-gpu, rocm-smi --showtopo, lspci -vv, output of nccl-tests, NCCL's
+topology XML, an environment (env > env.txt) or a job's YAML, training scripts,
+folders of them. Without files it looks at this machine. Exit code 0: nothing
+found; 3: findings; 2: nothing found, and a file can't be read.
 
 Examples, each below what makes its files:
   gradwire doctor
@@ -56,7 +57,8 @@ int run_doctor(const DoctorFlags& flags) {
   show(report, flags.json);
   if (!flags.html.empty())
     write_html(flags.html, run_page(file, plain_page("doctor", "Diagnosis", std::move(report))));
-  return diagnosis.findings.empty() ? 0 : kFindingsCode;
+  if (!diagnosis.findings.empty()) return kFindingsCode;
+  return diagnosis.left_out.empty() ? 0 : kUnreadCode;  // what was not read may be what is wrong
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -41,7 +42,6 @@ void add_step_flags(CLI::App& verb, StepFlags& flags) {
   verb.add_option("--gradients", flags.gradients, "fp32 fp16 bf16")->capture_default_str();
   verb.add_option("--compress", flags.compression, "communication hook: none fp16 bf16 powersgd")
       ->capture_default_str();
-  verb.add_flag("--zero1", flags.zero1, "each rank updates its share of the parameters (ZeRO stage 1)");
   verb.add_option(
           "--distribution", flags.distribution,
           "ddp horovod tf-replicated dataparallel none; alike: megatron-dp paddle (ddp), byteps mxnet "
@@ -59,17 +59,19 @@ CLI::Option* add_html_flag(CLI::App& verb, std::string& file) {
       ->each([](const std::string& value) { check_page_place(value); });
 }
 
-std::string typed_command() {
+std::string typed_command(std::string_view without, std::string_view instead) {
   const std::string line = read_file("/proc/self/cmdline");
-  std::string command = "gradwire";
+  std::string command = "gradwire", value;
+  if (!instead.empty()) value = fmt::format(" {} {}", without, quoted_word(instead));
   const auto words = split(line, '\0');  // a last one is empty
   for (std::size_t i = 1; i + 1 < words.size(); ++i) {
-    if (words[i] == "--html")
+    if (words[i] == "--") command += std::exchange(value, "");  // behind it stand no flags
+    if (words[i] == without)
       ++i;
-    else if (!words[i].starts_with("--html="))
+    else if (!words[i].starts_with(fmt::format("{}=", without)))
       command += " " + quoted_word(words[i]);
   }
-  return command;
+  return command + value;
 }
 
 void write_html(const std::string& file, PageData page) {
@@ -92,7 +94,8 @@ void add_nccl_flag(CLI::App& verb, std::map<std::string, std::string>& variables
 }
 
 bool PlanSizes::any() const {
-  return dp + tp + pp + micro_batch + chunks + experts > 0 || shard >= 0 || !recompute.empty() || offload;
+  return dp + tp + pp + micro_batch + chunks + experts > 0 || shard >= 0 || !recompute.empty() || offload ||
+         memory > 0;
 }
 
 void add_plan_sizes(CLI::App& verb, PlanSizes& sizes) {
@@ -106,6 +109,8 @@ void add_plan_sizes(CLI::App& verb, PlanSizes& sizes) {
       ->check(within(0, 3));
   verb.add_option("--micro-batch", sizes.micro_batch, "sequences at a time")->check(within(1, 1 << 20));
   verb.add_option("--recompute", sizes.recompute, "activations: none selective full");
+  verb.add_option("--memory", sizes.memory, "GiB of a GPU that may be used; 94 % of what it has if not given")
+      ->check(within(0.1, 1e4));
   verb.add_flag("--offload", sizes.offload, "the optimizer's state lives in host memory");
 }
 
@@ -119,6 +124,7 @@ void apply(const PlanSizes& sizes, PlanQuestion& question) {
   question.expert_parallel = if_given(sizes.experts, 0);
   if (!sizes.recompute.empty()) question.recompute = parse_recompute(sizes.recompute);
   question.offload = sizes.offload;
+  if (sizes.memory > 0) question.memory = sizes.memory * (1 << 30);
 }
 
 }  // namespace gradwire

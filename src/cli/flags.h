@@ -20,8 +20,8 @@ void add_step_flags(CLI::App& verb, StepFlags&);
 // --html FILE: what a verb found, as a page to open.
 CLI::Option* add_html_flag(CLI::App& verb, std::string& file);
 
-// "gradwire compare gpt2 --on dgx-a100": as it was typed, without --html.
-std::string typed_command();
+// "gradwire compare gpt2 --on dgx-a100": as it was typed, without an option and its value (or with another value for it).
+std::string typed_command(std::string_view without = "--html", std::string_view instead = "");
 
 // Writes the page, with the command as it was typed where it has none, and says so on stderr. Nothing when `file` is
 // empty.
@@ -34,6 +34,7 @@ void add_nccl_flag(CLI::App& verb, std::map<std::string, std::string>& variables
 // The sizes of a layout as flags: those of `plan`, and of `compare` where a model is split.
 struct PlanSizes {
   int dp = 0, tp = 0, pp = 0, micro_batch = 0, chunks = 0, experts = 0, shard = -1;
+  double memory = 0;  // GiB; 0: what can be used of a GPU
   std::string recompute;
   bool offload = false;
   bool any() const;  // whether one is given

@@ -7,11 +7,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <string>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/say.h"
 #include "base/version.h"
 #include "cli/help.h"
@@ -72,6 +74,7 @@ int run(CLI::App& app, const gradwire::Words& words, std::string& who, int& exit
 }  // namespace
 
 int main(int argc, char** argv) {
+  gradwire::fill_standard_descriptors();
   CLI::App app("gradwire: does a faster link make my DistributedDataParallel training faster?");
   app.name("gradwire");
   app.set_version_flag("--version", std::string(gradwire::version()));
@@ -86,6 +89,8 @@ int main(int argc, char** argv) {
     return finish(argc < 2 ? 0 : run(app, gradwire::asked({argv + 1, argv + argc}), who, exit_code));
   } catch (const gradwire::ConfigError& error) {
     return complain(who, error.what(), 2);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return complain(who, fmt::format("{}: {}", error.path1().string(), error.code().message()), 1);
   } catch (const std::bad_alloc&) {
     return complain(who, "there is not enough memory for this", 1);
   } catch (const std::exception& error) {

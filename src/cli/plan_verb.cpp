@@ -79,7 +79,7 @@ void add_plan_verb(CLI::App& app, int& exit_code) {
       ->required()
       ->take_all();
   verb->add_option("--batch", flags->batch, "sequences of a step over all GPUs; eight a GPU if not given")
-      ->check(within(1, 1 << 24));
+      ->check(within(1, kMostSequences));
   verb->add_option("--sequence", flags->sequence, "tokens of a sequence")->check(within(1, 1 << 20));
   verb->add_option("--precision", flags->precision,
                    "of products: bf16 fp16 fp8 mxfp8 nvfp4 tf32 fp32; bf16 if the GPU has it, else fp16");

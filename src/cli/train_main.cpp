@@ -1,21 +1,21 @@
 // gradwire-train OPTIONS: a rank of `gradwire train`, started by it with the options as JSON. Exit codes as
 // there.
 #include <fmt/format.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 
 #include "base/deadline.h"
+#include "base/disk_fault.h"
 #include "base/error.h"
-#include "base/fd.h"
 #include "base/say.h"
 #include "cli/progress.h"
 #include "net/rendezvous/rendezvous.h"
@@ -46,7 +46,10 @@ void listen_to(int number) {
 // is a failure.
 void print(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
-  if (std::fflush(stdout) != 0 && errno != EPIPE) throw_system_error("writing the output");
+  if (std::fflush(stdout) == 0 || errno == EPIPE) return;
+  if (is_fault_of_disk(errno))
+    throw FileError(fmt::format("writing the output: {}", std::generic_category().message(errno)));
+  throw_system_error("writing the output");
 }
 
 // Progress on rank 0: a bar where there is a terminal, else a line now and then.
@@ -62,10 +65,7 @@ class Display {
 
   void step(int step, double loss, Seconds time) {
     if (!speaks_) return;
-    const double rate =
-        options_.batch * options_.accumulate * world_.size / (options_.tp * options_.pp) / time;
-    const auto text = fmt::format("step {} of {}  loss{} {:.4f}  {:.1f} samples/s", step + 1, options_.steps,
-                                  options_.backend.is_none() ? " of rank 0" : "", loss, rate);
+    const auto text = step_line(options_, {.ranks = world_.size, .step = step, .loss = loss, .time = time});
     bar_.show((step + 1.0) / options_.steps, text);
     const int every = std::max(1, options_.steps / 10);
     if (bar_.visible() || ((step + 1) % every != 0 && step != 0)) return;
@@ -74,7 +74,6 @@ class Display {
 
   void end(const TrainResult& result) {
     bar_.clear();
-    if (world_.rank != 0) return;
     const Report report = train_report(options_, result);
     if (!options_.json && !bar_.visible()) print("\n");
     print(options_.json ? to_json(report) : to_text(report));
@@ -112,6 +111,99 @@ void check_steps_left(const TrainOptions& options, const Beginning& beginning, i
 
 void complain(const std::string& text) { say("gradwire train", text); }
 
+// What is left to do when all is learnt. A disk that has no room for one file keeps nobody from the others, nor from the
+// report: the first failure counts in the end.
+class Failures {
+ public:
+  template <typename Chore>
+  bool attempt(const Chore& chore) {  // whether it went well
+    try {
+      chore();
+      return true;
+    } catch (const FileError& error) {
+      keep(error.what(), Kind::of_disk);
+    } catch (const ConfigError& error) {
+      keep(error.what(), Kind::of_input);
+    }
+    return false;
+  }
+  bool of_disk() const { return kind_ == Kind::of_disk; }
+
+  void rethrow() const {
+    if (kind_ == Kind::of_disk) throw FileError(text_);
+    if (kind_ == Kind::of_input) throw ConfigError(text_);
+  }
+
+  // Says what it was. Returns the exit code of a rank for which nothing else is left to do: 0 where nothing failed.
+  int say() const {
+    if (kind_ == Kind::none) return 0;
+    complain(text_);
+    return kind_ == Kind::of_disk ? code_of_unwritten() : 2;
+  }
+
+ private:
+  enum class Kind : std::uint8_t { none, of_disk, of_input };
+  void keep(const char* text, Kind kind) {
+    if (kind_ == Kind::none) text_ = text, kind_ = kind;
+  }
+
+  std::string text_;
+  Kind kind_ = Kind::none;
+};
+
+// All that rank 0 writes and says of a run that is over.
+struct Telling {
+  const TrainOptions& options;
+  Display& display;
+  Failures& failures;
+};
+void tell(const World& world, const Trainer& trainer, TrainResult& result, const Telling& to) {
+  if (world.rank != 0) return;
+  const TrainOptions& options = to.options;
+  const bool trained = !result.losses.empty();
+  if (!options.trace.empty() && trained)
+    result.traced = to.failures.attempt([&] { write_timeline(options.trace, trainer.timeline()); });
+  if (trainer.left_out() > 0)
+    complain(fmt::format("{} checkpoints were left out: the one before was still being written",
+                         trainer.left_out()));
+  to.failures.attempt([&] { to.display.end(result); });
+  if (options.html.empty() || !trained) return;
+  to.failures.attempt([&] {
+    write_page(options.html, train_page(options, result, trainer.timeline()));
+    say(fmt::format("wrote {}: open it in a browser", options.html));
+  });
+}
+
+// All ranks fail where the last checkpoint could not be written, and mpirun ends them all with the first: so the others stay
+// until rank 0 has told what was learnt.
+void await_telling(const World& world) {
+  const std::string key = "train/told";
+  try {
+    if (world.rank == 0)
+      world.store->set(key, "all");
+    else
+      get_from(*world.store, 0, key, Deadline::after(world.timeout));
+  } catch (const std::exception&) {  // who would tell is gone
+  }
+}
+
+// What comes after the last step. Returns the exit code. A run that could not be saved is started again where that may be, and
+// tells the next time.
+int conclude(const World& world, Trainer& trainer, TrainResult& result, const Telling& to) {
+  Failures& failures = to.failures;
+  result.saved = failures.attempt([&] { trainer.save_last(result); });
+  if (failures.of_disk() && restarts_so_far() < to.options.max_restarts) failures.rethrow();
+  tell(world, trainer, result, to);
+  if (!result.saved) {
+    await_telling(world);
+    failures.rethrow();
+  }
+  const int unwritten = failures.say();
+  const bool done = unwritten == 0 && result.interrupted_by == 0;
+  leave(world, done ? Leaving::done : Leaving::unfinished);
+  return result.interrupted_by == 0 ? unwritten : 128 + result.interrupted_by;
+}
+
 // Returns the exit code.
 int train(const World& world, TrainOptions options) {
   agree_on_options(world, options);
@@ -124,21 +216,11 @@ int train(const World& world, TrainOptions options) {
     complain(fmt::format("{} from step {}: {}", name_of(beginning.kind), trainer.describe().first_step,
                          beginning.why));
   display.begin(trainer.describe());
-  const TrainResult result =
+  TrainResult result =
       trainer.train({.on_step = [&](int step, double loss, Seconds time) { display.step(step, loss, time); },
                      .asked_to_end = [] { return static_cast<int>(told_to_end); }});
-  if (world.rank == 0 && !options.trace.empty() && !result.losses.empty())
-    write_timeline(options.trace, trainer.timeline());
-  if (world.rank == 0 && trainer.left_out() > 0)
-    complain(fmt::format("{} checkpoints were left out: the one before was still being written",
-                         trainer.left_out()));
-  display.end(result);
-  if (world.rank == 0 && !options.html.empty() && !result.losses.empty()) {
-    write_page(options.html, train_page(options, result, trainer.timeline()));
-    say(fmt::format("wrote {}: open it in a browser", options.html));
-  }
-  leave(world, result.interrupted_by == 0 ? Leaving::done : Leaving::unfinished);
-  return result.interrupted_by == 0 ? 0 : 128 + result.interrupted_by;
+  Failures failures;
+  return conclude(world, trainer, result, {options, display, failures});
 }
 
 // What all ranks have to say is said once.
@@ -150,37 +232,40 @@ bool first_to_say(const World& world, const std::string& text) {
   }
 }
 
-// Once a rank has died mpirun passes on what the others say a second later. So they say it where mpirun itself speaks, if
-// the system lets a child have its parent's descriptor (Yama does not): else they are heard late.
-void speak_past_mpirun() {
-  const Fd mpirun(static_cast<int>(::syscall(SYS_pidfd_open, ::getppid(), 0)));
-  const Fd error(static_cast<int>(::syscall(SYS_pidfd_getfd, mpirun.get(), STDERR_FILENO, 0)));
-  if (error) ::dup2(error.get(), STDERR_FILENO);
+// All ranks find what is wrong with what they were given, but not at one moment: who went at once would be lost to those that
+// are still in a call. Where the others do not find it, a second later is soon enough.
+void await_others(const World& world) {
+  const Deadline patience = Deadline::after(1);
+  try {
+    auto here = world.store->add("train/gave up", 1, patience);
+    while (here < world.size && !patience.passed()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      here = world.store->add("train/gave up", 0, patience);
+    }
+  } catch (const std::exception&) {  // the store is gone, and with it whoever might have waited
+  }
 }
 
-// Where our launcher started mpirun, a rank ends with it, as ranks that the launcher starts end with that. It may be gone
-// already, for loading libtorch takes a while: then somebody else has become the parent.
-void end_with_mpirun() {
-  if (std::getenv("OMPI_COMM_WORLD_RANK") == nullptr || std::getenv("GRADWIRE_STORE") == nullptr) return;
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  std::error_code unknown;
-  const auto parent =
-      std::filesystem::read_symlink(fmt::format("/proc/{}/exe", ::getppid()), unknown).filename().string();
-  const bool mpirun =
-      parent.starts_with("mpirun") || parent.starts_with("orte") || parent.starts_with("prte");
-  if (::getppid() == 1 || (!unknown && !mpirun)) ::_exit(1);
-  speak_past_mpirun();
+// Who waited in vain for others says which rank it is, as it does later.
+World join_others() {
+  try {
+    return join("env://");
+  } catch (const TransportError& error) {
+    throw Error(fmt::format("rank {}: {}", read_placement(process_environment()).rank, error.what()));
+  }
 }
 
 int run_rank(const char* json) {
-  const World world = join("env://");
+  const World world = join_others();
   try {
     return train(world, from_argument(json));
   } catch (const ConfigError& error) {
     if (first_to_say(world, error.what())) complain(error.what());
+    await_others(world);
     return 2;
   } catch (const FileError& error) {
     if (first_to_say(world, error.what())) complain(error.what());
+    await_others(world);
     return 1;
   } catch (const c10::Error& error) {  // without the frames it would print
     complain(fmt::format("rank {}: {}", world.rank, error.what_without_backtrace()));
@@ -195,14 +280,14 @@ int run_rank(const char* json) {
 }  // namespace gradwire
 
 int main(int argc, char** argv) {
+  gradwire::fill_standard_descriptors();
   if (argc != 2) {
-    gradwire::say("gradwire-train is started by `gradwire train`; see gradwire train --help");
+    gradwire::say("gradwire-train is started by `gradwire train`; see `gradwire train --help`");
     return 2;
   }
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) gradwire::listen_to(number);
   for (const int number : {SIGPIPE, SIGXFSZ})
     std::signal(number, SIG_IGN);  // writing fails instead, and is said
-  gradwire::end_with_mpirun();
   try {
     return gradwire::run_rank(argv[1]);
   } catch (const std::exception& error) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/flags.h"
 #include "launch/launcher.h"
@@ -18,6 +19,7 @@ struct TrainOnOptions {
   std::string backend;       // of measured wires; empty: the only one
   std::optional<int> ranks;  // of them, or of the machine's GPUs; absent: all
   StepFlags step;
+  std::optional<TrainOptions> split;  // flags say how it is cut, or that it is not; of it the sizes are read
   std::vector<std::string> measured;  // files of what was measured on that machine
   std::string real;                   // a trace of the same run, taken for real; empty: none
   std::string trace;                  // a file for the simulated timeline; empty: none
@@ -33,5 +35,10 @@ int train_on_machine(const TrainOnOptions&);
 // one of them. `launch` says all but the command; `trainer` is the program. Returns the exit code of `gradwire train`.
 // Throws ConfigError.
 int start_ranks(LaunchOptions launch, const std::string& trainer, const TrainOptions& train);
+
+// A process that mpirun started for our launcher, as the hidden `gradwire train-rank`: ends with mpirun from here on, and
+// becomes `command`. That one could see to it only when it has loaded libtorch, which takes seconds on a busy machine.
+// Throws ConfigError.
+[[noreturn]] void become_rank_of_mpirun(const std::vector<std::string>& command);
 
 }  // namespace gradwire

@@ -14,7 +14,7 @@ namespace gradwire {
 namespace {
 
 std::string see_help(const CLI::App* verb) {
-  return fmt::format("(see gradwire {}--help)", verb == nullptr ? "" : verb->get_name() + " ");
+  return fmt::format("(see `gradwire {}--help`)", verb == nullptr ? "" : verb->get_name() + " ");
 }
 
 bool is_flag(const std::string& word) {
@@ -63,7 +63,8 @@ Words near_flags(const std::string& flag, const Words& known) {
 }
 
 bool runs_a_program(const CLI::App* verb) {
-  return verb != nullptr && (verb->get_name() == "run" || verb->get_name() == "watch");
+  return verb != nullptr &&
+         verb->get_option_no_throw("program") != nullptr;  // it takes one as words of its own
 }
 
 // The first of the verb's examples that is one line.
@@ -85,7 +86,8 @@ std::string missing_argument(const CLI::App& app) {
   const auto options = app.get_options([](const CLI::Option* o) { return o->get_required() && o->empty(); });
   if (options.empty()) return {};
   const std::string example = example_of(app);
-  return fmt::format("{} is missing{}", name_of(*options[0]), example.empty() ? "" : "; as in " + example);
+  return fmt::format("{} is missing{}", name_of(*options[0]),
+                     example.empty() ? "" : fmt::format("; as in `{}`", example));
 }
 
 std::optional<double> find_number(const std::string& text) {
@@ -162,7 +164,7 @@ const CLI::App* find_verb(const CLI::App& app, const Words& words) {
   }
   const Words near = near_words(words[0], verbs);
   throw ConfigError(fmt::format(
-      "'{:.60}' is not a verb; {} (see gradwire --help)", words[0],
+      "'{:.60}' is not a verb; {} (see `gradwire --help`)", words[0],
       near.empty() ? "there are " + join(verbs, ", ") : fmt::format("did you mean {}?", join(near, " or "))));
 }
 

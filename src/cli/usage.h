@@ -22,7 +22,7 @@ const CLI::App* find_verb(const CLI::App& app, const Words& words);
 // without "--". Throws ConfigError, with near ones, for a flag that does not exist.
 Words checked_words(const CLI::App& app, const CLI::App* verb, Words words);
 
-// "--on is missing; as in gradwire compare gpt2 --on dgx-a100 (see gradwire compare --help)"
+// "--on is missing; as in `gradwire compare gpt2 --on dgx-a100` (see `gradwire compare --help`)"
 std::string usage_message(const CLI::App& app, const CLI::App* verb, const CLI::ParseError& error);
 
 // Throws ConfigError if one of `flags` was given: "--steps has no meaning with --on: nothing is trained".

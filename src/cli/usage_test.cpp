@@ -51,45 +51,46 @@ struct Program {
 std::string said(const Words& words) { return Program().says(words); }
 
 TEST(Usage, names_the_verb_that_was_meant_or_all_of_them) {
-  EXPECT_EQ(said({"comapre"}), "'comapre' is not a verb; did you mean compare? (see gradwire --help)");
-  EXPECT_EQ(said({"nosuch"}), "'nosuch' is not a verb; there are compare, run (see gradwire --help)");
+  EXPECT_EQ(said({"comapre"}), "'comapre' is not a verb; did you mean compare? (see `gradwire --help`)");
+  EXPECT_EQ(said({"nosuch"}), "'nosuch' is not a verb; there are compare, run (see `gradwire --help`)");
 }
 
 TEST(Usage, names_the_flag_that_was_meant_before_it_misses_another) {
   EXPECT_EQ(said({"compare", "gpt2", "--bacth", "4"}),
-            "there is no flag --bacth; did you mean --batch? (see gradwire compare --help)");
+            "there is no flag --bacth; did you mean --batch? (see `gradwire compare --help`)");
   EXPECT_EQ(said({"compare", "gpt2", "--nosuch=4"}),
-            "there is no flag --nosuch (see gradwire compare --help)");
+            "there is no flag --nosuch (see `gradwire compare --help`)");
   EXPECT_EQ(said({"compare", "resnet50", "--batch-size=4"}),
-            "there is no flag --batch-size; did you mean --batch? (see gradwire compare --help)");
+            "there is no flag --batch-size; did you mean --batch? (see `gradwire compare --help`)");
   EXPECT_EQ(said({"compare", "gpt2", "--machine", "dgx-a100"}),
-            "there is no flag --machine; did you mean --on? (see gradwire compare --help)");
-  EXPECT_EQ(said({"--nosuch"}), "there is no flag --nosuch (see gradwire --help)");
+            "there is no flag --machine; did you mean --on? (see `gradwire compare --help`)");
+  EXPECT_EQ(said({"--nosuch"}), "there is no flag --nosuch (see `gradwire --help`)");
 }
 
 TEST(Usage, shows_an_example_when_something_is_missing) {
   EXPECT_EQ(said({"compare", "gpt2"}),
-            "--on is missing; as in gradwire compare gpt2 --on dgx-a100 (see gradwire compare --help)");
+            "--on is missing; as in `gradwire compare gpt2 --on dgx-a100` (see `gradwire compare --help`)");
   EXPECT_EQ(said({"compare"}),
-            "model is missing; as in gradwire compare gpt2 --on dgx-a100 (see gradwire compare --help)");
+            "model is missing; as in `gradwire compare gpt2 --on dgx-a100` (see `gradwire compare --help`)");
 }
 
 TEST(Usage, says_what_a_number_must_be) {
   EXPECT_EQ(said({"compare", "m", "--on", "x", "--batch", "0"}),
-            "--batch 0: write a number from 1 to 1024 (see gradwire compare --help)");
+            "--batch 0: write a number from 1 to 1024 (see `gradwire compare --help`)");
   EXPECT_EQ(said({"compare", "m", "--on", "x", "--batch", "-4"}),
-            "--batch -4: write a number from 1 to 1024 (see gradwire compare --help)");
+            "--batch -4: write a number from 1 to 1024 (see `gradwire compare --help`)");
   EXPECT_EQ(said({"compare", "m", "--on", "x", "--batch", "four"}),
-            "--batch four: write a number from 1 to 1024 (see gradwire compare --help)");
+            "--batch four: write a number from 1 to 1024 (see `gradwire compare --help`)");
   EXPECT_EQ(said({"compare", "m", "--on", "x", "--batch", "1.5"}),
-            "--batch 1.5: write a whole number below 2 billion (see gradwire compare --help)");
+            "--batch 1.5: write a whole number below 2 billion (see `gradwire compare --help`)");
 }
 
 TEST(Usage, says_when_a_value_or_a_word_is_missing_or_too_many) {
-  EXPECT_EQ(said({"compare", "m", "--on"}), "--on needs a value: a machine (see gradwire compare --help)");
+  EXPECT_EQ(said({"compare", "m", "--on"}), "--on needs a value: a machine (see `gradwire compare --help`)");
   EXPECT_EQ(said({"compare", "m", "--on", "x", "--on", "y"}),
-            "--on is there 2 times; write it once (see gradwire compare --help)");
-  EXPECT_EQ(said({"compare", "m", "--on", "x", "y"}), "'y' is a word too many (see gradwire compare --help)");
+            "--on is there 2 times; write it once (see `gradwire compare --help`)");
+  EXPECT_EQ(said({"compare", "m", "--on", "x", "y"}),
+            "'y' is a word too many (see `gradwire compare --help`)");
 }
 
 TEST(Usage, knows_help_as_a_word) {

@@ -77,7 +77,7 @@ int run_validate(const ValidateFlags& flags) {
   Report report;
   if (const auto others = records_of(records, false); !others.empty() || !unknown.empty()) {
     Validation validation = validate(others, !flags.markdown.empty() || !flags.json);
-    validation.skipped.insert(validation.skipped.begin(), unknown.begin(), unknown.end());
+    validation.unread = unknown;
     if (!flags.markdown.empty())
       write_file(flags.markdown, validation_markdown(validation, others, flags.files));
     report = validation_report(validation, most);

@@ -12,7 +12,7 @@ void add_compare_verb(CLI::App& app, int& exit_code);
 void add_analyze_verb(CLI::App& app, int& exit_code);
 void add_doctor_verb(CLI::App& app, int& exit_code);  // exit code 3: it found something
 void add_watch_verb(CLI::App& app, int& exit_code);   // exit code: that of what was watched
-void add_train_verb(CLI::App& app, int& exit_code);
+void add_train_verb(CLI::App& app, int& exit_code);   // and the hidden `train-rank`, which mpirun starts
 void add_bench_verb(CLI::App& app,
                     int& exit_code);  // and the hidden `bench-rank`, which its rank processes run
 void add_plan_verb(CLI::App& app, int& exit_code);

@@ -68,7 +68,7 @@ void expect_agreement(const Machine& machine, const Workload& workload, const St
   EXPECT_DOUBLE_EQ(estimate.bus_gbps, shown.at("busbw_gbps").get<double>());
   EXPECT_EQ(estimate.narrowest_link, shown.at("narrowest_link").get<std::string>());
   EXPECT_EQ(estimate.narrowest_link, compared.wires.narrowest_link);
-  EXPECT_EQ(estimate.path, compared.wires.path);
+  EXPECT_EQ(estimate.way, compared.wires.way);
 }
 
 TEST(Agreement, of_compare_train_bench_and_topo_over_two_hundred_configurations) {

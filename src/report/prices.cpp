@@ -6,8 +6,8 @@
 #include <iterator>
 
 #include "measure/sample.h"
-#include "predict/nccl/version.h"
 #include "report/bench.h"
+#include "report/nccl_notes.h"
 
 namespace gradwire {
 namespace {
@@ -104,7 +104,7 @@ class PriceTeller {
             {"as_smaller", estimate.as_smaller},
             {"protocol", estimate.protocol},
             {"channels", estimate.channels},
-            {"path", estimate.path},
+            {"path", path_name(estimate.way)},
             {"narrowest_link", estimate.narrowest_link},
             {"relative_error", estimate.relative_error}};
   }
@@ -119,8 +119,9 @@ class PriceTeller {
   void add_ways_to(Report& report) const {
     for (std::size_t i = 0; i < prices_.size(); ++i)
       if (i + 1 == prices_.size() || prices_[i + 1].backend != prices_[i].backend)
-        report.add(comment(fmt::format("{}: over {}; narrowest: {}", to_string(prices_[i].backend),
-                                       prices_[i].estimate.path, prices_[i].estimate.narrowest_link)));
+        report.add(
+            comment(fmt::format("{}: over {}; narrowest: {}", to_string(prices_[i].backend),
+                                path_name(prices_[i].estimate.way), prices_[i].estimate.narrowest_link)));
   }
 
   Table table() const {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "predict/nccl/version.h"
 #include "report/compare/compare.h"
+#include "report/nccl_notes.h"
 #include "report/page/timelines.h"
 #include "report/page/topology.h"
 #include "report/step_chart.h"

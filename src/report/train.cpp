@@ -50,6 +50,13 @@ double samples_per_second(const TrainOptions& options, const TrainResult& result
   return result.step.step() > 0 ? samples / result.step.step() : 0;
 }
 
+std::string step_line(const TrainOptions& options, const TakenStep& taken) {
+  const double models = static_cast<double>(taken.ranks) / (options.tp * options.pp);
+  return fmt::format("step {} of {}  loss{} {:.4f}  {:.1f} samples/s", taken.step + 1, options.steps,
+                     options.backend.is_none() ? " of rank 0" : "", taken.loss,
+                     options.batch * options.accumulate * models / taken.time);
+}
+
 namespace {
 
 nlohmann::json mesh_json(const TrainOptions& options, const TrainResult& result) {
@@ -107,7 +114,7 @@ nlohmann::json train_json(const TrainOptions& options, const TrainResult& result
   if (result.interrupted_by != 0) json["interrupted_by"] = describe_signal(result.interrupted_by);
   if (result.accuracy) json["accuracy"] = *result.accuracy;
   if (result.test_loss) json["test_loss"] = *result.test_loss;
-  if (!options.trace.empty()) json["trace"] = options.trace;
+  if (!options.trace.empty() && result.traced) json["trace"] = options.trace;
   if (!result.mesh.empty()) json["mesh"] = mesh_json(options, result);
   return json;
 }
@@ -154,8 +161,12 @@ Report train_report(const TrainOptions& options, const TrainResult& result) {
     report.add(Sentence{
         fmt::format("the trace holds the first steps alone: {} spans found no room", result.dropped_spans)});
   if (!options.trace.empty())
-    report.add(Gap{}, Sentence{fmt::format("trace: {} (open it at ui.perfetto.dev)", options.trace)});
-  if (!options.checkpoint.empty()) report.add(Sentence{fmt::format("checkpoint: {}", options.checkpoint)});
+    report.add(Gap{}, Sentence{fmt::format(
+                          "trace: {}{}", options.trace,
+                          result.traced ? " (open it at ui.perfetto.dev)" : " could not be written")});
+  if (!options.checkpoint.empty())
+    report.add(Sentence{fmt::format("checkpoint: {}{}", options.checkpoint,
+                                    result.saved ? "" : " could not be written after the last step")});
   return report;
 }
 

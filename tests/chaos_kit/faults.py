@@ -13,6 +13,7 @@ from . import looks
 from .trial import GRACE, PHASES, SLACK, STEPS, TIMEOUT
 
 NAMED_WITHIN = 1.0  # of SIGKILL
+LAST_CALL = 3.0  # that a generation waits for more nodes than it needs
 
 
 def send(trial, pid, number):
@@ -39,6 +40,7 @@ def hit_rank(trial, number):
         trial.end_by(time.monotonic() + trial.spare, "its end")
         return check_undisturbed(trial)
     trial.check_listening()
+    trial.joined = {one for one, other in trial.job.ranks().items() if looks.is_connected(other.pid)}
     return rank, phase, send(trial, process.pid, number)
 
 
@@ -58,10 +60,11 @@ def is_done(trial):
 
 
 def survivors_that_speak(trial, rank, phase):
-    """One that has not joined, or has done its work, waits for nobody."""
-    if phase in ("start-up", "shutdown"):
-        return []
-    return [one for one in range(trial.setup.size) if one != rank]
+    """All, where the job was not done. One that has not joined waits for nobody; under mpirun all are connected, if only to that."""
+    others = set(range(trial.setup.size)) - {rank}
+    if phase == "start-up":
+        others &= set() if "mpi" in trial.setup.backend else trial.joined
+    return sorted(others)
 
 
 def kill_rank(trial):
@@ -100,7 +103,7 @@ def stop_rank(trial):
     trial.check_told(rank, when, TIMEOUT + SLACK + begins)
     # Under mpirun the others are ended when the first has lost patience.
     survivors = [] if "mpi" in trial.setup.backend else survivors_that_speak(trial, rank, phase)
-    trial.check_named(rank, when, TIMEOUT + SLACK, survivors)
+    trial.check_named(rank, when, TIMEOUT + SLACK + begins, survivors)
     trial.resume()
 
 
@@ -308,7 +311,7 @@ def cut_link(trial):
     meet again when it is healed."""
     kind = trial.random.choice(["short", "long", "long", "healed"])
     trial.setup.restarts = 1 if kind == "healed" else 0
-    node, phase = trial.random.randrange(2), trial.random.choice(PHASES[1:] if kind == "healed" else PHASES)
+    node, phase = trial.random.randrange(2), trial.random.choice(PHASES)
     seconds = {"short": trial.random.uniform(0.1, 1), "long": TIMEOUT * 2 + GRACE, "healed": TIMEOUT + 1.5}[kind]
     trial.what = f"the link is cut at node {node} for {seconds:.1f} s, {phase}"
     trial.start()
@@ -332,9 +335,35 @@ def cut_link(trial):
         trial.resume()
 
 
+def leave(trial):
+    """A node of an elastic job is told to end: the other goes on from the newest checkpoint without it."""
+    trial.setup.elastic, trial.setup.restarts = True, 1
+    phase = trial.random.choice(PHASES[:4])
+    trial.what = f"node 1 leaves, {phase}"
+    trial.start()
+    if not trial.reach(phase):
+        trial.happened.append("too late")
+    when = send(trial, trial.job.launcher_pid(1), signal.SIGTERM)
+    trial.end_by(when + GRACE + LAST_CALL + 2 * trial.whole + trial.spare, "the other's end")
+    trial.check_nothing_left()
+    if is_done_by_all(trial):
+        return
+    first, second = trial.job.codes()
+    trial.promise(first == 0, f"the other node did not go on: exit {first}, {trial.job.text()[-300:]}")
+    trial.promise(second in (128 + signal.SIGTERM, -signal.SIGTERM), f"exit {second} after SIGTERM, not 143")
+    trial.promise(trial.job.said(r"generation 1: node 0 "), "nobody said who is in the next generation")
+    trial.promise(looks.step_of(trial.place / "run.ckpt") == STEPS, "the last step was not saved")
+
+
+def is_done_by_all(trial):
+    """Before the node could leave."""
+    return not any(trial.job.codes()) and not trial.job.said("generation 1") and is_done(trial)
+
+
 KINDS = {"kill-rank": (kill_rank, 5), "stop-rank": (stop_rank, 3), "term-rank": (term_rank, 2), "pause-rank": (pause_rank, 1),
          "kill-launcher": (kill_launcher, 3), "stop-launcher": (stop_launcher, 1), "term-launcher": (term_launcher, 2),
          "pause-launcher": (pause_launcher, 1), "full-disk": (full_disk, 1), "damage": (damaged_file, 1),
-         "strangers": (strangers, 1), "cut": (cut_link, 2)}
+         "strangers": (strangers, 1), "cut": (cut_link, 2), "leave": (leave, 1)}
 ONE_HOST = {"full-disk", "damage", "strangers"}
-__all__ = ["KINDS", "ONE_HOST", "STEPS"]
+TWO_HOSTS = {"cut", "leave"}
+__all__ = ["KINDS", "ONE_HOST", "STEPS", "TWO_HOSTS"]

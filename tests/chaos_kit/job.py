@@ -16,11 +16,11 @@ STEPS, EVERY = 10, 3
 
 
 class Setup:
-    """What is run: a value. `nodes` have `ranks` each."""
+    """What is run: a value. `nodes` have `ranks` each; with `elastic` one node is enough."""
 
     def __init__(self, backend, ranks, nodes=1, sharded=False, restarts=0, model="convnet"):
         self.backend, self.ranks, self.nodes, self.sharded = backend, ranks, nodes, sharded
-        self.restarts, self.model = restarts, model
+        self.restarts, self.model, self.elastic = restarts, model, False
 
     @property
     def size(self):
@@ -31,7 +31,7 @@ class Setup:
 
     def __str__(self):
         hosts = f" on {self.nodes} hosts" if self.nodes > 1 else ""
-        more = ", sharded" * self.sharded + f", {self.restarts} restarts" * (self.restarts > 0)
+        more = ", sharded" * self.sharded + ", elastic" * self.elastic + f", {self.restarts} restarts" * (self.restarts > 0)
         return f"{self.backend}, {self.size} ranks{hosts}{more}"
 
 
@@ -41,7 +41,7 @@ def command_of(program, setup, place, node=0, resume=None, checkpoint="run.ckpt"
     words += ["--checkpoint", place / checkpoint, "--checkpoint-every", EVERY, "--max-restarts", setup.restarts]
     words += ["--sharded"] * setup.sharded + (["--resume", resume] if resume else [])
     if setup.nodes > 1:
-        words += ["--nnodes", setup.nodes, "--node-rank", node, "--master", "10.77.0.1:29500"]
+        words += ["--nnodes", "1:" * setup.elastic + str(setup.nodes), "--node-rank", node, "--master", "10.77.0.1:29500"]
     if setup.nodes > 1 and "gloo" in setup.backend:
         words += ["--trust-network"]
     return [str(word) for word in words]

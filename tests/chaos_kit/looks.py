@@ -1,12 +1,11 @@
 """What can be seen of a job from outside: who listens where, what it left behind, what its checkpoints hold."""
 
-import array
 import json
 import os
 import pathlib
 import time
 
-LISTEN = "0A"
+LISTEN, ESTABLISHED = "0A", "01"
 
 
 def sockets_of(pid):
@@ -21,8 +20,8 @@ def sockets_of(pid):
     return found
 
 
-def listening(pid):
-    """(address as the kernel writes it, port) of the process's listening TCP sockets."""
+def tcp_sockets(pid, state):
+    """(address as the kernel writes it, port) of the process's own end of its TCP sockets in that state."""
     sockets, found = sockets_of(pid), []
     for table in ("tcp", "tcp6"):
         try:
@@ -30,10 +29,18 @@ def listening(pid):
         except OSError:
             continue
         for fields in map(str.split, rows):
-            if fields[3] == LISTEN and fields[9] in sockets:
+            if fields[3] == state and fields[9] in sockets:
                 address, port = fields[1].split(":")
                 found.append((address, int(port, 16)))
     return found
+
+
+def listening(pid):
+    return tcp_sockets(pid, LISTEN)
+
+
+def is_connected(pid):
+    return bool(tcp_sockets(pid, ESTABLISHED))
 
 
 def is_loopback(address):  # little-endian words: 127.x.y.z ends in 7F; ::1; ::ffff:127.x.y.z
@@ -62,22 +69,6 @@ def step_of(path):
 
 def same_tensors(one, other):
     return tensors_in(one)[1] == tensors_in(other)[1]
-
-
-def are_close(one, other, most):
-    """Two tensors as tensors_in() gives them. What is no number is close to nothing, counts are equal or not."""
-    if one == other:
-        return True
-    (kind, mine), (other_kind, theirs) = one, other
-    if kind != "F32" or other_kind != "F32" or len(mine) != len(theirs):
-        return False
-    return all(abs(x - y) <= most for x, y in zip(array.array("f", mine), array.array("f", theirs)))
-
-
-def close_tensors(one, other, most=1e-3):
-    """Equal but for rounding."""
-    mine, theirs = tensors_in(one)[1], tensors_in(other)[1]
-    return mine.keys() == theirs.keys() and all(are_close(mine[name], theirs[name], most) for name in mine)
 
 
 def shared_memory():

@@ -147,16 +147,12 @@ class Trial:
         files = sorted(str(path.relative_to(self.place)) for path in (self.place / "tmp").rglob("*"))
         self.promise(not files, f"left in the folder for temporary files: {files[:4]}")
 
-    def check_equal(self, resumed=False):
-        """To the bit. All but shm add more than two ranks' numbers in an order that depends on how buckets were cut, which the
-        first step after a resumption does anew: there up to rounding (docs/train.md)."""
+    def check_equal(self):
+        """To the bit, resumed or not (docs/train.md)."""
         path = self.place / "run.ckpt"
         if not self.promise(path.exists(), "the run ended well without its checkpoint"):
             return
-        resumed = resumed or self.job.said("resuming from step")
-        rounded = resumed and self.setup.backend != "shm" and self.setup.size > 2
-        same = (looks.close_tensors if rounded else looks.same_tensors)(path, self.reference)
-        self.promise(same, "its checkpoint differs from the undisturbed run's")
+        self.promise(looks.same_tensors(path, self.reference), "its checkpoint differs from the undisturbed run's")
 
     def complaints(self):
         """{rank: line} of what ranks said before they gave up."""
@@ -204,7 +200,7 @@ class Trial:
                             f"resuming from step {step} failed: {again.codes()} {again.text()[-300:]}"):
             return
         self.happened.append(f"resumed from step {step}")
-        self.check_equal(resumed=True)
+        self.check_equal()
         strays = looks.strays_in(self.place)
         self.promise(not strays, f"left beside the checkpoint: {strays}")
 

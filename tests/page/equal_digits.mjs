@@ -60,7 +60,6 @@ function question() {
     compress: maybe(0.3, () => pick(catalog.compressions)),
     step_ms: maybe(0.2, () => Math.round(random() * 1e6) / 1e3 + 1),
     gradients: maybe(0.2, () => pick(['fp16', 'bf16'])),
-    zero1: maybe(0.15, () => true),
     no_overlap: maybe(0.15, () => true),
     optimizer: maybe(0.2, () => pick(['sgd', 'adam', 'lamb'])),
     data_ms: maybe(0.1, () => pick([0.5, 20])),

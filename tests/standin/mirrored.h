@@ -57,7 +57,8 @@ class Mirrored final : public Collectives {
 
   Rank rank() const override { return nccl_->rank(); }
   int size() const override { return nccl_->size(); }
-  std::string name() const override { return "copies to " + nccl_->name(); }  // it takes host memory
+  std::string name() const override { return "copies to " + nccl_->name(); }
+  Carrier carrier() const override { return Carrier::network; }  // it takes host memory
   Memory allocate(std::size_t bytes) override { return allocate_private(bytes); }
   void cancel() noexcept override {}
   void give_up(const std::exception&) noexcept override {}

@@ -21,7 +21,7 @@ const { layOut } = await load('topology/layout.ts');
 
 test('a question comes back from its address as it was', () => {
   for (const question of [
-    { model: 'gpt2', machines: ['2x-rtx3090-nvlink', '4*dgx-h100@ndr'], batch: 8, precision: 'bf16', zero1: true, env: { NCCL_ALGO: 'Ring' } },
+    { model: 'gpt2', machines: ['2x-rtx3090-nvlink', '4*dgx-h100@ndr'], batch: 8, precision: 'bf16', no_overlap: true, env: { NCCL_ALGO: 'Ring' } },
     { model: { name: 'x & y', family: 'transformer', parameters: 350e6 }, machines: [{ name: 'pasted', matrix: 'GPU0\tGPU1\n X #=&', gpu: 'rtx3090' }], accumulate: 4, bucket_mb: 12.5, compress: 'fp16', step_ms: 1.5 },
   ]) assert.deepEqual(fromFragment(toFragment(question)), question);
 });

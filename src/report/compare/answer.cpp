@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "report/compare/compare.h"
+#include "report/nccl_notes.h"
 
 // An answer in words: yes or no, how much, and because of what.
 namespace gradwire {
@@ -35,9 +36,7 @@ std::string cost(const StepEstimate& estimate) {
 }
 
 std::string sent(const Rewired& step) {
-  auto text = fmt::format("a step sends {} of gradients", megabytes(step.estimate.gradient_bytes));
-  if (step.gathered > 0) text += fmt::format(" and gathers {} of parameters", megabytes(step.gathered));
-  return text + "; ";
+  return fmt::format("a step sends {} of gradients; ", megabytes(step.estimate.gradient_bytes));
 }
 
 double load_on(const std::string& resource, const Wires& wires) {
@@ -94,6 +93,13 @@ std::string factors(const Answer& answer) {
   return text + fmt::format("link {}; ", how_much(answer.link));
 }
 
+// The path in a sentence: "over NVLink", "through host memory".
+std::string along(const Wires& wires) {
+  if (!wires.way) return "without limits";
+  const bool through = wires.backend == Backend::nccl && *wires.way == Way{.inside = NcclLink::host};
+  return (through ? "through " : "over ") + path_of(wires);
+}
+
 // What each way does with the gradients.
 std::string ways(const Answer& answer) {
   const auto &fast = answer.on_better, &slow = answer.on_worse;
@@ -102,15 +108,15 @@ std::string ways(const Answer& answer) {
   auto text = sent(slow.taken() > 0 ? slow : fast);
   const auto takes = [](const Rewired& one) { return communication_words(one.estimate); };
   if (slow.taken() == 0)
-    return text + fmt::format("{} that takes {}, on one GPU nothing is sent", fast.wires.way, takes(fast));
-  text += fmt::format("{} that takes {}", slow.wires.way, takes(slow));
+    return text + fmt::format("{} that takes {}, on one GPU nothing is sent", along(fast.wires), takes(fast));
+  text += fmt::format("{} that takes {}", along(slow.wires), takes(slow));
   if (fast.taken() == 0) return text;
   if (same_way(fast.wires, fast.estimate.communication, slow.wires, slow.estimate.communication))
     return text + " on both";
   const auto why = crowded(slow.wires, fast.wires);
-  if (fast.wires.way == slow.wires.way)
+  if (go_alike(fast.wires, slow.wires))
     return text + fmt::format(" on {}, {} on {}{}", answer.worse, takes(fast), answer.better, why);
-  return text + fmt::format(", {} {}{}", fast.wires.way, takes(fast), why);
+  return text + fmt::format(", {} {}{}", along(fast.wires), takes(fast), why);
 }
 
 double gibibytes(Bytes bytes) { return static_cast<double>(bytes) / (1 << 30); }
@@ -129,6 +135,11 @@ std::string link_clause(const Answer& answer) {
 }
 
 }  // namespace
+
+std::string path_of(const Wires& wires) {
+  if (!wires.way || wires.backend == Backend::nccl) return path_name(wires.way);
+  return to_string(wires.backend) + " through host memory" + (wires.way->network ? " and network" : "");
+}
 
 std::string to_words(const Misfit& misfit) {
   const auto machines = join(misfit.machines, " or ");
@@ -191,6 +202,13 @@ std::string sentence_of(const std::string& model, const Answer& answer) {
                          : "";
   return fmt::format("{} for {}: {} over {} gives {}{}{} {}.", word, model, answer.better, answer.worse,
                      gives, saved, link_clause(answer), reason_of(answer));
+}
+
+std::string cpu_warning(const std::string& file) {
+  return fmt::format(
+      "the computing in {} is a CPU's: a GPU is done sooner, and communication costs it more than is shown "
+      "here; give a model's name or a trace of a GPU, or --step-ms of one",
+      file);
 }
 
 }  // namespace gradwire

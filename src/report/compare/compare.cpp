@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "predict/nccl/version.h"
+#include "report/nccl_notes.h"
 #include "report/render.h"
 #include "report/step_chart.h"
 
@@ -32,7 +32,7 @@ std::size_t name_width(const Comparison& comparison) {
 Table table_of(const Comparison& comparison) {
   const auto names = name_width(comparison);
   Table table{{{"", "step", plural(comparison.workload.sample) + "/s", "exposed", "comm costs", "scaling"}}};
-  for (const auto& [machine, wires, estimate, plain, gathered] : comparison.contenders)
+  for (const auto& [machine, wires, estimate, plain] : comparison.contenders)
     table.rows.push_back({machine.name.substr(0, names), milliseconds(estimate.step),
                           rate(estimate.samples_per_s), milliseconds(estimate.parts.comm_exposed),
                           milliseconds(estimate.communication_cost()),
@@ -42,7 +42,7 @@ Table table_of(const Comparison& comparison) {
 
 void add_narrowest(Report& report, const Comparison& comparison) {
   report.add(Sentence{"comm costs: what is exposed, and backward slowed by collectives under it"});
-  for (const auto& [machine, wires, estimate, plain, gathered] : comparison.contenders)
+  for (const auto& [machine, wires, estimate, plain] : comparison.contenders)
     if (!wires.narrowest_link.empty())
       report.add(
           Sentence{fmt::format("{}: {}; narrowest: {}", machine.name, wires.algorithm, wires.narrowest_link),
@@ -220,7 +220,7 @@ Report report_of(const Comparison& comparison, const Shown& shown) {
   Report report;
   report.add(Sentence{sentence_of(comparison.workload.name, comparison.answer)});
   for (const auto& warning : warnings_of(comparison)) report.add(Sentence{"But " + warning + "."});
-  for (const auto& [machine, wires, estimate, plain, gathered] : comparison.contenders)
+  for (const auto& [machine, wires, estimate, plain] : comparison.contenders)
     if (!machine.measured.empty()) report.add(Sentence{machine.name + ": " + machine.measured, "", "  "});
   const auto& options = comparison.options;
   add_nccl_notes(report, comparison);

@@ -21,11 +21,16 @@ Report sweep_report(const std::vector<SweepCurve>&, const SweepSpec&, const Work
 std::string reason_of(const Answer&);
 std::string sentence_of(const std::string& model, const Answer&);
 
+std::string path_of(const Wires&);  // "NVLink + InfiniBand", "gloo through host memory"
+
 // "173 ms and costs 173 ms (17 ms of it uncovered)": what collectives take, and what that costs the step.
 std::string communication_words(const StepEstimate&);
 
 // "gpt2 does not fit a GPU of dgx-a100: ...", a clause.
 std::string to_words(const Misfit&);
+
+// Of a trace of a CPU's, a clause.
+std::string cpu_warning(const std::string& file);
 
 // What to write or do, "--accumulate 4", and what it costs or needs.
 std::string to_words(const Remedy&);

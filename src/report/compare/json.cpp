@@ -1,6 +1,6 @@
 #include "report/compare/compare.h"
 
-#include "predict/nccl/version.h"
+#include "report/nccl_notes.h"
 #include "report/step_chart.h"
 
 namespace gradwire {
@@ -26,7 +26,7 @@ nlohmann::json contender_json(const Contender& contender, const StepOptions& opt
   machine["gpu"] = contender.machine.gpu.id;
   machine["narrowest_link"] = contender.wires.narrowest_link;
   machine["algorithm"] = contender.wires.algorithm;
-  machine["path"] = contender.wires.path;
+  machine["path"] = path_of(contender.wires);
   machine["plain_step_ms"] = contender.plain_step * 1e3;
   machine["assumed"] = contender.machine.all_notes();
   if (options.backend == Backend::nccl)

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "report/explain/explain.h"
 
@@ -19,9 +21,10 @@ void add_finding(Report& report, const Finding& finding, std::size_t number) {
   report.add(Sentence{fmt::format("{:>2}. {} [{}, {}, {}]", number, printable(finding.what), finding.rule,
                                   to_string(finding.severity), to_string(finding.sure)),
                       "", "    "},
-             Sentence{"seen   " + printable(finding.evidence), "    ", "           "},
-             Sentence{"costs  " + cost_words(finding), "    ", "           "},
-             Sentence{"mend   " + printable(finding.fix), "    ", "           "});
+             Sentence{"seen   " + printable(finding.evidence), "    ", "           "});
+  if (!finding.ends_the_run || finding.cost_ms || !finding.cost_note.empty())
+    report.add(Sentence{"costs  " + cost_words(finding), "    ", "           "});
+  report.add(Sentence{"mend   " + printable(finding.fix), "    ", "           "});
 }
 
 Sentence hint_sentence(const Finding& hint) {
@@ -58,6 +61,15 @@ std::string nothing_found(std::size_t hints) {
                     : fmt::format("Nothing is proved wrong; {} hints are below.", hints);
 }
 
+// Of a run that died, or a script, nobody asks; the JSON has it all the same.
+bool is_beside_the_point(const Diagnosis& diagnosis) {
+  const bool known =
+      diagnosis.nvlink.present != Answered::unknown || diagnosis.nvlink.used != Answered::unknown;
+  const bool script = diagnosis.looked_at.size() == 1 && diagnosis.looked_at[0].ends_with("script");
+  return !known && (script || std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(),
+                                          [](const Finding& one) { return one.ends_the_run; }));
+}
+
 }  // namespace
 
 Json diagnosis_json(const Diagnosis& diagnosis) {
@@ -86,9 +98,10 @@ Report diagnosis_report(const Diagnosis& diagnosis) {
   for (std::size_t i = 0; i < diagnosis.findings.size(); ++i)
     add_finding(report, diagnosis.findings[i], i + 1);
   const NvlinkAnswer& nvlink = diagnosis.nvlink;
-  report.add(Gap{}, Sentence{fmt::format("NVLink: present {}, used {}: {}.", to_string(nvlink.present),
-                                         to_string(nvlink.used), nvlink.why),
-                             "", "  "});
+  if (!is_beside_the_point(diagnosis))
+    report.add(Gap{}, Sentence{fmt::format("NVLink: present {}, used {}: {}.", to_string(nvlink.present),
+                                           to_string(nvlink.used), nvlink.why),
+                               "", "  "});
   if (!diagnosis.hints.empty()) report.add(Gap{}, Sentence{"Not proved, but worth a look:"});
   for (const Finding& hint : diagnosis.hints) report.add(hint_sentence(hint));
   if (!diagnosis.left_out.empty() || !diagnosis.notes.empty()) report.add(Gap{});

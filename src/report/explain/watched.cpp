@@ -22,14 +22,18 @@ double own_share(const WatchNotes& notes) {
   return step && *step > 0 ? notes.own_us * 1e-3 / *step : 0;
 }
 
+// Three clocks would tell three step times: each says what it is of.
 std::string overhead_words(const WatchNotes& notes) {
-  std::string text = fmt::format("Watching took {:.1f} us a step ({:.2f} %) outside of the traced ones",
+  std::string text = fmt::format("Watching took {:.1f} us a step ({:.2f} %) outside of the traced ones.",
                                  notes.own_us, own_share(notes) * 100);
   if (notes.profiled_ms && notes.plain_ms())
-    text += fmt::format("; {} traced steps took {:.2f} ms, others {:.2f}", notes.profiled_steps,
-                        *notes.profiled_ms, *notes.plain_ms());
-  return text + fmt::format("; starting the profiler {:.0f} ms, writing the trace {:.0f} ms", notes.start_ms,
-                            notes.write_ms);
+    text += fmt::format(
+        " By the clock of rank {} its {} traced steps took {:.2f} ms each, the others {:.2f} (medians); step "
+        "times "
+        "above are means, of traced steps alone.",
+        notes.rank, notes.profiled_steps, *notes.profiled_ms, *notes.plain_ms());
+  return text + fmt::format(" Starting the profiler took {:.0f} ms, writing the trace {:.0f} ms.",
+                            notes.start_ms, notes.write_ms);
 }
 
 Json ms_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
@@ -107,7 +111,7 @@ Report watch_report(const WatchedRun& run, const CaseFile& given, const Diagnosi
   report.append(std::move(what_else));
   report.add(Gap{});
   if (const WatchNotes* traced = find_traced(given.files.notes))
-    report.add(Sentence{overhead_words(*traced) + ".", "", "  "});
+    report.add(Sentence{overhead_words(*traced), "", "  "});
   for (const std::string& note : notes) report.add(Sentence{"note: " + printable(note), "  ", "        "});
   return report;
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text.h"
 #include "report/page/timelines.h"
 #include "report/train.h"
 
@@ -31,11 +32,11 @@ std::string script_json(const nlohmann::json& value) {
 
 std::string html_text(std::string_view text) {
   std::string escaped;
-  for (const char c : text) {
+  for (const char c : printable(text, Lines::keep)) {
     if (c == '<' || c == '>' || c == '&' || c == '"')
       escaped += fmt::format("&#{};", static_cast<int>(c));
     else
-      escaped += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+      escaped += c == '\n' || c == '\t' ? ' ' : c;
   }
   return escaped;
 }

@@ -37,10 +37,21 @@ TEST(PageFile, hostile_names_stay_text) {
   EXPECT_THAT(html, Not(HasSubstr("<img")));
   EXPECT_THAT(html, Not(HasSubstr("alert(1)</script>")));
   EXPECT_THAT(inside, Not(HasSubstr("<!--")));
-  EXPECT_THAT(html, HasSubstr("<title>&#60;/title&#62;&#60;script&#62;alert(1)&#60;/script&#62; </title>"));
+  EXPECT_THAT(html, HasSubstr("<title>&#60;/title&#62;&#60;script&#62;alert(1)&#60;/script&#62;?</title>"));
   for (const char c : html) EXPECT_FALSE(static_cast<unsigned char>(c) < ' ' && c != '\n') << int(c);
   EXPECT_EQ(data_of(html)["blocks"][0]["text"],
             "</script><img src=x onerror=alert(1)> <!-- & \x1b[2J \xe2\x80\xa8 \xef\xbf\xbd");
+}
+
+// DEL, a control of C1, a mark that turns the direction of writing, a byte that is no UTF-8.
+TEST(PageFile, what_would_act_is_not_in_title_or_first_sentence) {
+  PageData page;
+  page.title = "a\x7f, \xc2\x9b";
+  page.report.add(Sentence{"b\xe2\x80\xae \xff\xc3\xa9"});
+  const std::string html = page_html(page, kPage);
+  EXPECT_THAT(html, HasSubstr("<title>a?, ?</title>"));
+  EXPECT_THAT(html, HasSubstr("<h1>a?, ?</h1>"));
+  EXPECT_THAT(html, HasSubstr("<p class=\"sentence\">b? ?\xc3\xa9</p>"));
 }
 
 TEST(PageFile, title_and_first_sentence_are_there_without_a_script) {

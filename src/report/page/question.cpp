@@ -36,8 +36,7 @@ constexpr std::pair<const char*, std::string StepFlags::*> kTexts[] = {
     {"precision", &StepFlags::precision},  {"gradients", &StepFlags::gradients},
     {"compress", &StepFlags::compression}, {"distribution", &StepFlags::distribution},
     {"optimizer", &StepFlags::optimizer},  {"backend", &StepFlags::backend}};
-constexpr std::pair<const char*, bool StepFlags::*> kSwitches[] = {{"zero1", &StepFlags::zero1},
-                                                                   {"no_overlap", &StepFlags::no_overlap}};
+constexpr std::pair<const char*, bool StepFlags::*> kSwitches[] = {{"no_overlap", &StepFlags::no_overlap}};
 
 [[noreturn]] void refuse_value(std::string_view key, std::string_view wanted) {
   throw ConfigError(fmt::format("{}: it must be {}", key, wanted));
@@ -218,7 +217,8 @@ PageQuestion parse_question(std::string_view text) {
   PageQuestion question;
   for (const auto& [key, entry] : value.items())
     if (!entry.is_null()) read_entry(key, entry, question);
-  if (question.model.empty()) throw ConfigError("model is missing: a name of gradwire list models, or YAML");
+  if (question.model.empty())
+    throw ConfigError("model is missing: a name of `gradwire list models`, or YAML");
   if (question.machines.empty()) throw ConfigError("machines is missing: a list of at least one");
   return question;
 }

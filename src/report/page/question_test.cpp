@@ -25,7 +25,7 @@ std::string error_of(const std::string& json) {
 TEST(Question, is_read_as_it_was_written) {
   const auto json = nlohmann::json::parse(
       R"({"model": "gpt2", "machines": ["dgx-a100", {"name": "2*box.txt:rtx3090@10gbe", "matrix": "GPU0"}],
-          "batch": 16, "bucket_mb": 12.5, "precision": "bf16", "compress": "powersgd", "zero1": true,
+          "batch": 16, "bucket_mb": 12.5, "precision": "bf16", "compress": "powersgd", "no_overlap": true,
           "env": {"NCCL_P2P_DISABLE": "1"}, "sweep": "batch=8,16"})");
   EXPECT_EQ(question_json(parse_question(json.dump())), json);
 }

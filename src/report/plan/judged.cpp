@@ -36,12 +36,12 @@ std::string ways_of(const Pair& pair) {
   const auto *here = most_shown(pair.better.best()), *there = most_shown(pair.worse.best());
   if (there == nullptr) return "";
   const auto sent_there = what_is_sent(*there);
-  const auto way = fmt::format("{} over {}", sent_there, there->path);
+  const auto way = fmt::format("{} over {}", sent_there, path_name(there->way));
   if (here == nullptr) return way;
   const auto sent = what_is_sent(*here);
-  if (sent != sent_there) return fmt::format("{} over {} instead of {}", sent, here->path, way);
-  if (here->path == there->path) return way;
-  return fmt::format("{} over {} instead of {}", sent, here->path, there->path);
+  if (sent != sent_there) return fmt::format("{} over {} instead of {}", sent, path_name(here->way), way);
+  if (here->way == there->way) return way;
+  return fmt::format("{} over {} instead of {}", sent, path_name(here->way), path_name(there->way));
 }
 
 bool same_batch(const Pair& pair) { return pair.better.answer.batch == pair.worse.answer.batch; }
@@ -88,7 +88,7 @@ std::string largest_traffic(const PlannedMachine& machine) {
   const auto* most = most_shown(plan);
   if (most == nullptr) return "nothing is sent";
   return fmt::format("of a step of {} on {}, {} over {} shows {}", format_seconds(plan.step), machine.on(),
-                     what_is_sent(*most), most->path, time_or_none(most->shown));
+                     what_is_sent(*most), path_name(most->way), time_or_none(most->shown));
 }
 
 void add_other_slots(const PlanGain& gain, std::string& reason) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "report/nccl_notes.h"
 #include "report/topo/topo.h"
 
 namespace gradwire {
@@ -28,36 +29,10 @@ nlohmann::json traffic_json(const PlannedStep& plan) {
   auto list = nlohmann::json::array();
   for (const auto& traffic : plan.traffic)
     list.push_back({{"what", what_is_sent(traffic)},
-                    {"links", traffic.path},
+                    {"links", path_name(traffic.way)},
                     {"time_ms", 1e3 * traffic.time},
                     {"shown_ms", 1e3 * traffic.shown}});
   return list;
-}
-
-nlohmann::json plan_json(const PlannedStep& plan) {
-  const auto& layout = plan.layout;
-  return {{"dp", layout.mesh.dp},
-          {"tp", layout.mesh.tp},
-          {"pp", layout.mesh.pp},
-          {"ep", layout.expert_parallel},
-          {"virtual_stages", layout.virtual_stages},
-          {"shard", layout.shard},
-          {"micro_batch", layout.micro_batch},
-          {"accumulate", layout.micro_batches},
-          {"recompute", name_of(layout.recompute)},
-          {"step_ms", 1e3 * plan.step},
-          {"low_ms", 1e3 * plan.low},
-          {"high_ms", 1e3 * plan.high},
-          {"samples_per_s", plan.samples_per_s},
-          {"memory_gib", plan.memory.total() / kGib},
-          {"memory", memory_json(plan.memory)},
-          {"bytes_per_parameter",
-           {{"weights", number_bytes(layout.precision)},
-            {"gradients", layout.gradient_bytes},
-            {"optimizer", layout.state_bytes}}},
-          {"fits", plan.fits},
-          {"nvlink_speedup", plan.nvlink_speedup ? nlohmann::json(*plan.nvlink_speedup) : nlohmann::json()},
-          {"communication", traffic_json(plan)}};
 }
 
 nlohmann::json machine_json(const PlanQuestion& question, const PlannedMachine& machine) {
@@ -112,8 +87,8 @@ Table memory_table(const PlannedStep& plan, double usable) {
 Table traffic_table(const PlannedStep& plan) {
   Table table{.rows = {{"sends", "over", "a step", "of it shows"}}, .left = 2};
   for (const auto& traffic : plan.traffic)
-    table.rows.push_back(
-        {what_is_sent(traffic), traffic.path, time_or_none(traffic.time), time_or_none(traffic.shown)});
+    table.rows.push_back({what_is_sent(traffic), path_name(traffic.way), time_or_none(traffic.time),
+                          time_or_none(traffic.shown)});
   return table;
 }
 
@@ -139,10 +114,10 @@ std::string nvlink_sentence(const PlannedMachine& machine) {
 
 void add_machine(Report& report, const PlanQuestion& question, const PlannedMachine& machine) {
   const auto& best = machine.best();
-  report.add(Title{fmt::format("{} on {}: {}, {} sequence{} of {} tokens a step, {}", question.shape.name,
+  report.add(Title{fmt::format("{} on {}: {}, {} sequence{} of {} token{} a step, {}", question.shape.name,
                                machine.on(), counted_gpus(machine.gpus()), machine.answer.batch,
                                machine.answer.batch == 1 ? "" : "s", question.shape.sequence,
-                               name_of(best.layout.precision))});
+                               question.shape.sequence == 1 ? "" : "s", name_of(best.layout.precision))});
   for (const auto& advice : advice_of(question, machine)) report.add(Sentence{advice + ".", "", "  "});
   if (machine.answer.fitting > 0)
     report.add(Sentence{fmt::format(
@@ -151,12 +126,11 @@ void add_machine(Report& report, const PlanQuestion& question, const PlannedMach
         describe(best.layout), best.layout.micro_batch, best.layout.micro_batches, format_seconds(best.step),
         format_seconds(best.low), format_seconds(best.high), best.samples_per_s, nvlink_sentence(machine))});
   report.add(Gap{}, plans_table(machine.answer, question.shape.moe()));
-  report.add(
-      Sentence{fmt::format("{} layouts priced, {} fit; the best of each tp, pp and shard is shown. NVLink: "
-                           "step without over step with it. !: does not fit.",
-                           machine.answer.candidates, machine.answer.fitting)});
-  report.add(Gap{}, memory_table(best, machine.answer.usable_bytes), Sentence{widths(best.layout)});
-  if (!best.traffic.empty()) report.add(Gap{}, traffic_table(best));
+  report.add(Sentence{fmt::format(
+      "{} layout{} priced, {} fit; the best of each tp, pp and shard is shown. NVLink: "
+      "step without over step with it. !: does not fit.",
+      machine.answer.candidates, machine.answer.candidates == 1 ? "" : "s", machine.answer.fitting)});
+  add_memory_and_traffic(report, machine);
   add_notes(report, machine.machine.all_notes());
 }
 
@@ -193,8 +167,9 @@ std::vector<std::string> advice_of(const PlanQuestion& question, const PlannedMa
       "{} does not fit: the least is {} GiB a GPU ({}), of which {} GiB can be used", question.shape.name,
       gibibytes(least.memory.total()), describe(least.layout), gibibytes(usable))};
   if (would_fit->offloaded)
-    advice.push_back(fmt::format("with the optimizer's state in host memory (--offload) it takes {} GiB",
-                                 gibibytes(*would_fit->offloaded)));
+    advice.push_back(fmt::format(
+        "with the optimizer's state in host memory ({}) it takes {} GiB, and {} GiB of a node's host memory",
+        question.flags.offload, gibibytes(*would_fit->offloaded), gibibytes(would_fit->host)));
   if (!would_fit->nodes) {
     advice.push_back(
         fmt::format("{} such nodes do not hold it: a GPU with more memory is needed", kMostNodesTried));
@@ -225,6 +200,43 @@ std::string time_or_none(Seconds time) { return time > 0 ? format_seconds(time) 
 
 void add_nccl_environment(Report& report, const NcclSettings& settings) {
   if (auto note = find_environment_note(settings)) report.add(Sentence{std::move(*note)});
+}
+
+nlohmann::json plan_json(const PlannedStep& plan) {
+  const auto& layout = plan.layout;
+  return {{"dp", layout.mesh.dp},
+          {"tp", layout.mesh.tp},
+          {"pp", layout.mesh.pp},
+          {"ep", layout.expert_parallel},
+          {"virtual_stages", layout.virtual_stages},
+          {"shard", layout.shard},
+          {"sequence_parallel", layout.sequence_parallel},
+          {"micro_batch", layout.micro_batch},
+          {"accumulate", layout.micro_batches},
+          {"recompute", name_of(layout.recompute)},
+          {"step_ms", 1e3 * plan.step},
+          {"low_ms", 1e3 * plan.low},
+          {"high_ms", 1e3 * plan.high},
+          {"samples_per_s", plan.samples_per_s},
+          {"memory_gib", plan.memory.total() / kGib},
+          {"memory", memory_json(plan.memory)},
+          {"host_memory_gib", plan.memory.host / kGib},
+          {"bytes_per_parameter",
+           {{"weights", number_bytes(layout.precision)},
+            {"gradients", layout.gradient_bytes},
+            {"optimizer", layout.state_bytes}}},
+          {"fits", plan.fits},
+          {"nvlink_speedup", plan.nvlink_speedup ? nlohmann::json(*plan.nvlink_speedup) : nlohmann::json()},
+          {"communication", traffic_json(plan)}};
+}
+
+void add_memory_and_traffic(Report& report, const PlannedMachine& machine) {
+  const auto& best = machine.best();
+  report.add(Gap{}, memory_table(best, machine.answer.usable_bytes), Sentence{widths(best.layout)});
+  if (best.memory.host > 0)
+    report.add(Sentence{fmt::format("Host memory of a node holds up to {} GiB of optimizer state.",
+                                    gibibytes(best.memory.host * machine.machine.gpus_per_node()))});
+  if (!best.traffic.empty()) report.add(Gap{}, traffic_table(best));
 }
 
 Report plan_report(const PlanQuestion& question, const std::vector<PlannedMachine>& machines) {

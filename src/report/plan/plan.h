@@ -30,10 +30,18 @@ std::vector<std::string> advice_of(const PlanQuestion&, const PlannedMachine&);
 std::string what_is_sent(const PlanTraffic&);  // "tensor parallelism", "gradients"
 std::string time_or_none(Seconds);             // "12.3 ms"; "none" of nothing
 
+nlohmann::json plan_json(const PlannedStep&);  // one of `plans`
+
+// What a GPU holds under its best plan, and what that sends over which links.
+void add_memory_and_traffic(Report&, const PlannedMachine&);
+
 Report plan_report(const PlanQuestion&, const std::vector<PlannedMachine>&);
 
 // The same as `compare` answers: of the machines that hold the model the fastest against the slowest, each with the best of
 // what was left open, which it says, and what of a step makes the difference; one machine against links without limits.
 Report plan_comparison(const PlanQuestion&, const std::vector<PlannedMachine>&);
+
+// The same of one layout as `train --on` says a step: in train's names, with where its time goes.
+Report plan_step_report(const PlanQuestion&, const PlannedMachine&);
 
 }  // namespace gradwire

@@ -194,5 +194,62 @@ TEST(PlanComparison, compares_what_a_sequence_takes_where_batches_differ) {
   EXPECT_THAT(words_of(plan_comparison(question, planned)), HasSubstr("because a sequence takes"));
 }
 
+TEST(PlanStepReport, says_that_it_has_spread_experts_as_is_best) {
+  auto question = question_of("mixtral-8x7b", 64);
+  question.dp = 4, question.tp = 2, question.pp = 1;
+  EXPECT_THAT(words_of(plan_step_report(question, planned_on(question, {"dgx-h100"}, 1)[0])),
+              HasSubstr("ep, how many GPUs experts are spread over, was left open: "));
+  question.expert_parallel = 8;
+  EXPECT_THAT(words_of(plan_step_report(question, planned_on(question, {"dgx-h100"}, 1)[0])),
+              Not(HasSubstr("was left open")));
+}
+
+TEST(PlanStepReport, says_whether_sequences_are_split_and_prices_it_so) {
+  auto question = question_of("llama-7b", 16);
+  question.dp = 4, question.tp = 2, question.pp = 1, question.micro_batch = 1;
+  question.recompute = Recompute::none, question.shard = 1;
+  const auto split = plan_step_report(question, planned_on(question, {"dgx-a100"}, 1)[0]);
+  EXPECT_THAT(words_of(split), HasSubstr("dp 4 x tp 2, shard 1, sequence-parallel, micro-batches"));
+  question.sequence_parallel = false;
+  const auto whole = plan_step_report(question, planned_on(question, {"dgx-a100"}, 1)[0]);
+  EXPECT_THAT(words_of(whole), Not(HasSubstr("sequence-parallel")));
+  EXPECT_GT(whole.data["plan"]["memory_gib"].get<double>(), split.data["plan"]["memory_gib"].get<double>());
+}
+
+TEST(PlanStepReport, names_the_flag_of_whoever_asks_for_host_memory) {
+  auto question = question_of("llama-7b", 2);
+  question.dp = 2, question.tp = 1, question.pp = 1, question.shard = 1;
+  question.flags.offload = "`gradwire plan --offload`";
+  const auto planned = planned_on(question, {"2x-rtx3090-nvlink"}, 1);
+  auto would_fit = planned[0].answer;
+  would_fit.would_fit = WouldFit{.offloaded = 1e9, .host = 1e9, .nodes = 2};
+  EXPECT_THAT(advice_of(question, {planned[0].machine, would_fit}).at(1),
+              HasSubstr("in host memory (`gradwire plan --offload`) it takes"));
+}
+
+// One layout has one price, whichever verb is asked.
+TEST(PlanStepReport, says_of_a_layout_what_plan_and_compare_say) {
+  auto question = question_of("llama-7b", 16);
+  question.dp = 2, question.tp = 2, question.pp = 2, question.shard = 1, question.micro_batch = 1;
+  question.virtual_stages = 1, question.recompute = Recompute::full;
+  const auto planned = planned_on(question, {"dgx-a100"}, 1);
+  const auto step = plan_step_report(question, planned[0]).data;
+  EXPECT_EQ(step["step_ms"], plan_report(question, planned).data["plans"][0]["step_ms"]);
+  EXPECT_EQ(step["step_ms"], plan_comparison(question, planned).data["machines"][0]["step_ms"]);
+  EXPECT_EQ(step["plan"], plan_report(question, planned).data["plans"][0]);
+  const auto& parts = step["breakdown_ms"];
+  double sum = 0;
+  for (const char* part : {"data", "forward", "backward", "comm_exposed", "optimizer", "other"}) {
+    EXPECT_GE(parts[part].get<double>(), 0) << part;
+    sum += parts[part].get<double>();
+  }
+  EXPECT_NEAR(sum, step["step_ms"].get<double>(), 1e-6 * sum);
+  // Backward is two forwards, and one more that is computed again.
+  EXPECT_NEAR(parts["backward"].get<double>() / parts["forward"].get<double>(), 3, 0.15);
+  EXPECT_THAT(words_of(plan_step_report(question, planned[0])),
+              AllOf(HasSubstr("llama-7b on 8 GPUs of dgx-a100, simulated: "), HasSubstr("stages wait "),
+                    HasSubstr("a GPU holds")));
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -41,7 +41,7 @@ nlohmann::json contender_json(const PlannedMachine& machine) {
           {"comm_exposed_ms", 1e3 * plan.parts.communication()},
           {"recompute_ms", 1e3 * plan.parts.again},
           {"scaling", 1 - plan.parts.communication() / plan.step},
-          {"narrowest_link", most == plan.traffic.end() ? "none" : most->path},
+          {"narrowest_link", most == plan.traffic.end() ? "none" : path_name(most->way)},
           {"algorithm", describe(plan.layout)},
           {"nvlink_speedup", plan.nvlink_speedup ? nlohmann::json(*plan.nvlink_speedup) : nlohmann::json()},
           {"low_ms", 1e3 * plan.low},
@@ -90,6 +90,10 @@ std::vector<std::string> left_open(const PlanQuestion& question,
   add(!question.shard, "--shard");
   add(!question.micro_batch, "--micro-batch");
   add(!question.recompute, "--recompute");
+  const bool staged =
+      std::ranges::any_of(machines, [](const auto& one) { return one.best().layout.mesh.pp > 1; });
+  add(staged && !question.virtual_stages, "--chunks");
+  add(question.shape.moe() && !question.expert_parallel, "--ep");
   return flags;
 }
 

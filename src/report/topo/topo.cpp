@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "predict/nccl/all_reduce.h"
-#include "predict/nccl/version.h"
+#include "report/nccl_notes.h"
 #include "report/terminal.h"
 
 namespace gradwire {
@@ -167,12 +167,12 @@ void add_all_reduce(Report& report, const Machine& machine, const NcclSettings& 
                                {"busbw_gbps", gbps},
                                {"busbw_gbps_low", gbps * estimate.time / estimate.high},
                                {"busbw_gbps_high", gbps * estimate.time / estimate.low},
-                               {"path", estimate.path},
+                               {"path", path_name(estimate.way)},
                                {"narrowest_link", estimate.narrowest_link}};
   report.add(Sentence{
       fmt::format("All at once, in an all-reduce of {}: {:.3g} GB/s ({:.3g} to {:.3g}) over {}, narrowest {}",
                   format_bytes(kLarge), gbps, gbps * estimate.time / estimate.high,
-                  gbps * estimate.time / estimate.low, estimate.path, estimate.narrowest_link),
+                  gbps * estimate.time / estimate.low, path_name(estimate.way), estimate.narrowest_link),
       "  ", "    "});
 }
 
@@ -208,6 +208,7 @@ Report machine_report(const Machine& machine, const NcclSettings& settings) {
   add_between_nodes(report, machine);
   auto notes = machine.all_notes();
   std::ranges::move(nccl_notes(machine, settings), std::back_inserter(notes));
+  if (auto note = find_host_memory_note(machine, settings)) notes.push_back(*std::move(note));
   report.data["notes"] = notes;
   add_notes(report, notes);
   return report;

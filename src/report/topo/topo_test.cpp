@@ -16,7 +16,9 @@
 namespace gradwire {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 void expect_shown_to_fit(const std::string& text, const std::string& what) {
   for (const auto line : split(text, '\n')) {
@@ -49,7 +51,7 @@ GB/s one way, nothing else on the links
   GPU0    X 6.0h
   GPU1 6.0h    X
   h: through host memory, these GPUs have no peer access over PCIe
-  All at once, in an all-reduce of 256 MiB: 3.39 GB/s (2.25 to 5.12) over host
+  All at once, in an all-reduce of 256 MiB: 3.36 GB/s (2.25 to 5.04) over host
     memory, narrowest PCIe slot of GPU0, both ways: crossed 2 times by every
     byte
 
@@ -141,6 +143,26 @@ TEST(TopoJson, of_very_many_gpus_each_kind_of_path_is_listed_once_and_counted) {
   EXPECT_LT(report.data["paths"].size(), 10);
   EXPECT_EQ(report.data["matrix"]["cells"].size(), 300);
   EXPECT_THAT(to_text(report), HasSubstr("between 44400 pairs of GPUs"));
+}
+
+std::string text_of_matrix(const std::string& cell, const std::string& gpu) {
+  const TempDir folder;
+  const auto file = folder.path() / "box.txt";
+  write_file(file, fmt::format("\tGPU0\tGPU1\nGPU0\t X \t{0}\nGPU1\t{0}\t X \n", cell));
+  return topo_text(find_machine(file.string() + gpu));
+}
+
+TEST(TopoText, says_that_a_matrix_has_nvlinks_of_gpus_that_have_none) {
+  EXPECT_THAT(text_of_matrix("NV4", ":RTX 4090"), HasSubstr("has no connector"));
+  EXPECT_THAT(text_of_matrix("NV4", ":RTX 3090"), Not(HasSubstr("no connector")));
+  EXPECT_THAT(text_of_matrix("PHB", ":RTX 4090"), Not(HasSubstr("no connector")));
+}
+
+TEST(TopoText, says_why_gpus_with_peer_access_go_through_host_memory) {
+  const std::string why = "which NCCL 2.28 does not use so far";
+  EXPECT_THAT(text_of_matrix("PHB", ""), AllOf(HasSubstr("over host"), HasSubstr(why)));
+  EXPECT_THAT(text_of_matrix("PIX", ""), Not(HasSubstr(why)));
+  EXPECT_THAT(text_of_matrix("PHB", ":RTX 4090"), Not(HasSubstr(why))) << "it has none";
 }
 
 }  // namespace

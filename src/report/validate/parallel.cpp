@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/units.h"
+#include "predict/parallel/errors.h"
 
 namespace gradwire {
 namespace {
@@ -19,6 +20,8 @@ std::string to_words(Unstated what, const ParallelLayout& taken) {
       return fmt::format("chunks a stage are not stated: taken as {}", taken.virtual_stages);
     case Unstated::schedule:
       return "the schedule is not stated: taken as 1f1b";
+    case Unstated::batch:
+      return fmt::format("the batch is not stated: taken as {} micro-batches", taken.micro_batches);
     case Unstated::micro_batch:
       return "the micro-batch is not stated: taken as 1";
     case Unstated::recomputation:
@@ -66,59 +69,89 @@ nlohmann::json ratio_json(const ParallelRatio& ratio) {
 }
 
 struct Errors {
-  std::vector<double> signed_errors, floors;
-  int inside = 0;
+  std::vector<CountedError> errors, floors;
+  double weight = 0;
+  std::optional<double> inside;  // of those with a range
+  void add(double predicted, double floor, double measured, double counted = 1) {
+    errors.push_back({predicted / measured - 1, counted});
+    floors.push_back({floor / measured - 1, counted});
+    weight += counted;
+  }
 };
 
-nlohmann::json summary_json(Errors errors) {
-  double sum = 0, bias = 0, floor = 0;
-  for (auto& error : errors.signed_errors) bias += error, error = std::abs(error), sum += error;
-  for (const double one : errors.floors) floor += one;
-  std::sort(errors.signed_errors.begin(), errors.signed_errors.end());
-  const auto count = errors.signed_errors.size();
-  const auto n = double(count);
-  return {{"count", count},
-          {"mean_abs_error", sum / n},
-          {"median_abs_error", errors.signed_errors[count / 2]},
-          {"p90_abs_error", errors.signed_errors[std::min(count - 1, count * 9 / 10)]},
-          {"bias", bias / n},
-          {"inside", errors.inside / n},
-          {"floor_mean_abs_error", floor / n}};
+nlohmann::json summary_json(const Errors& of) {
+  double bias = 0;
+  for (const auto& one : of.errors) bias += one.weight * one.error;
+  return {{"count", std::lround(of.weight)},
+          {"mean_abs_error", mean_of(of.errors)},
+          {"median_abs_error", quantile_of(of.errors, 0.5)},
+          {"p90_abs_error", quantile_of(of.errors, 0.9)},
+          {"bias", bias / of.weight},
+          {"inside", of.inside ? nlohmann::json(*of.inside / of.weight) : nlohmann::json()},
+          {"floor_mean_abs_error", mean_of(of.floors)}};
+}
+
+using ErrorsByKind = std::map<std::string, Errors>;
+
+void count_point(ErrorsByKind& kinds, const ParallelPoint& point) {
+  const auto& run = *point.run;
+  const bool inside = point.low <= run.measured && run.measured <= point.high;
+  const std::string kind = run.moe ? "parallel_moe" : "parallel_dense";
+  const auto count = [&](const std::string& name, Seconds predicted, Seconds floor) {
+    kinds[name].add(predicted, floor, run.measured);
+    kinds[name].inside = kinds[name].inside.value_or(0) + inside;
+  };
+  count("parallel", point.best(), point.given_floor.value_or(point.alone_floor));
+  count(kind + "_alone", point.alone, point.alone_floor);
+  if (!point.given) return;
+  count(kind + "_given", *point.given, *point.given_floor);
+  auto& any = kinds[kind + "_given_any"];
+  for (const auto& other : point.others)
+    any.add(other.step, other.floor, run.measured, 1.0 / double(point.others.size()));
+}
+
+void count_ratio(ErrorsByKind& kinds, const ParallelRatio& ratio) {
+  kinds["parallel_ratio"].add(ratio.predicted, 1, ratio.measured);
+  if (is_choice_of_plan(ratio.what)) kinds["parallel_ratio_plans"].add(ratio.predicted, 1, ratio.measured);
 }
 
 void add_data(nlohmann::json& data, const ParallelValidation& result) {
-  std::map<std::string, Errors> kinds;
-  const auto count = [&](const std::string& kind, double error, double floor, bool inside) {
-    auto& errors = kinds[kind];
-    errors.signed_errors.push_back(error);
-    errors.floors.push_back(std::abs(floor));
-    errors.inside += inside;
-  };
+  ErrorsByKind kinds;
   for (const auto& point : result.points) {
     data["records"].push_back(run_json(point));
-    const auto& run = *point.run;
-    if (run.quality != Quality::ok) continue;
-    const bool inside = point.low <= run.measured && run.measured <= point.high;
-    const double floor = point.given_floor.value_or(point.alone_floor) / run.measured - 1;
-    const std::string kind = run.moe ? "_moe" : "_dense";
-    count("parallel", error_of(point), floor, inside);
-    count("parallel" + kind + "_alone", point.alone / run.measured - 1, point.alone_floor / run.measured - 1,
-          inside);
-    if (point.given) count("parallel" + kind + "_given", error_of(point), floor, inside);
+    if (point.run->quality == Quality::ok) count_point(kinds, point);
   }
   for (const auto& ratio : result.ratios) {
     data["records"].push_back(ratio_json(ratio));
-    count("parallel_ratio", ratio.predicted / ratio.measured - 1, 1 / ratio.measured - 1, true);
+    count_ratio(kinds, ratio);
   }
   for (const auto& [kind, errors] : kinds) data["summary"][kind] = summary_json(errors);
   for (const auto& [id, why] : result.asked.left_out)
     data["skipped"].push_back(fmt::format("{}: {}", id, why));
 }
 
+std::string to_words(const ErrorPart& part) {
+  constexpr std::array<std::string_view, 3> kGiven = {"any other", "nearest other", "nothing"};
+  switch (part.of) {
+    case ErrorsOf::step:
+      return fmt::format("step, {} given, {}", kGiven[static_cast<std::size_t>(part.given)],
+                         part.moe ? "mixtures of experts" : "dense");
+    case ErrorsOf::plan_ratio:
+      return "ratio of layout, gpus or link";
+    case ErrorsOf::ratio:
+      return part.name.empty() ? "ratio" : "ratio of " + part.name;
+    case ErrorsOf::strategy:
+      return "by strategy: " + part.name;
+    case ErrorsOf::source:
+      break;
+  }
+  return "by source: " + part.name;
+}
+
 Table lines_table(const ParallelValidation& result) {
   Table table{{{"parallel training", "count", "mean", "median", "floor"}}};
   for (const auto& line : summarize(result))
-    table.rows.push_back({line.name, fmt::to_string(line.count), format_percent(line.mean),
+    table.rows.push_back({to_words(line.part), fmt::to_string(line.count), format_percent(line.mean),
                           format_percent(line.median), format_percent(line.floor)});
   return table;
 }
@@ -146,6 +179,14 @@ std::vector<std::string> set_row(const std::string& name, const SetCounts& count
           format_percent(counts.any / counts.sets)};
 }
 
+nlohmann::json sets_json(const SetCounts& counts) {
+  return {{"sets", counts.sets},
+          {"pairs", counts.pairs},
+          {"named", counts.named},
+          {"chosen_slower", counts.chosen / counts.sets},
+          {"any_slower", counts.any / counts.sets}};
+}
+
 void add_sets_of(Report& report, const ParallelValidation& result) {
   if (result.sets.empty()) return;
   SetCounts all;
@@ -160,11 +201,9 @@ void add_sets_of(Report& report, const ParallelValidation& result) {
              Sentence{"named: the faster of two plans over 10 % apart. chosen: how much slower than the best "
                       "measured the "
                       "plan is that comes out best; any: one picked blindly."});
-  report.data["plan_sets"] = {{"sets", all.sets},
-                              {"pairs", all.pairs},
-                              {"named", all.named},
-                              {"chosen_slower", all.chosen / all.sets},
-                              {"any_slower", all.any / all.sets}};
+  report.data["plan_sets"] = sets_json(all);
+  for (const auto& [source, counts] : by_source)
+    report.data["plan_sets"]["sources"][source] = sets_json(counts);
 }
 
 void add_worst(Report& report, const ParallelValidation& result, int most) {
@@ -197,10 +236,11 @@ void add_parallel(Report& report, const ParallelValidation& result, int most_poi
       Sentence{"Parallel training: each run is predicted with constants fitted without its source (group and "
                "platform). floor: a constant share of the peak; of ratios, that nothing makes a difference."},
       Gap{});
-  if (result.points.empty()) {
+  if (result.points.empty() && result.ratios.empty())
     report.add(Sentence{"No such run could be predicted."});
-  } else {
+  else
     report.add(lines_table(result));
+  if (!result.points.empty()) {
     add_sets_of(report, result);
     add_worst(report, result, most_points);
   }

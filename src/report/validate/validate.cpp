@@ -85,7 +85,7 @@ void add_odd(Report& report, const Validation& validation, int most) {
   int odd = 0;
   for (const auto& [id, doubt] : validation.doubts)
     if (doubt.quality == Quality::odd && ++odd <= most)
-      report.add(Sentence{fmt::format("odd: {}: {}", id, doubt.reason), "", "  "});
+      report.add(Sentence{fmt::format("odd: {}: {}", id, to_words(doubt)), "", "  "});
   if (odd > most)
     report.add(Sentence{fmt::format("... and {} more odd records: --all shows them", odd - most)});
 }
@@ -93,7 +93,7 @@ void add_odd(Report& report, const Validation& validation, int most) {
 // Without the dust of changing units: 49999.99999999999 was written 50000.
 double as_written(double value) { return std::stod(fmt::format("{:.15g}", value)); }
 
-nlohmann::json point_json(const ValidationPoint& point) {
+nlohmann::json point_json(const ValidationPoint& point, const std::map<std::string, Doubt>& doubts) {
   nlohmann::json json = {{"id", point.id},
                          {"kind", name_of(kind_of(point))},
                          {"platform", point.platform},
@@ -104,8 +104,9 @@ nlohmann::json point_json(const ValidationPoint& point) {
                          {"error", point.error()},
                          {"low", point.low},
                          {"high", point.high},
-                         {"assumed", point.assumed}};
-  if (!point.remark.empty()) json["remark"] = point.remark;
+                         {"assumed", sentences_of(point.assumed)}};
+  if (const auto doubt = doubts.find(point.id); doubt != doubts.end())
+    json["remark"] = to_words(doubt->second);
   return json;
 }
 
@@ -124,7 +125,8 @@ namespace {
 
 nlohmann::json validation_json(const Validation& validation) {
   nlohmann::json records = nlohmann::json::array(), summary = nlohmann::json::object();
-  for (const ValidationPoint& point : worst_first(validation.points)) records.push_back(point_json(point));
+  for (const ValidationPoint& point : worst_first(validation.points))
+    records.push_back(point_json(point, validation.doubts));
   const auto add = [&](const std::string& kind, const std::vector<ValidationPoint>& points) {
     const ErrorSummary of = summarize(points);
     const auto figure = [&](double value) { return of.count > 0 ? nlohmann::json(value) : nlohmann::json(); };
@@ -143,7 +145,7 @@ nlohmann::json validation_json(const Validation& validation) {
     add("collective_from_1mb", points_where(all, is_large));
     add("collective_below_1mb", points_where(all, [](const auto& p) { return !is_large(p); }));
   }
-  return {{"records", records}, {"summary", summary}, {"skipped", validation.skipped}};
+  return {{"records", records}, {"summary", summary}, {"skipped", unpredicted_words(validation)}};
 }
 
 }  // namespace
@@ -163,8 +165,8 @@ Report validation_report(const Validation& validation, int most_points) {
     add_points(report, validation, most_points);
   }
   add_odd(report, validation, std::max(1, most_points / 5));
-  for (const std::string& skipped : validation.skipped)
-    report.add(Sentence{"not predicted: " + skipped, "", "  "});
+  for (const std::string& words : unpredicted_words(validation))
+    report.add(Sentence{"not predicted: " + words, "", "  "});
   return report;
 }
 

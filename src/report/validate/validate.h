@@ -19,6 +19,11 @@ inline constexpr std::array<std::string_view, 3> kNamesOf<PointKind> = {"collect
 PointKind kind_of(const ValidationPoint&);
 std::vector<ValidationPoint> counted_of(const std::vector<ValidationPoint>&, PointKind);  // those that count
 
+// In sentences: what stands in where a record is silent, what speaks against it, and what could not be predicted and why.
+std::vector<std::string> sentences_of(const Assumed&);
+std::string to_words(const Doubt&);
+std::vector<std::string> unpredicted_words(const Validation&);
+
 Report validation_report(const Validation&, int most_points);
 std::string validation_markdown(const Validation&, std::span<const Record>,
                                 const std::vector<std::string>& files);
