@@ -126,13 +126,6 @@ TEST(RunVerb, takes_a_rank_that_is_killed_after_its_work_for_one_that_has_ended_
                                 Not(HasSubstr("restart"))));
 }
 
-TEST(RunVerb, names_a_rank_that_dies_before_it_has_joined_to_who_waits_for_it) {
-  auto run = gradwire_run({"-n", "3", "--", "sh", "-c",
-                           "trap '' TERM; [ $RANK != 1 ] || kill -KILL $$; exec \"$0\" meet", kRank});
-  EXPECT_EQ(run.finish(), 128 + SIGKILL) << run.text();
-  EXPECT_THAT(run.text(), HasSubstr("] rank 1 is lost: it was killed by SIGKILL"));
-}
-
 TEST(RunVerb, names_a_rank_that_is_stopped_at_the_end) {
   auto run = gradwire_run({"-n", "2", "--timeout", "1", "--", kRank, "stop-late", "1"});
   EXPECT_EQ(run.finish(), 1) << run.text();
@@ -151,6 +144,18 @@ std::vector<pid_t> numbers_after(const std::string& word, const std::string& tex
   for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
     numbers.push_back(std::stoi(text.substr(at + word.size())));
   return numbers;
+}
+
+// It dies when the others no longer end at a word of the launcher's, so that they can say what they learn.
+TEST(RunVerb, names_a_rank_that_dies_before_it_has_joined_to_who_waits_for_it) {
+  auto run = gradwire_run({"-n", "3", "--", "sh", "-c",
+                           "trap '' TERM; echo process $RANK $$; [ $RANK != 1 ] || exec sleep 1000; "
+                           "exec \"$0\" meet",
+                           kRank});
+  for (const char* rank : {"process 0 ", "process 1 ", "process 2 "}) run.expect(rank);
+  ::kill(numbers_after("process 1 ", run.text()).at(0), SIGKILL);
+  EXPECT_EQ(run.finish(), 128 + SIGKILL) << run.text();
+  EXPECT_THAT(run.text(), HasSubstr("] rank 1 is lost: it was killed by SIGKILL"));
 }
 
 // Each rank has a child in its process group, and one that left for a session of its own.
