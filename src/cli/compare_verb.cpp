@@ -59,10 +59,10 @@ struct CompareFlags {
 
 // What `plan` knows nothing of is refused rather than left out of the answer.
 void check_split(const CLI::App& verb) {
-  constexpr std::array<std::string_view, 20> kTaken = {
+  constexpr std::array<std::string_view, 21> kTaken = {
       "model", "on",          "batch",     "accumulate", "sequence", "precision", "measured",
       "json",  "html",        "dp",        "tp",         "pp",       "ep",        "chunks",
-      "shard", "micro-batch", "recompute", "offload",    "nccl",     "memory"};
+      "shard", "micro-batch", "recompute", "offload",    "nccl",     "memory",    "step-ms"};
   for (const CLI::Option* flag : verb.get_options())
     if (flag->count() > 0 && std::ranges::find(kTaken, flag->get_single_name()) == kTaken.end())
       throw ConfigError(fmt::format(
@@ -88,11 +88,12 @@ int compare_split(const CompareFlags& flags) {
   question.precision = parse_plan_precision(flags.step.precision);
   question.nccl = nccl_settings(flags.step.nccl);
   apply(flags.sizes, question);
-  const int usual = load_model(flags.model, sequence_of(flags.step)).batch;
+  const int batch =
+      flags.step.batch > 0 ? flags.step.batch : load_model(flags.model, sequence_of(flags.step)).batch;
+  if (flags.step.step_ms > 0) question.measured = StepOnOneGpu{flags.step.step_ms / 1e3, batch};
   std::vector<PlannedMachine> planned;
   for (const auto& machine : measured_machines(flags.on, flags.measured, question.nccl)) {
-    question.batch = sequences_of(static_cast<int>(machine.gpus.size()), flags.step.accumulate,
-                                  flags.step.batch > 0 ? flags.step.batch : usual);
+    question.batch = sequences_of(static_cast<int>(machine.gpus.size()), flags.step.accumulate, batch);
     planned.push_back({machine, make_plans(question, machine, 1)});
   }
   const auto shorter = renamed(planned, without_folders(flags.on));

@@ -6,6 +6,7 @@
 #include "cli/flags.h"
 #include "cli/usage.h"
 #include "cli/verbs.h"
+#include "predict/workload/catalog.h"
 #include "report/compare/compare.h"
 #include "report/page/topology.h"
 #include "report/plan/plan.h"
@@ -33,6 +34,7 @@ struct PlanFlags {
   std::vector<std::string> on, measured;
   std::map<std::string, std::string> nccl;  // its variables
   int batch = 0, sequence = 0, most = 8;
+  double step_ms = 0;
   PlanSizes sizes;
   bool json = false;
 };
@@ -44,6 +46,9 @@ PlanQuestion question_from(const PlanFlags& flags) {
   question.batch = flags.batch;
   question.nccl = nccl_settings(flags.nccl);
   apply(flags.sizes, question);
+  if (flags.step_ms > 0)
+    question.measured = StepOnOneGpu{
+        flags.step_ms / 1e3, question.micro_batch ? *question.micro_batch : load_model(flags.model).batch};
   return question;
 }
 
@@ -83,6 +88,9 @@ void add_plan_verb(CLI::App& app, int& exit_code) {
   verb->add_option("--sequence", flags->sequence, "tokens of a sequence")->check(within(1, 1 << 20));
   verb->add_option("--precision", flags->precision,
                    "of products: bf16 fp16 fp8 mxfp8 nvfp4 tf32 fp32; bf16 if the GPU has it, else fp16");
+  verb->add_option("--step-ms", flags->step_ms,
+                   "a step measured on one GPU: of --micro-batch sequences, else of the model's usual batch")
+      ->check(within(0.001, 1e9));
   add_plan_sizes(*verb, flags->sizes);
   verb->add_option("--show", flags->most, "plans to show")->capture_default_str()->check(within(1, 1000));
   add_nccl_flag(*verb, flags->nccl);

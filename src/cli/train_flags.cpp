@@ -100,6 +100,8 @@ void add_train_flags(CLI::App& verb, TrainFlags& flags) {
       "the wires of a bench --json (several: FILE,FILE), with a trace");
   verb.add_option("--real", flags.real,
                   "with --on: a trace of the same run, to say how far off that is and to lay over it");
+  verb.add_option("--step-ms", flags.step_ms, "with --on: a step of this batch measured on one such GPU")
+      ->check(within(0.001, 1e9));
   add_nccl_flag(verb, flags.nccl);
   add_measured_flag(verb, flags.measured);
   add_launch_flags(verb, flags.launch, "gradwire train");

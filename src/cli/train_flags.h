@@ -17,6 +17,7 @@ struct TrainFlags {
   std::string on, real, interval;
   std::vector<std::string> measured;
   std::map<std::string, std::string> nccl;  // its variables
+  double step_ms = 0;
   bool ranks_given = false, split = false;
 };
 

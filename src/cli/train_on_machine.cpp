@@ -51,6 +51,8 @@ SimulatedStep step_on_measured_wires(const TrainOnOptions& options) {
         fmt::format("--on {0}: measured wires need a measured step: write `gradwire train {1} --backend none "
                     "--trace step.json`{2}, then `gradwire train step.json --on {0}`",
                     options.on, options.model, options.split ? " with the flags that split it" : ""));
+  if (options.step.step_ms > 0)
+    throw ConfigError(fmt::format("--step-ms: {} says what a step computes; leave it out", options.model));
   const auto timeline = read_timeline(options.model);
   if (is_rehearsal(timeline)) return step_rehearsed(options, timeline);
   const auto sweep = read_sweep(options.on, options.backend, options.ranks);
@@ -103,6 +105,8 @@ PlanQuestion split_question(const TrainOnOptions& options, const TrainOptions& t
   question.sequence_parallel = train.sequence_parallel;
   question.micro_batch = train.batch > 0 ? train.batch : load_model(options.model).batch;
   question.batch = sequences_of(mesh.dp, train.accumulate, *question.micro_batch);
+  if (options.step.step_ms > 0)
+    question.measured = StepOnOneGpu{options.step.step_ms / 1e3, *question.micro_batch};
   return question;
 }
 

@@ -137,6 +137,7 @@ int simulate(const TrainFlags& flags) {
   if (backend.kind != TrainBackend::Kind::automatic) options.backend = to_string(backend);
   if (flags.ranks_given) options.ranks = flags.launch.ranks;
   options.step.nccl = flags.nccl;
+  options.step.step_ms = flags.step_ms;
   options.step.batch = train.batch;
   options.step.accumulate = train.accumulate;
   options.step.sequence = train.sequence;
@@ -198,7 +199,8 @@ void add_train_verb(CLI::App& app, int& exit_code) {
       if (flags->split && is_split(flags->train))
         refuse_flags(*verb, kUnsplitOnly, "with --on and a model that is split: it is priced as by `plan`");
     } else {
-      refuse_flags(*verb, {"--measured", "--nccl", "--real"}, "without --on: nothing is simulated");
+      refuse_flags(*verb, {"--measured", "--nccl", "--real", "--step-ms"},
+                   "without --on: nothing is simulated");
     }
     exit_code = run_train(*flags);
   });

@@ -64,7 +64,7 @@ double noise_of(const PlanSide& better, const PlanSide& worse, const ParallelMod
                          : a.mesh.dp != b.mesh.dp ? kSpreadOfCounts
                                                   : 0;
   const double gpus =
-      better.machine.gpu.id == worse.machine.gpu.id ? 0 : kDeviationOfMean * model.error_alone;
+      better.machine.gpu.id == worse.machine.gpu.id ? 0 : kDeviationOfMean * model.error_of(a.pace && b.pace);
   return std::hypot(kSpreadOfRatio, layouts, gpus);
 }
 
@@ -83,8 +83,8 @@ void doubt_wires(const PlannedStep& better, const PlannedStep& worse, std::vecto
   });
 }
 
-std::vector<PlanDoubt> doubts_of_both(double noise, const ParallelModel& model) {
-  const double computing = kDeviationOfMean * model.error_alone;
+std::vector<PlanDoubt> doubts_of_both(double noise, double error_of_computing) {
+  const double computing = kDeviationOfMean * error_of_computing;
   return {[=](BothWorlds& world, double share) { world.noise += share * kEightOfTen * noise; },
           [=](BothWorlds& world, double share) { world.computing += share * kEightOfTen * computing; }};
 }
@@ -122,7 +122,7 @@ PlanGain plan_gain(const PlanQuestion& question, const PlanSide& better, const P
   const auto gain = [&](const BothWorlds& world) {
     return slow.step(world.worse()) / fast.step(world.better()) * sequences * std::exp(world.noise);
   };
-  auto doubts = doubts_of_both(noise_of(better, worse, model), model);
+  auto doubts = doubts_of_both(noise_of(better, worse, model), model.error_of(question.measured.has_value()));
   doubt_wires(better.plan, worse.plan, doubts);
   if (fast.through_host() || slow.through_host()) doubts.push_back(doubt_hiding);
   const bool slots = fast.has_other_slots() && slow.has_other_slots();
@@ -136,7 +136,7 @@ PlanGain gain_without_limits(const PlanQuestion& question, const PlanSide& side,
   const auto gain = [&](const BothWorlds& world) {
     return plan.step(world.worse()) / plan.step_without_wires(world.worse()) * std::exp(world.noise);
   };
-  auto doubts = doubts_of_both(kSpreadOfRatio, model);
+  auto doubts = doubts_of_both(kSpreadOfRatio, model.error_of(question.measured.has_value()));
   doubts.emplace_back([](BothWorlds& world, double share) { world.of_worse += share * kEightOfTen; });
   if (plan.through_host()) doubts.push_back(doubt_hiding);
   if (plan.has_other_slots()) doubts.push_back(doubt_slots);

@@ -9,7 +9,9 @@
 
 #include "base/error.h"
 #include "predict/compare/asked_fixture.h"
+#include "predict/step/on_machine.h"
 #include "predict/step/range.h"
+#include "predict/workload/catalog.h"
 
 namespace gradwire {
 namespace {
@@ -124,6 +126,34 @@ TEST(RangeOfAGain, has_one_end_alone_where_a_doubt_has) {
       range_of(1, [](std::span<const double> shares) { return 1 + std::max(0.0, shares[0]); });
   EXPECT_DOUBLE_EQ(effect.low, 1);
   EXPECT_DOUBLE_EQ(effect.high, 2);
+}
+
+// Two models price replicas that share nothing: that of DDP's buckets and that of plans. With computing measured they
+// differ in what waits beside it and in how much hides: through host memory nothing of buckets does, as was measured, and
+// half of what plans send, as runs of plans have it.
+TEST(PlanGain, of_replicas_that_share_nothing_is_that_of_ddp_where_computing_was_measured) {
+  constexpr int kBatch = 4;
+  constexpr Seconds kMeasured = 0.3;
+  for (const char* model : {"gpt2", "gpt2-medium", "bert-large"})
+    for (const char* on :
+         {"2x-rtx3090-nvlink", "2x-rtx3090-pcie", "4x-a6000-pcie", "dgx-a100", "2*dgx-a100@8x-hdr"}) {
+      const auto machine = find_machine(on);
+      StepOptions options;
+      options.batch = kBatch;
+      options.precision = Precision::fp16;
+      options.anchor = Anchor{kMeasured, kBatch, 1, options.precision};
+      const auto plain = estimate_step(load_model(model), machine, options);
+      PlanQuestion question;
+      question.shape = transformer_sizes(model);
+      question.precision = options.precision;
+      question.batch = kBatch * static_cast<int>(machine.gpus.size());
+      question.tp = question.pp = 1, question.shard = 0, question.micro_batch = kBatch;
+      question.recompute = Recompute::none;
+      question.measured = StepOnOneGpu{kMeasured, kBatch};
+      const auto planned = make_plans(question, machine, 1).plans.front();
+      const bool through_host = planned.traffic.at(0).way == Way{.inside = NcclLink::host};
+      EXPECT_NEAR(planned.step / plain.step, 1, through_host ? 0.2 : 0.1) << model << " on " << on;
+    }
 }
 
 }  // namespace

@@ -21,6 +21,12 @@ struct PlanFlagNames {
   const char* offload = "--offload";
 };
 
+// A step on one GPU of the machine, without any distribution, as it was measured.
+struct StepOnOneGpu {
+  Seconds step = 0;
+  int batch = 1;  // sequences of it, all at once
+};
+
 // What is absent is searched over.
 struct PlanQuestion {
   TransformerSizes shape;
@@ -28,10 +34,11 @@ struct PlanQuestion {
   Precision precision = Precision::bf16;
   std::optional<int> dp, tp, pp, shard, micro_batch, virtual_stages, expert_parallel;
   std::optional<Recompute> recompute;
-  bool sequence_parallel = true;  // where layers are shared
-  bool offload = false;           // optimizer state in host memory
-  std::optional<double> memory;   // bytes that a GPU may hold; absent: usable_memory() of it
-  NcclSettings nccl;              // what the environment tells NCCL
+  bool sequence_parallel = true;         // where layers are shared
+  bool offload = false;                  // optimizer state in host memory
+  std::optional<double> memory;          // bytes that a GPU may hold; absent: usable_memory() of it
+  std::optional<StepOnOneGpu> measured;  // says how long computing takes; absent: that is estimated
+  NcclSettings nccl;                     // what the environment tells NCCL
   PlanFlagNames flags;
 };
 

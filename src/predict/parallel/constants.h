@@ -45,6 +45,7 @@ struct ParallelModel {
   ParallelValues values{};
   std::vector<ParallelPrior> priors;
   double error_given = 0, error_alone = 0;  // of a step: another configuration given, and not
+  double error_of(bool given) const { return given ? error_given : error_alone; }
   double at(ParallelConstant constant) const { return values[static_cast<std::size_t>(constant)]; }
   ParallelValues prior_values() const;
 };

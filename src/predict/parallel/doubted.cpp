@@ -77,8 +77,9 @@ Seconds DoubtedPlan::step_without_wires(const PlanWorld& world) const {
 
 Effect DoubtedPlan::range() const {
   using Doubt = std::function<void(PlanWorld&, double share)>;
-  // What runs with nothing given are off by, of the whole step; and what collectives are on the way that these take.
-  const double whole = kEightOfTen * kDeviationOfMean * model_.error_alone;
+  // What runs with nothing given, or with another one given, are off by, of the whole step; and what collectives are on the
+  // way that these take.
+  const double whole = kEightOfTen * kDeviationOfMean * model_.error_of(plan_.layout.pace.has_value());
   std::vector<Doubt> doubts = {
       [=](PlanWorld& world, double share) { world.longer = world.computing = share * whole; },
       [](PlanWorld& world, double share) { world.collectives = share * kEightOfTen; }};

@@ -8,8 +8,8 @@ namespace {
 
 using C = ParallelConstant;
 
-constexpr double kA100Balance = 312e12 / 2.039e12;  // flops of the 16-bit peak a byte of memory
-constexpr double kMemory = 0.8;                     // of the data sheet's rate, as in presets/roofline.yaml
+constexpr double kA100Balance = 312e12 / (2.039e12 / 2);  // flops of the 16-bit peak a number from memory
+constexpr double kMemory = 0.8;         // of the data sheet's rate, as in presets/roofline.yaml
 constexpr double kBestProducts = 0.87;  // of the peak at most: what is achieved best (ml-engineering, MAMF)
 constexpr double kBackwardAttention = 2.5;  // five products against two (Dao 2022, arXiv:2205.14135)
 
@@ -17,11 +17,13 @@ double value(const ParallelValues& values, C constant) { return values[static_ca
 
 // Share of the peak that large products reach.
 double product_share(const PlanProblem& problem, const ParallelValues& values) {
-  const double balance = problem.half_peak / problem.memory_bytes_per_s / kA100Balance;
+  // Numbers twice as wide bring half as many flops a byte.
+  const double numbers_per_s = problem.memory_bytes_per_s / number_bytes(problem.layout.precision);
+  const double balance = problem.wide_peak / numbers_per_s / kA100Balance;
   const double share = value(values, C::matmul) * std::pow(balance, -value(values, C::balance));
   const double clock = problem.desktop ? value(values, C::desktop) : 1;
   return std::min(kBestProducts, share) * clock *
-         (problem.peak > 1.5 * problem.half_peak ? value(values, C::fp8) : 1);
+         (problem.peak > 1.5 * problem.wide_peak ? value(values, C::fp8) : 1);
 }
 
 struct Pass {
@@ -35,7 +37,7 @@ Pass forward_pass(const PlanProblem& problem, const ParallelValues& values) {
   pass.products =
       layer.matmul_flops / (problem.peak * share) + layer.matmuls * value(values, C::kernel) * 1e-6;
   const double attention = layer.attention_bytes > 0 ? share : value(values, C::attention) * layer.head_share;
-  pass.attention = layer.attention_flops / (problem.half_peak * attention) + layer.attention_bytes / memory;
+  pass.attention = layer.attention_flops / (problem.wide_peak * attention) + layer.attention_bytes / memory;
   const double fusion = problem.layout.compiled ? value(values, C::fusion) : 1;
   pass.elements = layer.element_bytes * value(values, C::elements) * fusion / memory;
   pass.frozen = layer.frozen_bytes * value(values, C::frozen) / memory;
@@ -89,6 +91,9 @@ LayerTime layer_time(const PlanProblem& problem, const ParallelValues& values) {
   const double logits = problem.logits * value(values, C::output) / (problem.memory_bytes_per_s * kMemory);
   time.output_forward = problem.output_flops / (problem.peak * share) + logits / 2;
   time.output_backward = (frozen ? 1 : 2) * problem.output_flops / (problem.peak * share) + logits / 2;
+  for (Seconds* part :
+       {&time.forward, &time.backward, &time.again, &time.output_forward, &time.output_backward})
+    *part *= problem.layout.pace.value_or(1);
   return time;
 }
 

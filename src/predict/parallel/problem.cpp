@@ -8,9 +8,6 @@
 namespace gradwire {
 namespace {
 
-// Bytes of a 16-bit number: memory traffic is priced by constants that were fitted to such, whatever the precision.
-constexpr double kHalf = 2;
-
 constexpr int kAda = 89, kBlackwell = 100;
 
 constexpr int generation_of(Precision precision) {
@@ -68,8 +65,7 @@ class ProblemMaker {
     PlanProblem problem;
     const auto& machine = wires_.machine();
     problem.peak = product_peak(machine.gpu, layout_.precision);
-    problem.half_peak =
-        product_peak(machine.gpu, layout_.precision == Precision::fp32 ? Precision::fp32 : Precision::bf16);
+    problem.wide_peak = product_peak(machine.gpu, number_ == 4 ? layout_.precision : Precision::bf16);
     problem.memory_bytes_per_s = machine.gpu.memory_bytes_per_s;
     problem.host_bytes_per_s = slot_rate(machine);
     problem.desktop = machine.gpu.desktop;
@@ -98,16 +94,17 @@ class ProblemMaker {
     if (layout_.mesh.cp > 1 && layout_.context == ContextKind::ring && shape_.causal)
       work.attention_flops *= 1.5 - 0.5 / layout_.mesh.cp;
     const double pairs = tokens_ * shape_.sequence;
-    // Scores written, read and written by a softmax, by dropout with its mask, and read: 13 bytes each, whole even
-    // where causal.
-    if (!layout_.fused_attention) work.attention_bytes = over_tensor(13 * pairs * shape_.heads);
+    // Scores written, read and written by a softmax, by dropout with its mask of a byte, and read, whole even where
+    // causal: 13 bytes each of 16-bit numbers.
+    if (!layout_.fused_attention)
+      work.attention_bytes = over_tensor((1 + 6 * number_) * pairs * shape_.heads);
     // Norms, residuals and dropout along the hidden width, the activation along the inner one.
     const double inner =
         shape_.moe() ? double(shape_.expert_ffn) * shape_.experts_per_token + shape_.shared_ffn : shape_.ffn;
     const double wide = double(shape_.hidden) / (layout_.sequence_parallel ? layout_.mesh.tp : 1);
     const double heads = over_tensor(double(shape_.heads + 2 * shape_.kv_heads) * shape_.head_dim);
-    work.element_bytes = kHalf * tokens_ * (4 * wide + heads + over_tensor(shape_.mlp_matrices * inner));
-    if (layout_.tuning == Tuning::qlora) work.frozen_bytes = kHalf * over_tensor(weights_.held());
+    work.element_bytes = number_ * tokens_ * (4 * wide + heads + over_tensor(shape_.mlp_matrices * inner));
+    if (layout_.tuning == Tuning::qlora) work.frozen_bytes = number_ * over_tensor(weights_.held());
     work.matmuls = 2 + shape_.mlp_matrices + (shape_.moe() ? 2 : 0);
     return work;
   }

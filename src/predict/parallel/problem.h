@@ -32,7 +32,7 @@ struct PlanWires {
 };
 
 struct PlanProblem {
-  double peak = 0, half_peak = 0;  // flops/s of the products, and of 16-bit ones
+  double peak = 0, wide_peak = 0;  // flops/s of the products, and of those no narrower than 16 bits
   double memory_bytes_per_s = 0;
   double host_bytes_per_s = 0;
   bool desktop = false;  // a GeForce: runs above the clock that its peak is quoted for

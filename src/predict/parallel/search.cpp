@@ -69,6 +69,19 @@ std::optional<Machine> find_built(const NodeSpec& node, const Machine& like) {
   }
 }
 
+// How many times as long computing takes as is estimated. However the update of parameters is written, it is not most of
+// a measured step.
+double pace_of(const StepOnOneGpu& measured, const PlanQuestion& question, GroupWires& wires,
+               const ParallelModel& model) {
+  constexpr double kMostOfUpdate = 0.4;
+  ParallelLayout one;
+  one.precision = question.precision;
+  one.micro_batch = measured.batch;
+  const auto parts = price_plan(make_problem(question.shape, one, wires), model.values);
+  const Seconds rest = std::min(parts.optimizer + parts.other, kMostOfUpdate * measured.step);
+  return (measured.step - rest) / parts.compute;
+}
+
 PlannedStep priced(const PlanQuestion& question, const ParallelLayout& layout, GroupWires& wires,
                    const ParallelModel& model) {
   PlannedStep plan;
@@ -142,8 +155,12 @@ std::optional<Machine> with_nvlink_switched(const Machine& machine) {
 
 PlanAnswer make_plans(const PlanQuestion& question, const Machine& machine, int most,
                       const ParallelModel& model) {
-  const auto layouts = layouts_on(question, machine);
+  auto layouts = layouts_on(question, machine);
   DoubtedMachine doubted(machine, question.nccl);
+  if (question.measured)
+    for (const double pace = pace_of(*question.measured, question, doubted.wires(), model);
+         auto& layout : layouts)
+      layout.pace = pace;
   PlanAnswer answer;
   answer.usable_bytes = memory_limit(question, machine.gpu);
   answer.candidates = static_cast<int>(layouts.size());

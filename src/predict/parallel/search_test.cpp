@@ -152,5 +152,36 @@ TEST(Plans, refuse_sizes_that_do_not_divide) {
   EXPECT_THROW(make_plans(question, machine), ConfigError);
 }
 
+PlannedStep gpt2_on(const char* on, std::optional<StepOnOneGpu> measured) {
+  PlanQuestion question;
+  question.shape = transformer_sizes("gpt2");
+  const auto machine = find_machine(on);
+  question.batch = 4 * static_cast<int>(machine.gpus.size());
+  question.tp = question.pp = 1, question.shard = 0, question.micro_batch = 4;
+  question.recompute = Recompute::none;
+  question.measured = measured;
+  return make_plans(question, machine).plans.front();
+}
+
+TEST(Plans, take_as_long_on_one_gpu_as_was_measured_there) {
+  for (const Seconds step : {0.05, 0.2})
+    EXPECT_NEAR(gpt2_on("1x-a100-sxm-80-nvswitch", StepOnOneGpu{step, 4}).step, step, 0.01 * step);
+}
+
+TEST(Plans, compute_as_was_measured_and_send_as_before) {
+  const auto estimated = gpt2_on("2x-rtx3090-nvlink", {}),
+             measured = gpt2_on("2x-rtx3090-nvlink", StepOnOneGpu{0.2, 4});
+  EXPECT_FALSE(estimated.layout.pace);
+  ASSERT_TRUE(measured.layout.pace);
+  EXPECT_NEAR(measured.parts.compute, *measured.layout.pace * estimated.parts.compute, 1e-9);
+  EXPECT_EQ(measured.traffic.at(0).time, estimated.traffic.at(0).time);
+  EXPECT_EQ(measured.parts.optimizer, estimated.parts.optimizer);
+}
+
+TEST(Plans, are_surer_of_a_step_whose_computing_was_measured) {
+  const auto estimated = gpt2_on("dgx-a100", {}), measured = gpt2_on("dgx-a100", StepOnOneGpu{0.1, 4});
+  EXPECT_LT(measured.high / measured.low, 0.95 * estimated.high / estimated.low);
+}
+
 }  // namespace
 }  // namespace gradwire

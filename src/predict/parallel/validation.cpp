@@ -133,8 +133,7 @@ class ParallelJudge {
     point.alone_floor = at_peak(run) / constants_.usual_share(run);
     give_others(run, point);
     const auto& model = default_parallel_model();
-    const double width =
-        std::exp(kEightOfTenCases * 1.25 * (point.given ? model.error_given : model.error_alone));
+    const double width = std::exp(kEightOfTenCases * 1.25 * model.error_of(point.given.has_value()));
     point.low = point.best() / width;
     point.high = point.best() * width;
     return point;

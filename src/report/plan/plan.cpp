@@ -125,6 +125,8 @@ void add_machine(Report& report, const PlanQuestion& question, const PlannedMach
         "sequences/s. {}",
         describe(best.layout), best.layout.micro_batch, best.layout.micro_batches, format_seconds(best.step),
         format_seconds(best.low), format_seconds(best.high), best.samples_per_s, nvlink_sentence(machine))});
+  if (const auto measured = measured_computing(question, best); !measured.empty())
+    report.add(Sentence{measured});
   report.add(Gap{}, plans_table(machine.answer, question.shape.moe()));
   report.add(Sentence{fmt::format(
       "{} layout{} priced, {} fit; the best of each tp, pp and shard is shown. NVLink: "
@@ -202,6 +204,13 @@ void add_nccl_environment(Report& report, const NcclSettings& settings) {
   if (auto note = find_environment_note(settings)) report.add(Sentence{std::move(*note)});
 }
 
+std::string measured_computing(const PlanQuestion& question, const PlannedStep& plan) {
+  if (!question.measured || !plan.layout.pace) return {};
+  const auto& [step, batch] = *question.measured;
+  return fmt::format("Computing as measured, {} for {} sequence{} on one GPU: {:.2f} times the estimate.",
+                     format_seconds(step), batch, batch == 1 ? "" : "s", *plan.layout.pace);
+}
+
 nlohmann::json plan_json(const PlannedStep& plan) {
   const auto& layout = plan.layout;
   return {{"dp", layout.mesh.dp},
@@ -225,6 +234,7 @@ nlohmann::json plan_json(const PlannedStep& plan) {
            {{"weights", number_bytes(layout.precision)},
             {"gradients", layout.gradient_bytes},
             {"optimizer", layout.state_bytes}}},
+          {"pace", layout.pace ? nlohmann::json(*layout.pace) : nlohmann::json()},
           {"fits", plan.fits},
           {"nvlink_speedup", plan.nvlink_speedup ? nlohmann::json(*plan.nvlink_speedup) : nlohmann::json()},
           {"communication", traffic_json(plan)}};

@@ -24,6 +24,9 @@ std::vector<PlannedMachine> renamed(std::vector<PlannedMachine>, const std::vect
 // "the environment sets NCCL_P2P_DISABLE=1: ...": a sentence, where that changes a price.
 void add_nccl_environment(Report&, const NcclSettings&);
 
+// How long computing takes: as a step was measured; empty where none was.
+std::string measured_computing(const PlanQuestion&, const PlannedStep&);
+
 // What would make a model fit, in sentences without a full stop; nothing where it does.
 std::vector<std::string> advice_of(const PlanQuestion&, const PlannedMachine&);
 

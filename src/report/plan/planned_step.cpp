@@ -70,6 +70,8 @@ Report plan_step_report(const PlanQuestion& question, const PlannedMachine& mach
                   counted_gpus(machine.gpus()), machine.on(), format_seconds(plan.step), plan.samples_per_s),
       breakdown_of(plan));
   report.add(Sentence{layout_sentence(plan), "     ", "     "});
+  if (const auto measured = measured_computing(question, plan); !measured.empty())
+    report.add(Sentence{measured, "     ", "     "});
   if (question.shape.moe() && !question.expert_parallel)
     report.add(
         Sentence{fmt::format("ep, how many GPUs experts are spread over, was left open: {} is the best",

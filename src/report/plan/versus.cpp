@@ -134,9 +134,13 @@ Report plan_comparison(const PlanQuestion& question, const std::vector<PlannedMa
   for (const auto& machine : machines)
     for (const auto& advice : advice_of(question, machine))
       report.add(Sentence{fmt::format("{}: {}.", machine.on(), advice), "", "  "});
+  const auto measured = measured_computing(question, machines.front().best());
   report.add(
-      Sentence{"Computing as with fused attention and kernels as large as they get, where `compare` without "
-               "a split takes plain PyTorch (docs/parallel.md)."});
+      Sentence{measured.empty()
+                   ? "Computing as with fused attention and kernels as large as they get, where `compare` "
+                     "without a split takes plain PyTorch: give --step-ms, a step measured on one GPU "
+                     "(docs/parallel.md)."
+                   : measured});
   add_assumptions(report, machines);
   add_nccl_environment(report, question.nccl);
   report.data = {{"answer", answer_json(judged)},
