@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "predict/step/constants.h"
 #include "predict/step/step.h"
-#include "trace/rehearsal.h"
 
 namespace gradwire {
 namespace {
