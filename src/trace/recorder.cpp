@@ -22,8 +22,8 @@ void Recorder::put(const Record& record) {
 
 void Recorder::add(SpanKind kind, Seconds begin, Seconds end) { add_named(kind, nullptr, begin, end); }
 
-void Recorder::add_named(SpanKind kind, const char* name, Seconds begin, Seconds end) {
-  put({kind, step(), -1, name, 0, 0, begin, end});
+void Recorder::add_named(SpanKind kind, const char* name, Seconds begin, Seconds end, StagePart part) {
+  put({kind, step(), -1, name, 0, {0, begin, end}, part});
 }
 
 void Recorder::add_bucket(int bucket, Bytes bytes, const BucketTimes& times) {
@@ -31,7 +31,11 @@ void Recorder::add_bucket(int bucket, Bytes bytes, const BucketTimes& times) {
 }
 
 void Recorder::add_collective(const char* name, int unit, Bytes bytes, const BucketTimes& times) {
-  put({SpanKind::bucket, step(), unit, name, bytes, times.ready, times.begin, times.end});
+  put({SpanKind::bucket, step(), unit, name, bytes, times});
+}
+
+void Recorder::add_rehearsed(const RehearsedCall& call, int number, Bytes bytes, const BucketTimes& times) {
+  put({SpanKind::bucket, step(), number, nullptr, bytes, times, {}, &call});
 }
 
 void Recorder::set_step(int step) {
@@ -49,8 +53,8 @@ void Recorder::resolve() {
   std::erase_if(pending_, [this](const Pending& late) {
     const auto times = late.span.find();
     if (times)
-      put({late.span.kind, late.step, late.span.bucket, late.span.name, late.span.bytes, times->ready,
-           times->begin, times->end});
+      put({late.span.kind, late.step, late.span.bucket, late.span.name, late.span.bytes, *times,
+           late.span.part});
     return times.has_value();
   });
 }
@@ -58,7 +62,10 @@ void Recorder::resolve() {
 // A mark that could not be made leaves the span out, and it counts as dropped.
 void Timed::add_late() {
   recorder_->add_late(
-      {.kind = kind_, .name = name_, .find = [begin = std::move(late_begin_), end = marks_->mark()] {
+      {.kind = kind_,
+       .name = name_,
+       .part = part_,
+       .find = [begin = std::move(late_begin_), end = marks_->mark()] {
          const auto last = end ? end() : std::nullopt;
          const auto first = last && begin ? begin() : std::nullopt;
          return first ? std::optional(Recorder::BucketTimes{*first, *first, *last}) : std::nullopt;
@@ -74,13 +81,19 @@ std::vector<Span> Recorder::spans(Rank rank, Seconds offset) const {
               .step = record.step,
               .kind = record.kind,
               .name = record.name ? record.name : "",
-              .begin = record.begin + offset,
-              .end = record.end + offset};
+              .begin = record.times.begin + offset,
+              .end = record.times.end + offset,
+              .part = record.part};
     if (record.kind == SpanKind::bucket) {
-      span.name = fmt::format("{} {}", record.name ? record.name : "bucket", record.bucket);
+      if (record.rehearsed) span.rehearsed = *record.rehearsed;
+      span.name = fmt::format("{} {}",
+                              record.rehearsed ? name_of(*record.rehearsed)
+                              : record.name    ? record.name
+                                               : "bucket",
+                              record.bucket);
       span.bucket = record.bucket;
       span.bytes = record.bytes;
-      span.ready = record.ready + offset;
+      span.ready = record.times.ready + offset;
     }
     result.push_back(std::move(span));
   }

@@ -45,13 +45,16 @@ class Recorder {
   int step() const { return step_.load(std::memory_order_relaxed); }
 
   void add(SpanKind, Seconds begin, Seconds end);
-  void add_named(SpanKind, const char* name, Seconds begin, Seconds end);  // `name` outlives the recorder
+  // `name` outlives the recorder.
+  void add_named(SpanKind, const char* name, Seconds begin, Seconds end, StagePart part = {});
   struct BucketTimes {
     Seconds ready = 0, begin = 0, end = 0;
   };
   void add_bucket(int bucket, Bytes bytes, const BucketTimes&);
   // Another collective of a bucket or unit, "gather 3" say; `name` outlives the recorder.
   void add_collective(const char* name, int unit, Bytes bytes, const BucketTimes&);
+  // One that nobody answered; `call` outlives the recorder.
+  void add_rehearsed(const RehearsedCall& call, int number, Bytes bytes, const BucketTimes&);
 
   // From now on spans are of the device. `marks` outlives their recording; null: of the host again.
   void set_marks(DeviceMarks* marks) { marks_.store(marks, std::memory_order_relaxed); }
@@ -62,6 +65,7 @@ class Recorder {
     const char* name = nullptr;
     int bucket = -1;
     Bytes bytes = 0;
+    StagePart part = {};
     std::function<std::optional<BucketTimes>()> find;
   };
   void add_late(LateSpan span);
@@ -79,7 +83,9 @@ class Recorder {
     std::int32_t step, bucket;
     const char* name;
     Bytes bytes;
-    Seconds ready, begin, end;
+    BucketTimes times;
+    StagePart part = {};
+    const RehearsedCall* rehearsed = nullptr;
   };
   struct Pending {
     int step;
@@ -107,10 +113,11 @@ class SpanNames {
 // Records the time from its making to its end as a span. `recorder` may be null: then nothing happens.
 class Timed {
  public:
-  Timed(Recorder* recorder, SpanKind kind, const char* name = nullptr)
+  Timed(Recorder* recorder, SpanKind kind, const char* name = nullptr, StagePart part = {})
       : recorder_(recorder),
         kind_(kind),
         name_(name),
+        part_(part),
         marks_(recorder ? recorder->marks() : nullptr),
         begin_(recorder && !marks_ ? steady_now() : 0),
         late_begin_(marks_ ? marks_->mark() : LateTime()) {}
@@ -118,7 +125,7 @@ class Timed {
     if (marks_)
       add_late();
     else if (recorder_)
-      recorder_->add_named(kind_, name_, begin_, steady_now());
+      recorder_->add_named(kind_, name_, begin_, steady_now(), part_);
   }
   Timed(const Timed&) = delete;
   Timed& operator=(const Timed&) = delete;
@@ -129,6 +136,7 @@ class Timed {
   Recorder* const recorder_;
   const SpanKind kind_;
   const char* const name_;
+  const StagePart part_;
   DeviceMarks* const marks_;
   const Seconds begin_;
   LateTime late_begin_;

@@ -29,6 +29,22 @@ TEST(Recorder, gives_back_what_it_took_down_on_the_common_clock) {
                             .ready = 0.25}));
 }
 
+TEST(Recorder, tells_calls_that_were_rehearsed_and_parts_of_a_pipeline_by_values) {
+  const RehearsedCall call{Collective::reduce_scatter, true, "tp-0-1"};
+  Recorder recorder(8);
+  recorder.add_rehearsed(call, 12, 64, {1, 2, 3});
+  recorder.add_named(SpanKind::wait, "receive gradient", 3, 4, {.chunk = 2, .micro_batch = 5});
+  { const Timed timed(&recorder, SpanKind::backward, nullptr, {.chunk = 1, .micro_batch = 0}); }
+  const auto spans = recorder.spans(0);
+  ASSERT_EQ(spans.size(), 3u);
+  EXPECT_EQ(spans[0].rehearsed, call);
+  EXPECT_EQ(spans[0].name, "rehearsed reduce_scatter:user among tp-0-1 12");
+  EXPECT_EQ(spans[1].part, (StagePart{2, 5}));
+  EXPECT_EQ(spans[2].part, (StagePart{1, 0}));
+  EXPECT_TRUE(is_rehearsal({"test", 1, spans}));
+  EXPECT_FALSE(is_rehearsal({"test", 1, {spans[1], spans[2]}}));
+}
+
 TEST(Recorder, counts_what_it_has_no_room_for) {
   Recorder recorder(2);
   for (int i = 0; i < 5; ++i) recorder.add(SpanKind::data, i, i + 1);

@@ -1,5 +1,6 @@
 #include "trace/timeline.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -26,6 +27,8 @@ std::string find_fault(const Span& span, int ranks) {
   if (span.kind == SpanKind::bucket && span.bucket < 0) return "a bucket needs its number";
   if (span.kind == SpanKind::bucket && span.ready > span.begin)
     return fmt::format("it begins at {} before it is ready at {}", span.begin, span.ready);
+  if (span.kind != SpanKind::bucket && span.rehearsed)
+    return "only a bucket can be a call that was rehearsed";
   return {};
 }
 
@@ -38,6 +41,16 @@ SpanKind parse_span_kind(std::string_view text) {
     if (kNames[i] == text) return static_cast<SpanKind>(i);
   const std::vector<std::string> all(kNames.begin(), kNames.end());
   throw ConfigError(fmt::format("'{:.40}' is not a kind of span: there are {}", text, join(all, ", ")));
+}
+
+std::string name_of(const RehearsedCall& call) {
+  return fmt::format("rehearsed {}{} among {}", name_of(call.kind), call.user_memory ? ":user" : "",
+                     call.group);
+}
+
+bool is_rehearsal(const Timeline& timeline) {
+  return std::any_of(timeline.spans.begin(), timeline.spans.end(),
+                     [](const Span& span) { return span.rehearsed.has_value(); });
 }
 
 void check_timeline(const Timeline& timeline) {

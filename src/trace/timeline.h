@@ -8,10 +8,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/collective.h"
 #include "base/units.h"
 
 namespace gradwire {
@@ -30,11 +32,30 @@ std::string_view name_of(SpanKind);               // "backward"
 SpanKind parse_span_kind(std::string_view text);  // throws ConfigError listing the kinds
 inline bool is_compute(SpanKind kind) { return kind != SpanKind::bucket && kind != SpanKind::wait; }
 
+// Which part of a pipeline's step a span is of: a forward or backward computed it, a wait was for its message. -1: no
+// pipeline's.
+struct StagePart {
+  int chunk = -1, micro_batch = -1;
+  bool is_told() const { return micro_batch >= 0; }
+  bool operator==(const StagePart&) const = default;
+};
+
+// A call that was rehearsed: ranks do what a parallel run of theirs would compute, each alone, and take down where it would
+// have communicated (train/rehearsal.h).
+struct RehearsedCall {
+  Collective kind = Collective::all_reduce;
+  bool user_memory = false;  // not the communicator's own: `gradwire bench` calls it NAME:user
+  std::string group = {};    // the same on all ranks that take part
+  bool operator==(const RehearsedCall&) const = default;
+};
+
+std::string name_of(const RehearsedCall&);  // for people: "rehearsed all_reduce:user among tp-0-1"
+
 struct Span {
   Rank rank = 0;
   int step = 0;  // from 0; micro-batches of one optimizer step share its number
   SpanKind kind = SpanKind::other;
-  std::string name = {};  // for people: "bucket 3", "checkpoint"; the kind's name when empty
+  std::string name = {};  // for people alone: "bucket 3", "checkpoint"; the kind's name when empty
   Seconds begin = 0, end = 0;
 
   // Of a bucket alone: its number in the order buckets leave, what it holds, and when its last gradient was
@@ -42,6 +63,11 @@ struct Span {
   int bucket = -1;
   Bytes bytes = 0;
   Seconds ready = 0;
+  // That call was asked for at `ready`, needed from `begin` on and answered by nobody until `end`; its number counts those of
+  // its group.
+  std::optional<RehearsedCall> rehearsed = {};
+
+  StagePart part = {};
 
   bool operator==(const Span&) const = default;
 };
@@ -58,6 +84,8 @@ struct Timeline {
 // Throws ConfigError naming the span when one contradicts what is said above: a rank that is none of `ranks`,
 // an end before its begin, a time that is no number, a bucket without a number, a negative step.
 void check_timeline(const Timeline&);
+
+bool is_rehearsal(const Timeline&);
 
 // As Chrome's tracing and Perfetto read it: a process for each rank, threads "compute" and "communication",
 // microseconds with three decimals. What is written is read again with times rounded to nanoseconds.

@@ -32,17 +32,27 @@ std::string lane_names(Rank rank) {
 }
 
 std::string bucket_arguments(const Span& span) {
-  return fmt::format(R"(,"bucket":{},"bytes":{},"ready":{:.3f})", span.bucket, span.bytes, span.ready * 1e6);
+  auto text =
+      fmt::format(R"(,"bucket":{},"bytes":{},"ready":{:.3f})", span.bucket, span.bytes, span.ready * 1e6);
+  if (const auto& call = span.rehearsed)
+    text += fmt::format(R"(,"rehearsed":{{"call":"{}","group":{},"user_memory":{}}})", name_of(call->kind),
+                        quoted(call->group), call->user_memory);
+  return text;
+}
+
+std::string part_arguments(const StagePart& part) {
+  return fmt::format(R"(,"chunk":{},"micro_batch":{})", part.chunk, part.micro_batch);
 }
 
 std::string event_of(const Span& span) {
   const bool bucket = span.kind == SpanKind::bucket;
   const std::string name = span.name.empty() ? std::string(name_of(span.kind)) : span.name;
   return fmt::format(R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},)"
-                     R"("args":{{"step":{}{}}}}})",
+                     R"("args":{{"step":{}{}{}}}}})",
                      quoted(name), name_of(span.kind), span.rank, bucket ? kCommunicationLane : kComputeLane,
                      span.begin * 1e6, (span.end - span.begin) * 1e6, span.step,
-                     bucket ? bucket_arguments(span) : "");
+                     bucket ? bucket_arguments(span) : "",
+                     span.part.is_told() ? part_arguments(span.part) : "");
 }
 
 // Reading. The names of fields stand in the errors, so each is fetched by a function that knows its own.
@@ -74,6 +84,13 @@ std::int64_t integer_field(const Json& object, const char* name, std::int64_t mo
   return static_cast<std::int64_t>(value);
 }
 
+bool truth_field(const Json& object, const char* name) {
+  const Json& value = field(object, name);
+  if (!value.is_boolean())
+    throw ConfigError(fmt::format("'{}' should be true or false, not {}", name, value.type_name()));
+  return value.get<bool>();
+}
+
 Seconds from_microseconds(double value) { return value / 1e6; }
 
 void read_bucket(const Json& arguments, Span& span) {
@@ -83,6 +100,17 @@ void read_bucket(const Json& arguments, Span& span) {
   span.ready = from_microseconds(number_field(arguments, "ready"));
   // Rounded to nanoseconds each, they may have changed places.
   if (span.ready > span.begin && span.ready < span.begin + 2e-9) span.ready = span.begin;
+  if (!arguments.contains("rehearsed")) return;
+  const Json& call = arguments["rehearsed"];
+  span.rehearsed = {.kind = parse_collective(text_field(call, "call")),
+                    .user_memory = truth_field(call, "user_memory"),
+                    .group = text_field(call, "group")};
+}
+
+StagePart read_part(const Json& arguments) {
+  if (!arguments.contains("micro_batch")) return {};
+  return {.chunk = static_cast<int>(integer_field(arguments, "chunk", INT32_MAX)),
+          .micro_batch = static_cast<int>(integer_field(arguments, "micro_batch", INT32_MAX))};
 }
 
 Span read_span(const Json& event) {
@@ -98,6 +126,7 @@ Span read_span(const Json& event) {
   span.begin = from_microseconds(ts);
   span.end = from_microseconds(ts + dur);
   if (span.kind == SpanKind::bucket) read_bucket(arguments, span);
+  span.part = read_part(arguments);
   return span;
 }
 
@@ -115,12 +144,7 @@ void read_head(const Json& document, Timeline& timeline) {
   timeline.ranks = static_cast<int>(integer_field(head, "ranks", kMostRanks));
   if (head.contains("samples"))
     timeline.samples = static_cast<int>(integer_field(head, "samples", INT32_MAX));
-  if (head.contains("on_processor")) {
-    const Json& told = head["on_processor"];
-    if (!told.is_boolean())
-      throw ConfigError(fmt::format("'on_processor' should be true or false, not {}", told.type_name()));
-    timeline.on_processor = told.get<bool>();
-  }
+  if (head.contains("on_processor")) timeline.on_processor = truth_field(head, "on_processor");
 }
 
 // Takes events as they are parsed and forgets them: a tree of all would take ten times the memory of the text. What is wrong

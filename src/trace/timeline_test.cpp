@@ -71,6 +71,24 @@ TEST(Timeline, is_read_as_it_was_written) {
   }
 }
 
+TEST(Timeline, is_read_with_what_was_rehearsed_and_which_part_of_a_pipeline_it_was) {
+  Timeline wrote{
+      "parts", 1, {{.kind = SpanKind::bucket, .name = "a", .bucket = 1}, {.kind = SpanKind::backward}}};
+  wrote.spans[0].rehearsed = {Collective::recv, true, "pipe3-\"1\"-0"};
+  wrote.spans[1].part = {.chunk = 2, .micro_batch = 0};
+  const auto text = timeline_json(wrote);
+  EXPECT_EQ(parse_timeline(text, "t"), wrote);
+  EXPECT_TRUE(is_rehearsal(wrote));
+  const auto wrong = [&](const std::string& from, const std::string& to) {
+    auto changed = text;
+    return message_of(changed.replace(changed.find(from), from.size(), to));
+  };
+  EXPECT_THAT(wrong("\"recv\"", "\"dance\""), HasSubstr("dance"));
+  EXPECT_THAT(wrong("\"user_memory\":true", "\"user_memory\":1"), HasSubstr("should be true or false"));
+  EXPECT_THAT(wrong("{\"call\"", "7,\"b\":{\"call\""), HasSubstr("'call' is missing"));
+  EXPECT_THAT(wrong("\"chunk\":2,", ""), HasSubstr("'chunk' is missing"));
+}
+
 TEST(Timeline, names_a_process_for_each_rank_and_two_threads_in_each) {
   const auto text = timeline_json({"empty", 2, {}});
   EXPECT_THAT(text,

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "trace/rehearsal.h"
-
 namespace gradwire {
 namespace {
 
@@ -76,9 +74,8 @@ class Rehearsed final : public Communicator {
     answer(call, rank(), size());
     Recorder* const trace = rehearsal_.trace();
     if (trace == nullptr) return;
-    const RehearsedCall what{call.kind, !is_own(memory_of_call(call)), group_};
-    trace->add_collective(rehearsal_.names().of(name_of(what)), when.number, bytes_of_call(call),
-                          {when.asked, when.needed, steady_now()});
+    const auto& what = rehearsal_.keep({call.kind, !is_own(memory_of_call(call)), group_});
+    trace->add_rehearsed(what, when.number, bytes_of_call(call), {when.asked, when.needed, steady_now()});
   }
   int take_number() { return calls_++; }
 

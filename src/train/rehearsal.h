@@ -1,5 +1,5 @@
 // What the ranks of a parallel run compute when nobody keeps them waiting: communicators that, while they rehearse, send
-// nothing and take down what they would have sent (trace/rehearsal.h). So each rank does its part of every step alone, at its
+// nothing and take down what they would have sent (RehearsedCall of trace/timeline.h). So each rank does its part of every step alone, at its
 // own pace, and predict/step/replay.h can tell how long the step is over any wires.
 //
 //   Rehearsal rehearsal;
@@ -13,6 +13,8 @@
 // Belongs to the thread that trains, as do its communicators.
 #pragma once
 
+#include <algorithm>
+#include <deque>
 #include <memory>
 #include <string>
 
@@ -39,11 +41,15 @@ class Rehearsal {
   };
 
   Recorder* trace() const { return trace_; }
-  SpanNames& names() { return names_; }
+  // The same for as long as the rehearsal lives.
+  const RehearsedCall& keep(const RehearsedCall& call) {
+    const auto found = std::find(calls_.begin(), calls_.end(), call);
+    return found == calls_.end() ? calls_.emplace_back(call) : *found;
+  }
 
  private:
   Recorder* trace_ = nullptr;
-  SpanNames names_;
+  std::deque<RehearsedCall> calls_;  // what recorders point to
 };
 
 }  // namespace gradwire

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trace/rehearsal.h"
-
 namespace gradwire {
 namespace {
 
@@ -34,7 +32,7 @@ class CountedCommunicator final : public Communicator {
 class RehearsedGroup : public testing::Test {
  protected:
   RehearsedCall call(std::size_t span) const {
-    return find_rehearsed(recorder_.spans(1).at(span).name).value_or(RehearsedCall{});
+    return recorder_.spans(1).at(span).rehearsed.value_or(RehearsedCall{});
   }
 
   int real_ = 0;

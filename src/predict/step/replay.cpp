@@ -29,13 +29,11 @@ struct RankPart {
   std::vector<int> call_tasks;
 };
 
-bool is_call(const Span& span) { return span.kind == SpanKind::bucket && find_rehearsed(span.name); }
-
 // Steps before it were taken for real.
 int first_rehearsed_step(const Timeline& timeline) {
   int first = std::numeric_limits<int>::max();
   for (const Span& span : timeline.spans)
-    if (is_call(span)) first = std::min(first, span.step);
+    if (span.rehearsed) first = std::min(first, span.step);
   if (first == std::numeric_limits<int>::max())
     throw ConfigError(fmt::format("{}: it is no rehearsal: no call was left out", timeline.source));
   return first;
@@ -69,7 +67,7 @@ std::vector<RankPart> parts_of(const Timeline& timeline) {
   for (const Span& span : timeline.spans) {
     if (span.step < first) continue;
     auto& part = parts[static_cast<std::size_t>(span.rank)];
-    (is_call(span) ? part.calls : part.others).push_back(&span);
+    (span.rehearsed ? part.calls : part.others).push_back(&span);
   }
   for (auto& part : parts) {
     if (part.calls.empty())
@@ -84,8 +82,7 @@ class GraphOfParts {
  public:
   GraphOfParts(std::vector<RankPart>& parts, const MeasuredCalls& wires) : parts_(parts), wires_(wires) {
     for (Rank rank = 0; rank < static_cast<int>(parts.size()); ++rank)
-      for (const Span* call : parts[static_cast<std::size_t>(rank)].calls)
-        join(rank, find_rehearsed(call->name)->group);
+      for (const Span* call : parts[static_cast<std::size_t>(rank)].calls) join(rank, call->rehearsed->group);
     graph_.mesh.dp = static_cast<int>(parts.size());
     graph_.ranks.resize(parts.size());
     for (Rank rank = 0; rank < static_cast<int>(parts.size()); ++rank) write(rank);
@@ -143,7 +140,7 @@ class GraphOfParts {
   }
 
   Task call_task(Rank rank, const Span& span, int after, std::map<int, int>& count) {
-    const auto call = *find_rehearsed(span.name);
+    const RehearsedCall& call = *span.rehearsed;
     const int group = groups_.at(call.group);
     const auto& members = graph_.groups[static_cast<std::size_t>(group)];
     const int number = count[group]++;
@@ -192,10 +189,7 @@ class RankClock {
   const std::vector<TaskTimes>& times_;
 };
 
-std::string called(const Span& call) {
-  const auto what = *find_rehearsed(call.name);
-  return fmt::format("{} {}", name_of(what.kind), what.group);
-}
+std::string called(const RehearsedCall& call) { return fmt::format("{} {}", name_of(call.kind), call.group); }
 
 // The spans of a rank as they come in the run, waits and calls as the wires have it.
 void draw(const RankPart& part, const RankClock& clock, std::vector<Span>& spans) {
@@ -214,12 +208,13 @@ void draw(const RankPart& part, const RankClock& clock, std::vector<Span>& spans
       spans.push_back({.rank = call.rank,
                        .step = call.step,
                        .kind = SpanKind::wait,
-                       .name = called(call),
+                       .name = called(*call.rehearsed),
                        .begin = begin,
                        .end = end});
     if (stop.waits) continue;
     Span sent = call;
-    sent.name = called(call);
+    sent.name = called(*call.rehearsed);
+    sent.rehearsed.reset();
     sent.ready = begin;
     sent.begin = clock.call(stop.call).begin;
     sent.end = clock.call(stop.call).end;

@@ -1,5 +1,5 @@
 // A parallel step over wires that were measured. A rehearsal (`gradwire train MODEL --backend none --tp 2`, or --pp, or --shard; see
-// trace/rehearsal.h) tells what every rank computes between its calls; a bench tells what such calls take over the wires. replay()
+// train/rehearsal.h) tells what every rank computes between its calls; a bench tells what such calls take over the wires. replay()
 // writes both as one graph of tasks (sched/step_graph.h), all steps after one another, and lets the time of it pass: ranks wait for
 // each other, calls of a group follow one another, and what a call needs of a processor is taken from what its rank
 // computes. Nothing is fitted. Pure functions of values.
@@ -13,7 +13,6 @@
 #include "predict/step/step.h"
 #include "sim/curve.h"
 #include "sim/sweep.h"
-#include "trace/rehearsal.h"
 #include "trace/timeline.h"
 
 namespace gradwire {

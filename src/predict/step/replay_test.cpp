@@ -26,7 +26,7 @@ class RankScript {
   RankScript& calls(Collective kind, const std::string& group) { return asks(kind, group).needed(); }
   RankScript& asks(Collective kind, const std::string& group) {
     Span& span = add(SpanKind::bucket, now_, now_);
-    span.name = name_of(RehearsedCall{kind, false, group}) + " 0";
+    span.rehearsed = {kind, false, group};
     span.bucket = 0, span.bytes = 1000, span.ready = now_;
     asked_ = timeline_.spans.size() - 1;
     return *this;

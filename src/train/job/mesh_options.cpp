@@ -144,8 +144,7 @@ PipelineResult measure_pipeline(const Timeline& timeline, const TrainOptions& op
   std::set<int> steps;
   for (const Span& span : timeline.spans) {
     steps.insert(span.step);
-    if (span.kind == SpanKind::wait && span.name.starts_with("receive "))
-      result.waiting += span.end - span.begin;
+    if (span.kind == SpanKind::wait && span.part.is_told()) result.waiting += span.end - span.begin;
   }
   if (!steps.empty()) result.waiting /= timeline.ranks * static_cast<double>(steps.size());
   return result;

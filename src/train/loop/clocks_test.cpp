@@ -34,15 +34,19 @@ TEST(GatherTimeline, puts_the_ranks_on_one_clock_that_begins_at_zero) {
     Recorder recorder(4);
     // Rank 1's clock is 50 s ahead.
     const Seconds at = world.rank == 0 ? 100 : 151;
+    const RehearsedCall call{Collective::all_gather, true, "everybody"};
     recorder.add_bucket(0, 8, {at, at + 0.25, at + 0.5});
+    recorder.add_rehearsed(call, 1, 8, {at + 1, at + 1, at + 1});
     const Timeline whole =
         gather_timeline(*communicator, recorder, {world.rank == 0 ? 0.0 : -50.0, 0}, "here");
     ASSERT_EQ(whole.ranks, 2);
-    ASSERT_EQ(whole.spans.size(), 2u);
+    ASSERT_EQ(whole.spans.size(), 4u);
     EXPECT_NEAR(whole.spans[0].ready, 0, 1e-9);
     EXPECT_NEAR(whole.spans[0].begin, 0.25, 1e-9);
-    EXPECT_NEAR(whole.spans[1].ready, 1, 1e-9);
-    EXPECT_EQ(whole.spans[1].rank, 1);
+    EXPECT_NEAR(whole.spans[2].ready, 1, 1e-9);
+    EXPECT_EQ(whole.spans[2].rank, 1);
+    EXPECT_FALSE(whole.spans[2].rehearsed);
+    EXPECT_EQ(whole.spans[3].rehearsed, call);
   }));
 }
 

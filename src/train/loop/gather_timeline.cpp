@@ -10,7 +10,7 @@
 namespace gradwire {
 namespace {
 
-// A span as it travels between ranks of one program: its fields as they are, then its name.
+// A span as it travels between ranks of one program: its fields as they are, then its name and the group of its call.
 struct PackedSpan {
   Rank rank;
   int step;
@@ -18,16 +18,25 @@ struct PackedSpan {
   int bucket;
   Seconds begin, end, ready;
   Bytes bytes;
-  std::size_t name;  // how long it is
+  StagePart part;
+  bool rehearsed, user_memory;
+  Collective call;
+  std::size_t name, group;  // how long they are
 };
+
+PackedSpan fields_of(const Span& span, const RehearsedCall& call) {
+  return {span.rank,        span.step,  span.kind,        span.bucket,      span.begin,
+          span.end,         span.ready, span.bytes,       span.part,        span.rehearsed.has_value(),
+          call.user_memory, call.kind,  span.name.size(), call.group.size()};
+}
 
 std::string pack(const std::vector<Span>& spans) {
   std::string bytes;
   for (const Span& span : spans) {
-    const PackedSpan fields{span.rank, span.step,  span.kind,  span.bucket,     span.begin,
-                            span.end,  span.ready, span.bytes, span.name.size()};
+    const RehearsedCall call = span.rehearsed.value_or(RehearsedCall{});
+    const PackedSpan fields = fields_of(span, call);
     bytes.append(reinterpret_cast<const char*>(&fields), sizeof fields);
-    bytes += span.name;
+    bytes += span.name + call.group;
   }
   return bytes;
 }
@@ -38,7 +47,7 @@ void unpack(std::string_view bytes, std::vector<Span>& spans) {
     check(bytes.size() >= sizeof fields, "a rank's spans end within one");
     std::memcpy(&fields, bytes.data(), sizeof fields);
     bytes.remove_prefix(sizeof fields);
-    check(bytes.size() >= fields.name, "a rank's spans end within a name");
+    check(bytes.size() >= fields.name + fields.group, "a rank's spans end within a name");
     spans.push_back({.rank = fields.rank,
                      .step = fields.step,
                      .kind = fields.kind,
@@ -47,8 +56,12 @@ void unpack(std::string_view bytes, std::vector<Span>& spans) {
                      .end = fields.end,
                      .bucket = fields.bucket,
                      .bytes = fields.bytes,
-                     .ready = fields.ready});
+                     .ready = fields.ready,
+                     .part = fields.part});
     bytes.remove_prefix(fields.name);
+    if (fields.rehearsed)
+      spans.back().rehearsed = {fields.call, fields.user_memory, std::string(bytes.substr(0, fields.group))};
+    bytes.remove_prefix(fields.group);
   }
 }
 

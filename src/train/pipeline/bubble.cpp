@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <sstream>
 #include <tuple>
 
 #include "base/error.h"
@@ -13,19 +12,8 @@
 namespace gradwire {
 namespace {
 
-// "backward chunk 2 micro-batch 3"; without a chunk it is the stage's own, of which it has one.
-std::optional<StageWork> work_named(const std::string& name, int stage) {
-  std::istringstream words(name);
-  std::string what, word;
-  StageWork work{.forward = true, .chunk = stage, .micro_batch = -1};
-  words >> what;
-  while (words >> word) {
-    int* const number = word == "chunk" ? &work.chunk : word == "micro-batch" ? &work.micro_batch : nullptr;
-    if (number == nullptr || !(words >> *number)) return std::nullopt;
-  }
-  if ((what != "forward" && what != "backward") || work.micro_batch < 0) return std::nullopt;
-  work.forward = what == "forward";
-  return work;
+bool is_work(const Span& span) {
+  return span.part.is_told() && (span.kind == SpanKind::forward || span.kind == SpanKind::backward);
 }
 
 // When each piece of work ends, in slots.
@@ -64,11 +52,11 @@ class SlotBook {
 std::vector<std::vector<StageWork>> executed_order(const Timeline& timeline, const Mesh& mesh, int step) {
   std::vector<std::vector<std::pair<Seconds, StageWork>>> found(static_cast<std::size_t>(mesh.pp));
   for (const Span& span : timeline.spans) {
-    if (span.step != step || span.rank >= mesh.ranks()) continue;
+    if (span.step != step || span.rank >= mesh.ranks() || !is_work(span)) continue;
     const MeshPlace place = place_of(mesh, span.rank);
     if (place.data != 0 || place.tensor != 0) continue;
-    if (const auto work = work_named(span.name, place.pipeline))
-      found[static_cast<std::size_t>(place.pipeline)].push_back({span.begin, *work});
+    const StageWork work{span.kind == SpanKind::forward, span.part.chunk, span.part.micro_batch};
+    found[static_cast<std::size_t>(place.pipeline)].push_back({span.begin, work});
   }
   std::vector<std::vector<StageWork>> order;
   for (auto& stage : found) {

@@ -10,7 +10,7 @@
 
 namespace gradwire {
 
-// What each stage of one pipeline computed in a step, in order, as the spans of a recorded timeline say: those of the ranks
+// What each stage of one pipeline computed in a step, in order, as the parts of a recorded timeline's spans say: those of the ranks
 // of replica 0 and tensor rank 0. Spans of other things are passed over.
 std::vector<std::vector<StageWork>> executed_order(const Timeline& timeline, const Mesh& mesh, int step);
 

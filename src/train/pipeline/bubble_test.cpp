@@ -44,13 +44,15 @@ TEST(Bubble, order_is_read_from_the_spans_of_a_timeline) {
   Timeline timeline;
   timeline.ranks = 4;
   const Mesh mesh{.dp = 2, .pp = 2};
-  const auto add = [&](Rank rank, const char* name, Seconds begin) {
-    timeline.spans.push_back({.rank = rank, .step = 3, .name = name, .begin = begin, .end = begin + 1});
+  const auto add = [&](Rank rank, SpanKind kind, StagePart part, Seconds begin) {
+    timeline.spans.push_back(
+        {.rank = rank, .step = 3, .kind = kind, .begin = begin, .end = begin + 1, .part = part});
   };
-  add(2, "backward micro-batch 0", 5), add(0, "forward micro-batch 1", 2), add(0, "forward micro-batch 0", 1);
-  add(1, "forward micro-batch 0", 1);  // another replica
-  add(2, "receive activation micro-batch 0", 1), add(2, "optimizer", 9),
-      add(2, "forward chunk 3 micro-batch 7", 3);
+  add(2, SpanKind::backward, {1, 0}, 5);
+  add(0, SpanKind::forward, {0, 1}, 2), add(0, SpanKind::forward, {0, 0}, 1);
+  add(1, SpanKind::forward, {0, 0}, 1);  // another replica
+  add(2, SpanKind::wait, {0, 0}, 1), add(2, SpanKind::optimizer, {}, 9), add(2, SpanKind::forward, {}, 8);
+  add(2, SpanKind::forward, {3, 7}, 3);
   const auto order = executed_order(timeline, mesh, 3);
   EXPECT_EQ(order, (std::vector<std::vector<StageWork>>{{{true, 0, 0}, {true, 0, 1}},
                                                         {{true, 3, 7}, {false, 1, 0}}}));

@@ -54,6 +54,7 @@ class StepWalk {
                    : fmt::format("{} micro-batch {}", what, task.micro_batch);
   }
   const char* name(const char* what, const Task& task) { return plan_.names->of(label(what, task)); }
+  static StagePart part(const Task& task) { return {task.chunk, task.micro_batch}; }
 
   // The same on all ranks that hold a part of that replica.
   std::optional<std::uint64_t> seed_of(const Task& task) const {
@@ -71,7 +72,7 @@ class StepWalk {
     torch::Tensor input = task.chunk == 0 ? given(batches_.inputs, task.micro_batch, "inputs")
                                           : received_.at({task.chunk - 1, task.micro_batch});
     if (task.chunk > 0) input.requires_grad_(input.is_floating_point());
-    const Timed timed(plan_.trace, SpanKind::forward, name("forward", task));
+    const Timed timed(plan_.trace, SpanKind::forward, name("forward", task), part(task));
     auto output = plan_.forward({task.chunk, input, is_last(task), seed_of(task)});
     if (task.chunk == last_chunk_) {
       output = loss_(output, given(batches_.targets, task.micro_batch, "targets")) / micro_batches_;
@@ -84,7 +85,7 @@ class StepWalk {
 
   void backward(const Task& task) {
     const Place place{task.chunk, task.micro_batch};
-    const Timed timed(plan_.trace, SpanKind::backward, name("backward", task));
+    const Timed timed(plan_.trace, SpanKind::backward, name("backward", task), part(task));
     const auto output = take(outputs_, place);
     plan_.before_backward(task.chunk, is_last(task));
     if (output.requires_grad()) {
@@ -132,7 +133,8 @@ class StepWalk {
     {
       const Timed timed(
           comes ? plan_.trace : nullptr, SpanKind::wait,
-          name(task.data == TaskData::activation ? "receive activation" : "receive gradient", task));
+          name(task.data == TaskData::activation ? "receive activation" : "receive gradient", task),
+          part(task));
       work->wait();
     }
     record(task, *work);
