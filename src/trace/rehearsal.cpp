@@ -9,7 +9,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::string_view kFirstWord = "rehearsed", kUser = ":user";
+constexpr std::string_view kFirstWord = "rehearsed", kUser = ":user", kView = ":view";
 
 std::optional<Collective> find_collective(std::string_view name) {
   for (int i = 0; i < kCollectives; ++i)
@@ -17,19 +17,26 @@ std::optional<Collective> find_collective(std::string_view name) {
   return std::nullopt;
 }
 
+bool takes_suffix(std::string_view& word, std::string_view suffix) {
+  if (!word.ends_with(suffix)) return false;
+  word.remove_suffix(suffix.size());
+  return true;
+}
+
 }  // namespace
 
 std::string name_of(const RehearsedCall& call) {
-  return fmt::format("{} {}{} among {}", kFirstWord, name_of(call.kind), call.user_memory ? kUser : "",
-                     call.group);
+  return fmt::format("{} {}{}{} among {}", kFirstWord, name_of(call.kind), call.user_memory ? kUser : "",
+                     call.viewed ? kView : "", call.group);
 }
 
 std::optional<RehearsedCall> find_rehearsed(std::string_view span_name) {
   const auto words = split(span_name, ' ');
   if (words.size() != 5 || words[0] != kFirstWord) return std::nullopt;
   std::string_view what = words[1];
-  RehearsedCall call{.user_memory = what.ends_with(kUser), .group = std::string(words[3])};
-  if (call.user_memory) what.remove_suffix(kUser.size());
+  RehearsedCall call{.group = std::string(words[3])};
+  call.viewed = takes_suffix(what, kView);
+  call.user_memory = takes_suffix(what, kUser);
   const auto kind = find_collective(what);
   if (!kind) return std::nullopt;
   call.kind = *kind;

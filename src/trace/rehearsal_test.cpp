@@ -10,6 +10,8 @@ namespace {
 TEST(Rehearsal, calls_are_read_as_they_were_written) {
   for (const auto& call : {RehearsedCall{Collective::all_reduce, true, "tp-0-1"},
                            RehearsedCall{Collective::reduce_scatter, false, "world"},
+                           RehearsedCall{Collective::all_gather, false, "dp-0-1", true},
+                           RehearsedCall{Collective::all_gather, true, "dp-0-1", true},
                            RehearsedCall{Collective::recv, true, "pipe3-1-0"}}) {
     Recorder recorder(4);
     const std::string name = name_of(call);
