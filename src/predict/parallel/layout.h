@@ -31,6 +31,7 @@ struct ParallelLayout {
   bool fused_attention = true;  // scores never reach memory (FlashAttention)
   bool compiled = false;        // elementwise operations are fused by a compiler (torch.compile)
   bool overlap = true;          // gradients are joined and parameters gathered under compute
+  bool overlap_update = true;   // of shard 1 and 2: parameters are gathered under the forward after an update
   int gradient_bytes = 4;       // of an element as it is joined over dp
   int state_bytes = 12;         // of optimizer state a parameter: adam_bytes()
   int ranks() const { return mesh.ranks(); }
