@@ -5,8 +5,8 @@
 //
 // Reads lines "MODE STEPS" and answers each with one line of the steps' milliseconds. MODE is plain (no
 // communication), ddp, ddp_forget (the same with ddp.zero_grad() instead of the optimizer's), ddp_after
-// (buckets are reduced after backward) or shard1, shard2, shard3 (ShardedDataParallel's stages, with zero_grad()
-// of its own).
+// (buckets are reduced after backward), shard1, shard2, shard3 (ShardedDataParallel's stages, with zero_grad()
+// of its own) or shard3_copy (stage 3 without views).
 #include <chrono>
 #include <cmath>
 #include <iostream>
@@ -122,8 +122,9 @@ std::shared_ptr<Workload> make_workload(const std::string& name) {
 
 // A stage of sharding and its optimizer.
 struct Shards {
-  Shards(std::shared_ptr<Workload> model, Communicator& communicator, int stage)
-      : sharded(std::move(model), communicator, {.stage = stage}), optimizer(sharded.parameters(), 0.01) {}
+  Shards(std::shared_ptr<Workload> model, Communicator& communicator, const std::string& mode)
+      : sharded(std::move(model), communicator, {.stage = mode[5] - '0', .views = mode != "shard3_copy"}),
+        optimizer(sharded.parameters(), 0.01) {}
   ShardedDataParallel<Workload> sharded;
   torch::optim::SGD optimizer;
 };
@@ -140,7 +141,7 @@ class Trainer {
   }
 
   double step(const std::string& mode) {
-    Shards* const shards = mode.starts_with("shard") ? &shards_for(mode.back() - '0') : nullptr;
+    Shards* const shards = mode.starts_with("shard") ? &shards_for(mode) : nullptr;
     const auto begin = std::chrono::steady_clock::now();
     if (shards)
       train_shards(*shards);
@@ -162,9 +163,9 @@ class Trainer {
   }
 
   // All ranks are given the same modes, so all make it at the same place.
-  Shards& shards_for(int stage) {
-    auto& found = shards_[stage];
-    if (!found) found = std::make_unique<Shards>(make_workload(workload_), communicator_, stage);
+  Shards& shards_for(const std::string& mode) {
+    auto& found = shards_[mode];
+    if (!found) found = std::make_unique<Shards>(make_workload(workload_), communicator_, mode);
     return *found;
   }
 
@@ -176,7 +177,7 @@ class Trainer {
 
   const std::string workload_;
   Communicator& communicator_;
-  std::map<int, std::unique_ptr<Shards>> shards_;
+  std::map<std::string, std::unique_ptr<Shards>> shards_;
   std::shared_ptr<Workload> plain_;
   DistributedDataParallel<Workload> ddp_, after_;
   torch::optim::SGD plain_optimizer_{plain_->parameters(), 0.01}, ddp_optimizer_{ddp_.parameters(), 0.01},

@@ -46,6 +46,7 @@ struct RehearsedCall {
   Collective kind = Collective::all_reduce;
   bool user_memory = false;  // not the communicator's own: `gradwire bench` calls it NAME:user
   std::string group = {};    // the same on all ranks that take part
+  bool viewed = false;       // ranks that share memory see what it would bring, and only have to meet
   bool operator==(const RehearsedCall&) const = default;
 };
 

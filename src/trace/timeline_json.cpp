@@ -35,8 +35,8 @@ std::string bucket_arguments(const Span& span) {
   auto text =
       fmt::format(R"(,"bucket":{},"bytes":{},"ready":{:.3f})", span.bucket, span.bytes, span.ready * 1e6);
   if (const auto& call = span.rehearsed)
-    text += fmt::format(R"(,"rehearsed":{{"call":"{}","group":{},"user_memory":{}}})", name_of(call->kind),
-                        quoted(call->group), call->user_memory);
+    text += fmt::format(R"(,"rehearsed":{{"call":"{}","group":{},"user_memory":{},"viewed":{}}})",
+                        name_of(call->kind), quoted(call->group), call->user_memory, call->viewed);
   return text;
 }
 
@@ -104,7 +104,8 @@ void read_bucket(const Json& arguments, Span& span) {
   const Json& call = arguments["rehearsed"];
   span.rehearsed = {.kind = parse_collective(text_field(call, "call")),
                     .user_memory = truth_field(call, "user_memory"),
-                    .group = text_field(call, "group")};
+                    .group = text_field(call, "group"),
+                    .viewed = truth_field(call, "viewed")};
 }
 
 StagePart read_part(const Json& arguments) {

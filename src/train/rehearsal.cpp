@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "train/sharded/unit_tags.h"
+
 namespace gradwire {
 namespace {
 
@@ -49,7 +51,9 @@ class Rehearsed final : public Communicator {
   Rank rank() const override { return real_->rank(); }
   int size() const override { return real_->size(); }
   std::string name() const override { return real_->name(); }
-  Carrier carrier() const override { return real_->carrier(); }
+  Carrier carrier() const override {
+    return Carrier::network;
+  }  // whichever, it may be that of other machines
   void abort() override { real_->abort(); }
 
   std::unique_ptr<Work> start(const Call& call) override;
@@ -74,7 +78,8 @@ class Rehearsed final : public Communicator {
     answer(call, rank(), size());
     Recorder* const trace = rehearsal_.trace();
     if (trace == nullptr) return;
-    const auto& what = rehearsal_.keep({call.kind, !is_own(memory_of_call(call)), group_});
+    const auto& what =
+        rehearsal_.keep({call.kind, !is_own(memory_of_call(call)), group_, is_fetch(call.tag)});
     trace->add_rehearsed(what, when.number, bytes_of_call(call), {when.asked, when.needed, steady_now()});
   }
   int take_number() { return calls_++; }

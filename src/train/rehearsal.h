@@ -8,7 +8,8 @@
 //
 // A quiet call answers as if every rank had what this one has: gathered is its own share as often as there are ranks, a sum
 // stays its own addend, and what would be received is zero. Values stay of a size that real ones have, so that
-// computing with them takes as long; they mean nothing.
+// computing with them takes as long; they mean nothing. Ranks share no memory, so that sharded units are gathered: which of these
+// gathers shared memory would not need is taken down with them.
 //
 // Belongs to the thread that trains, as do its communicators.
 #pragma once

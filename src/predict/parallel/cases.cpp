@@ -131,6 +131,9 @@ ParallelLayout layout_of(const ParallelRecord& record, std::vector<Unstated>& un
   const bool old = layout.precision == Precision::fp16 || layout.precision == Precision::fp32;
   layout.fused_attention = !old;
   layout.overlap = !old;  // as frameworks of those years
+  // Unless they are told otherwise Megatron-LM (--overlap-param-gather), InternEvo (overlap_sync_param) and DeepSpeed end a step
+  // with whole parameters.
+  layout.overlap_update = false;
   layout.compiled = says(record.framework, "compiled");
   return layout;
 }

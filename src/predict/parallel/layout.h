@@ -29,11 +29,12 @@ struct ParallelLayout {
   Precision precision = Precision::bf16;
   Tuning tuning = Tuning::full;
   bool offload_optimizer = false, offload_parameters = false, offload_activations = false;
-  bool fused_attention = true;      // scores never reach memory (FlashAttention)
-  bool compiled = false;            // elementwise operations are fused by a compiler (torch.compile)
-  bool overlap = true;              // gradients are joined and parameters gathered under compute
-  int gradient_bytes = 4;           // of an element as it is joined over dp
-  int state_bytes = 12;             // of optimizer state a parameter: adam_bytes()
+  bool fused_attention = true;  // scores never reach memory (FlashAttention)
+  bool compiled = false;        // elementwise operations are fused by a compiler (torch.compile)
+  bool overlap = true;          // gradients are joined and parameters gathered under compute
+  bool overlap_update = true;   // of shard 1 and 2: parameters are gathered under the forward after an update
+  int gradient_bytes = 4;       // of an element as it is joined over dp
+  int state_bytes = 12;         // of optimizer state a parameter: adam_bytes()
   std::optional<double> pace = {};  // times that computing takes what is estimated, where a step was measured
   int ranks() const { return mesh.ranks(); }
   int replicas() const { return mesh.dp * mesh.cp; }  // that hold the same weights, experts aside

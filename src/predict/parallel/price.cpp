@@ -141,7 +141,7 @@ PlanParts price_plan(const PlanProblem& problem, const ParallelValues& values) {
   hide(replicas, wires.gather_forward, forward, count);
   hide(replicas, wires.gather_backward + wires.scatter, backward, count);
   hide(replicas, wires.join, backward, 1);
-  hide(replicas, wires.spread, forward, 1);
+  hide(replicas, wires.spread, layout.overlap_update ? forward : 0, 1);
   parts.replicas = replicas.shown;
   parts.slowdown = value(values, C::slowdown) * replicas.hidden;
 

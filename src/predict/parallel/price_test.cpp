@@ -183,5 +183,19 @@ TEST(PlanPrice, gathers_tensor_by_tensor_where_parameters_are_sharded_and_nothin
   EXPECT_GT(make_problem(sizes, layout, wires).wires.gather_forward, 1.5 * by_layer);
 }
 
+// Over NVSwitch a forward of a 7-billion model is longer than its parameters' gather.
+TEST(PlanPrice, shows_all_of_a_gather_after_an_update_that_no_forward_hides) {
+  const auto machine = find_machine("dgx-a100");
+  GroupWires wires(machine);
+  ParallelLayout layout{.mesh = {.dp = 8}, .shard = 1, .micro_batch = 4};
+  const auto sizes = transformer_sizes("llama-7b");
+  const auto hidden = make_problem(sizes, layout, wires);
+  layout.overlap_update = false;
+  const auto shown = make_problem(sizes, layout, wires);
+  ASSERT_GT(shown.wires.spread, 0);
+  EXPECT_NEAR(price_plan(shown, bare_values()).total() - price_plan(hidden, bare_values()).total(),
+              shown.wires.spread, 1e-9);
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -142,5 +142,17 @@ TEST(MeasuredCalls, tell_user_memory_apart_where_a_bench_did) {
   EXPECT_NEAR(one.of({Collective::all_reduce, true, "tp"}, 2, 500).time, 1, 1e-9);
 }
 
+// 1 us and 1 ns a byte.
+TEST(MeasuredCalls, take_a_gather_that_shared_memory_has_no_need_of_for_a_meeting_there) {
+  Sweep sweep{"shm", Collective::all_gather, 2, {{1000, 2e-6}, {9000, 1e-5}}, {{1000, 2e-6}, {9000, 1e-5}}};
+  const RehearsedCall copied{Collective::all_gather, false, "dp"},
+      viewed{Collective::all_gather, false, "dp", true};
+  const MeasuredCalls shm({sweep}, "");
+  EXPECT_NEAR(shm.of(copied, 2, 5000).time, 6e-6, 1e-9);
+  EXPECT_NEAR(shm.of(viewed, 2, 5000).time, 1e-6, 1e-8);
+  sweep.backend = "tcp";
+  EXPECT_NEAR(MeasuredCalls({sweep}, "").of(viewed, 2, 5000).time, 6e-6, 1e-9);
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -214,6 +214,7 @@ TrainingState MeshModel::state() {
 }
 
 TrainingPosition MeshModel::load(const std::filesystem::path& path, Communicator& host, Unchecked unchecked) {
+  pipeline_->parameters_changed();  // nobody uses them while others write
   const auto position = load_checkpoint(path,
                                         {.pieces = pipeline_->pieces(),
                                          .parameters = pipeline_->parameters(),

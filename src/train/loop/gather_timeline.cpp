@@ -19,15 +19,15 @@ struct PackedSpan {
   Seconds begin, end, ready;
   Bytes bytes;
   StagePart part;
-  bool rehearsed, user_memory;
+  bool rehearsed, user_memory, viewed;
   Collective call;
   std::size_t name, group;  // how long they are
 };
 
 PackedSpan fields_of(const Span& span, const RehearsedCall& call) {
-  return {span.rank,        span.step,  span.kind,        span.bucket,      span.begin,
-          span.end,         span.ready, span.bytes,       span.part,        span.rehearsed.has_value(),
-          call.user_memory, call.kind,  span.name.size(), call.group.size()};
+  return {span.rank,        span.step,   span.kind,  span.bucket,      span.begin,
+          span.end,         span.ready,  span.bytes, span.part,        span.rehearsed.has_value(),
+          call.user_memory, call.viewed, call.kind,  span.name.size(), call.group.size()};
 }
 
 std::string pack(const std::vector<Span>& spans) {
@@ -60,7 +60,8 @@ void unpack(std::string_view bytes, std::vector<Span>& spans) {
                      .part = fields.part});
     bytes.remove_prefix(fields.name);
     if (fields.rehearsed)
-      spans.back().rehearsed = {fields.call, fields.user_memory, std::string(bytes.substr(0, fields.group))};
+      spans.back().rehearsed = {fields.call, fields.user_memory, std::string(bytes.substr(0, fields.group)),
+                                fields.viewed};
     bytes.remove_prefix(fields.group);
   }
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "comm/shm/common.h"
 #include "train/inline_communicator.h"
 #include "train/sharded/sharded_units.h"
 #include "train/tensor_bytes.h"
@@ -26,7 +27,9 @@ std::vector<ShardedParameter> described(const std::vector<NamedTensor>& paramete
 }  // namespace
 
 CommunicatorBlock::CommunicatorBlock(Communicator& communicator, std::size_t bytes)
-    : memory_(std::make_shared<Memory>(communicator.allocate(std::max<std::size_t>(bytes, 1)))) {}
+    : CommunicatorBlock(communicator.allocate(std::max<std::size_t>(bytes, 1))) {}
+
+CommunicatorBlock::CommunicatorBlock(Memory memory) : memory_(std::make_shared<Memory>(std::move(memory))) {}
 
 std::size_t CommunicatorBlock::room(std::int64_t elements, torch::ScalarType type) {
   const auto bytes = static_cast<std::size_t>(elements) * torch::elementSize(type);
@@ -44,6 +47,8 @@ torch::Tensor CommunicatorBlock::take(std::int64_t elements, const torch::Tensor
 ShardedUnits::ShardedUnits(Communicator& communicator, const UnitSettings& settings)
     : communicator_(communicator),
       settings_(settings),
+      views_(settings.stage == 3 && settings.views && communicator.size() > 1 && settings.device.is_cpu() &&
+             can_share_memory(communicator)),
       inline_(communicator.size() > 1 ? nullptr : std::make_unique<InlineCommunicator>(communicator)) {}
 
 std::shared_ptr<ShardedUnits> ShardedUnits::make(const std::vector<NamedTensor>& parameters,
@@ -55,6 +60,7 @@ std::shared_ptr<ShardedUnits> ShardedUnits::make(const std::vector<NamedTensor>&
   made->make_walk();
   for (std::size_t i = 0; i < made->units_.size(); ++i) {
     made->fill_share(made->units_[i]);
+    made->watch_share(static_cast<int>(i), made);
     made->place(static_cast<int>(i), made);
   }
   return made;
@@ -89,31 +95,30 @@ void ShardedUnits::allocate() {
   for (const auto& unit : units_) {
     const auto whole = CommunicatorBlock::room(unit.layout.total(), unit.compute_type);
     slot_bytes_ = std::max(slot_bytes_, whole);
-    if (!sharded_parameters()) wholes += whole;
-    if (sharded_parameters() || unit.type != unit.compute_type)
+    if (!frees_units()) wholes += whole;
+    if (frees_units() || unit.type != unit.compute_type)
       shares += CommunicatorBlock::room(unit.layout.share(), unit.type);
   }
   shares_ = std::make_unique<CommunicatorBlock>(communicator_, shares);
-  if (!sharded_parameters()) wholes_ = std::make_unique<CommunicatorBlock>(communicator_, wholes);
+  if (views_)
+    wholes_ = std::make_unique<CommunicatorBlock>(allocate_common(communicator_, wholes));
+  else if (!frees_units())
+    wholes_ = std::make_unique<CommunicatorBlock>(communicator_, wholes);
   for (auto& unit : units_) {
-    const auto share = unit.layout.share();
     if (wholes_) unit.whole = wholes_->take(unit.layout.total(), options_for(unit.compute_type));
-    if (wholes_ && unit.type == unit.compute_type) {
-      const auto bytes = memory_of(unit.whole);
-      unit.share =
-          flat_tensor_in(wholes_->memory(),
-                         bytes.subspan(bytes.size() / static_cast<std::size_t>(communicator_.size()) *
-                                           static_cast<std::size_t>(communicator_.rank()),
-                                       bytes.size() / static_cast<std::size_t>(communicator_.size())),
-                         options_for(unit.type));
-    } else {
-      unit.share = shares_->take(share, options_for(unit.type));
-    }
+    const bool inside = wholes_ && unit.type == unit.compute_type;
+    unit.share = inside ? flat_tensor_in(wholes_->memory(), memory_of(own_part(unit)), options_for(unit.type))
+                        : shares_->take(unit.layout.share(), options_for(unit.type));
   }
 }
 
+torch::Tensor ShardedUnits::own_part(const Unit& unit) const {
+  return unit.whole.narrow(0, unit.layout.share() * communicator_.rank(), unit.layout.share());
+}
+
 void ShardedUnits::make_walk() {
-  ShardedModel model{.ranks = communicator_.size(), .stage = settings_.stage};
+  // Units that stay are stage 2's.
+  ShardedModel model{.ranks = communicator_.size(), .stage = views_ ? 2 : settings_.stage};
   for (const auto& unit : units_) {
     model.units.push_back(static_cast<Bytes>(unit.layout.total()) * torch::elementSize(unit.compute_type));
     model.trainable.push_back(unit.trainable);
@@ -129,6 +134,16 @@ void ShardedUnits::fill_share(Unit& unit) {
         .copy_(parameter.detach().reshape({-1}).narrow(0, piece.begin, piece.end - piece.begin));
   }
   if (unit.trainable) unit.share.set_requires_grad(true);
+}
+
+// From now on operators that write it say so before.
+void ShardedUnits::watch_share(int index, const std::shared_ptr<ShardedUnits>& self) {
+  Unit& unit = units_[static_cast<std::size_t>(index)];
+  const auto storage =
+      c10::make_intrusive<UnitStorage>(UnitIdentity{self, index, unit.name, true}, settings_.device);
+  const auto& block = wholes_ && unit.type == unit.compute_type ? wholes_ : shares_;
+  storage->hold(block->memory(), memory_of(unit.share), true);
+  place_parameter(unit.share, storage, 0, unit.type);
 }
 
 void ShardedUnits::place(int index, const std::shared_ptr<ShardedUnits>& self) {

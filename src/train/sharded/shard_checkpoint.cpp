@@ -142,6 +142,7 @@ TrainingPosition load_checkpoint(const std::filesystem::path& path, const HeldPi
 TrainingPosition load_checkpoint(const std::filesystem::path& path, ShardedCore& core,
                                  torch::optim::Optimizer* optimizer, Communicator& communicator,
                                  Unchecked unchecked) {
+  parameters_changed(core);  // by all ranks, also by one that has no piece to write
   const auto position = load_checkpoint(path, held_by(core), optimizer, communicator, unchecked);
   parameters_changed(core);
   return position;

@@ -8,12 +8,12 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "train/inline_communicator.h"
+#include "train/sharded/unit_tags.h"
 #include "train/tensor_bytes.h"
 
 namespace gradwire {
 namespace {
 
-constexpr std::uint32_t kReduceTag = 0x54000000u;
 constexpr int kBlocks = 2;  // one being filled, one on its way
 
 // What lies between the members must not be what another unit left there: norms are over the whole share.

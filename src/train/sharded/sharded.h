@@ -12,7 +12,8 @@
 //
 //   stage 1   optimizer state: each rank updates its share of the parameters, which are gathered before their next use
 //   stage 2   and gradients: reduce-scattered during backward, a rank keeps its share
-//   stage 3   and parameters: a unit is gathered when the model uses it, in forward and in backward, and gone after
+//   stage 3   and parameters: a unit is gathered when the model uses it, in forward and in backward, and gone after; where
+//             ranks share memory it is there once for all of them, and a gather is a view
 //
 // Any module that DistributedDataParallel takes, as it is: what uses a parameter finds it gathered (unit_storage.h).
 // Parameters are cut into units by ShardOptions::policy; parameters() are flat tensors, one a unit, so the optimizer
@@ -42,6 +43,9 @@ namespace gradwire {
 struct ShardOptions {
   int stage = 3;  // 1, 2 or 3
   ShardPolicy policy = {};
+  // In stage 3, where the ranks share memory (the shm backend): parameters lie there once for all ranks, each of which changes its
+  // share in place, and a gather is a view. Without, and on every other backend, units are gathered by copying.
+  bool views = true;
   // Set (float16, bfloat16): parameters are gathered, used and their gradients reduced in this type, while shares
   // and the optimizer keep the model's own. Inputs of forward() become it too.
   std::optional<torch::ScalarType> compute_type = {};
@@ -56,8 +60,9 @@ struct ShardOptions {
 // What this rank holds, in bytes.
 struct ShardMemory {
   Bytes parameters = 0;  // shares
-  Bytes gathered = 0;    // whole units: all of them, in stage 3 the slots of those in use
-  Bytes gradients = 0;   // shares, and blocks for gradients of whole units
+  Bytes gathered =
+      0;  // whole units: all of them, in stage 3 the slots of those in use, or, of views, this rank's part
+  Bytes gradients = 0;  // shares, and blocks for gradients of whole units
   int slots = 0, blocks = 0;
 };
 
@@ -159,7 +164,7 @@ class ShardedDataParallel {
 
   // optimizer.step(), after a look at whether it treats elements alike: LBFGS is refused.
   void step(torch::optim::Optimizer& optimizer) { gradwire::step(*core_, optimizer); }
-  // For shares that were changed by anything but an optimizer after a backward.
+  // For shares that were changed by anything but operators of torch: what writes by their data_ptr().
   void parameters_changed() { gradwire::parameters_changed(*core_); }
 
   // Whole, in the shares' type, by the model's names; all ranks call these and each gets all.

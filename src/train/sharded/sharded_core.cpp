@@ -85,6 +85,7 @@ ShardedCore::ShardedCore(ModelTensors model, Communicator& communicator, const S
   units_ = ShardedUnits::make(model_.parameters, streams_->communicator(),
                               {.stage = options_.stage,
                                .policy = options_.policy,
+                               .views = options_.views,
                                .compute_type = options_.compute_type,
                                .device = options_.device});
   reducer_ = std::make_unique<ShardReducer>(*units_, options_.allow_unused);

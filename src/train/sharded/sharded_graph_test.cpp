@@ -1,9 +1,11 @@
 // Real steps of ShardedDataParallel, watched from outside by the calls of its communicator, start the collectives of the
-// graph of their step, in its order: what is proved and priced is what runs.
+// graph of their step, in its order: what is proved and priced is what runs. Where gathers are views the graph is that of units
+// which are kept whole, and of its gathers one meeting is left.
 #include <gmock/gmock.h>
 
 #include "sched/sharded_step.h"
 #include "train/sharded/sharded_fixture.h"
+#include "train/sharded/unit_tags.h"
 #include "train/watched_fixture.h"
 
 namespace gradwire {
@@ -47,7 +49,7 @@ std::vector<UnitEvent> events_of(const Layers& model, int micro_batch, bool sent
 
 struct ShardCase {
   int stage = 3, layers = 5, accumulate = 1;
-  bool tied = false;
+  bool tied = false, views = false;
 };
 
 std::vector<ShardCase> shard_cases() {
@@ -56,6 +58,9 @@ std::vector<ShardCase> shard_cases() {
     for (const int accumulate : {1, 3})
       for (const bool tied : {false, true})
         cases.push_back({.stage = stage, .accumulate = accumulate, .tied = tied});
+  for (const int accumulate : {1, 3})
+    for (const bool tied : {false, true})
+      cases.push_back({.accumulate = accumulate, .tied = tied, .views = true});
   cases.push_back({.layers = 1});
   cases.push_back({.layers = 2, .accumulate = 2});
   return cases;
@@ -63,6 +68,12 @@ std::vector<ShardCase> shard_cases() {
 
 std::string name_of_call(Collective kind, int unit) {
   return fmt::format("{} {}", kind == Collective::all_gather ? "gather" : "reduce", unit);
+}
+
+std::string name_of_call(const Watched::Sent& sent) {
+  if (sent.tag == kShowTag) return "show";
+  if (sent.tag == kReleaseTag) return "release";
+  return name_of_call(sent.kind, static_cast<int>(sent.tag & 0xffffff));
 }
 
 class WatchedShards {
@@ -73,11 +84,13 @@ class WatchedShards {
         model_(std::make_shared<Layers>(what.layers, what.tied)),
         sharded_(model_, watched_,
                  {.stage = what.stage,
-                  .policy = {.unit_of = [](const std::string& name) { return name.substr(0, 6); }}}),
+                  .policy = {.unit_of = [](const std::string& name) { return name.substr(0, 6); }},
+                  .views = what.views}),
         optimizer_(sharded_.parameters(), 0.1) {
     constexpr Bytes kUnit = (kWidth * kWidth + kWidth) * sizeof(float);
+    const bool views = what.views && world.size > 1;
     const ShardedModel model{.ranks = world.size,
-                             .stage = what.stage,
+                             .stage = views ? 2 : what.stage,
                              .units = std::vector<Bytes>(static_cast<std::size_t>(what.layers), kUnit)};
     std::vector<UnitEvent> events;
     for (int micro = 0; micro < what.accumulate; ++micro)
@@ -87,6 +100,10 @@ class WatchedShards {
     const auto graph = sharded_step_graph(model, events);
     for (const Task& task : graph.ranks[0])
       if (task.kind == TaskKind::collective) graph_.push_back(name_of_call(task.collective, task.unit));
+    if (!views) return;
+    graph_ = of_graph("reduce");
+    graph_.insert(graph_.begin(), "show");
+    graph_.push_back("release");
   }
 
   void step() {
@@ -104,7 +121,8 @@ class WatchedShards {
     sharded_.forward(torch::ones({2, kWidth}));
   }
 
-  const std::vector<std::string>& graph() const { return graph_; }  // its collectives
+  // Its collectives; of views the meetings before the first use of a unit and after the last.
+  const std::vector<std::string>& graph() const { return graph_; }
   std::vector<std::string> of_graph(const std::string& kind) const {
     auto some = graph_;
     std::erase_if(some, [&](const auto& call) { return !call.starts_with(kind); });
@@ -115,7 +133,7 @@ class WatchedShards {
   std::vector<std::string> started() {
     std::vector<std::string> calls;
     for (const auto& sent : std::exchange(watched_.sent, {}))
-      if (sent.tag != 0) calls.push_back(name_of_call(sent.kind, static_cast<int>(sent.tag & 0xffffff)));
+      if (sent.tag != 0) calls.push_back(name_of_call(sent));
     return calls;
   }
 
@@ -142,7 +160,7 @@ TEST_P(ShardedGraph, is_executed_by_every_step_after_the_first) {
         training.step();
         EXPECT_THAT(training.started(), ElementsAreArray(training.graph()))
             << "stage " << what.stage << ", " << what.layers << " layers, " << what.accumulate
-            << " micro-batches" << (what.tied ? ", tied" : "");
+            << " micro-batches" << (what.tied ? ", tied" : "") << (what.views ? ", views" : "");
       }
     }
   });

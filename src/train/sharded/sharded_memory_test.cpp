@@ -1,6 +1,8 @@
 // What each stage holds, counted in bytes of the tensors that are there.
 #include <gmock/gmock.h>
 
+#include <fstream>
+
 #include "train/loop/optimizer_state.h"
 #include "train/sharded/sharded_fixture.h"
 
@@ -45,9 +47,9 @@ struct Measured {
 };
 
 // Three steps; looks at what is resident after each layer of a forward, and between steps.
-Measured measure(int stage, Communicator& communicator) {
+Measured measure(int stage, Communicator& communicator, bool views = false) {
   auto tower = std::make_shared<Tower>();
-  ShardedDataParallel sharded(tower, communicator, {.stage = stage});
+  ShardedDataParallel sharded(tower, communicator, {.stage = stage, .views = views});
   torch::optim::AdamW optimizer(sharded.parameters());
   Measured measured;
   for (int step = 0; step < 3; ++step) {
@@ -104,6 +106,52 @@ TEST(ShardMemory, of_stage_three_is_the_parameters_too_with_two_units_gathered) 
     });
 }
 
+TEST(ShardMemory, of_views_is_the_share_and_nothing_gathered) {
+  for (const int ranks : {2, 4})
+    run_ddp(ranks, "shm", [](const World& world, Communicator& communicator) {
+      const auto measured = measure(3, communicator, true);
+      const auto part = kTower / static_cast<Bytes>(world.size);
+      EXPECT_EQ(measured.optimizer, 2 * part);
+      EXPECT_EQ(measured.gradients, part);
+      EXPECT_EQ(measured.memory.parameters, part);
+      EXPECT_EQ(measured.memory.gathered, 0u);
+      EXPECT_EQ(measured.memory.slots, 0);
+      EXPECT_LE(measured.memory.blocks, 2);
+    });
+}
+
+// What the system counts of the mapping that an address lies in: each page divided by those who map it.
+Bytes proportional_bytes(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    unsigned long kilobytes = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2)
+      inside = begin <= wanted && wanted < end;
+    else if (inside && std::sscanf(line.c_str(), "Pss: %lu kB", &kilobytes) == 1)
+      return kilobytes * 1024;
+  }
+  return 0;
+}
+
+TEST(ShardMemory, of_views_is_there_once_for_all_ranks_as_the_system_counts) {
+  for (const int ranks : {2, 4})
+    run_ddp(ranks, "shm", [](const World& world, Communicator& communicator) {
+      const auto model = std::make_shared<torch::nn::LinearImpl>(1024, 1024);
+      constexpr Bytes kSquare = (1024 * 1024 + 1024) * sizeof(float);
+      ShardedDataParallel sharded(model, communicator);
+      sharded.forward(torch::ones({1, 1024})).sum().backward();
+      communicator.run(barrier());  // all have touched every page
+      const auto counted = proportional_bytes(sharded.parameters().front().data_ptr());
+      communicator.run(barrier());
+      const auto part = kSquare / static_cast<Bytes>(world.size);
+      EXPECT_GE(counted, part / 2);
+      EXPECT_LE(counted, part + 64 * 1024);  // whole pages
+    });
+}
+
 TEST(ShardMemory, holds_units_that_the_policy_says) {
   run_ddp(2, "tcp", [](const World&, Communicator& communicator) {
     const ShardPolicy pairs{.unit_of = [](const std::string& name) {
@@ -119,7 +167,8 @@ TEST(ShardMemory, holds_units_that_the_policy_says) {
 TEST(ShardMemory, is_recorded_as_communication_of_units) {
   run_ddp(2, "shm", [](const World&, Communicator& communicator) {
     Recorder recorder;
-    ShardedDataParallel sharded(std::make_shared<Tower>(), communicator, {.trace = &recorder});
+    ShardedDataParallel sharded(std::make_shared<Tower>(), communicator,
+                                {.views = false, .trace = &recorder});
     sharded.forward(torch::ones({1, 64})).sum().backward();
     int gathers = 0, reduces = 0;
     for (const auto& span : recorder.spans(0)) {

@@ -4,14 +4,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "train/sharded/unit_tags.h"
 #include "train/tensor_bytes.h"
 
 namespace gradwire {
-namespace {
-
-constexpr std::uint32_t kGatherTag = 0x53000000u;  // tells calls apart from other wrappers'
-
-}  // namespace
 
 ShardedUnits::~ShardedUnits() {
   const Lock lock(mutex_);
@@ -20,7 +16,7 @@ ShardedUnits::~ShardedUnits() {
       abandon(unit);
     } catch (const std::exception&) {  // told to whoever makes the next call
     }
-    if (sharded_parameters() && unit.storage) unit.storage->release();
+    if (settings_.stage == 3 && unit.storage) unit.storage->release();
   }
 }
 
@@ -37,11 +33,34 @@ void ShardedUnits::use(std::span<const int> units) {
       units_[static_cast<std::size_t>(units[0])].storage->complete())
     return;
   const torch::NoGradGuard no_grad;
-  if (!way) aside_ = sharded_parameters();
+  if (!way) aside_ = frees_units();
   if (way && !walk_->has_begun() && std::exchange(aside_, false)) release_all();  // as a step begins
+  if (!std::exchange(used_, true) && views_) show_shares();
   for (std::size_t i = 0; way && i < units.size(); ++i) walk_->use(units[i], *way, i > 0);
   start_tasks();
   for (const int unit : units) hold(unit, units);
+}
+
+void ShardedUnits::change() {
+  const Lock lock(mutex_);
+  if (!used_) return;
+  walk_->rewind();
+  release_all();
+}
+
+// Every rank's part is in its place: all units are whole once all ranks say so.
+void ShardedUnits::show_shares() {
+  for (const auto& unit : units_)
+    if (unit.type != unit.compute_type) own_part(unit).copy_(unit.share.detach());
+  meet(kShowTag);
+  for (const auto& unit : units_) unit.storage->set_complete(true);
+}
+
+void ShardedUnits::meet(std::uint32_t tag) {
+  const Timed timed(trace_, SpanKind::wait, "gather");
+  Call call = barrier();
+  call.tag = tag;
+  communicator_.run(call);
 }
 
 // Whether a gradient among them is to be reduced.
@@ -54,7 +73,7 @@ bool ShardedUnits::start_tasks() {
     }
     const Unit& unit = units_[static_cast<std::size_t>(task->unit)];
     if (unit.storage->complete() || unit.gathering) continue;  // by a forward that nothing was learnt from
-    if (sharded_parameters()) move_in(task->unit, task->slot, slots_.put(task->unit, task->slot));
+    if (frees_units()) move_in(task->unit, task->slot, slots_.put(task->unit, task->slot));
     start_gather(task->unit);
   }
   return reduces;
@@ -64,7 +83,7 @@ void ShardedUnits::hold(int index, std::span<const int> pinned) {
   Unit& unit = units_[static_cast<std::size_t>(index)];
   if (!unit.storage->complete()) {
     if (!unit.gathering) {
-      if (sharded_parameters()) {
+      if (frees_units()) {
         const auto place = slots_.take(index, pinned);
         move_in(index, place.slot, place.leaves);
       }
@@ -87,12 +106,11 @@ void ShardedUnits::start_gather(int index) {
   const std::size_t part = whole.size() / static_cast<std::size_t>(communicator_.size());
   std::span<const std::byte> own = whole.subspan(part * static_cast<std::size_t>(communicator_.rank()), part);
   if (unit.type != unit.compute_type)  // into its place, in the type that travels
-    unit.whole.narrow(0, unit.layout.share() * communicator_.rank(), unit.layout.share())
-        .copy_(unit.share.detach());
-  else if (sharded_parameters())
+    own_part(unit).copy_(unit.share.detach());
+  else if (frees_units())
     own = memory_of(unit.share);
   Call call = all_gather(own, whole, dtype_of(unit.compute_type, "a parameter"));
-  call.tag = kGatherTag + static_cast<std::uint32_t>(index);
+  call.tag = (frees_units() ? kFetchTag : kGatherTag) + static_cast<std::uint32_t>(index);
   unit.asked = steady_now();
   unit.gathering = (inline_ ? *inline_ : communicator_).start(call);
 }
@@ -126,7 +144,7 @@ void ShardedUnits::finish_gather(int index) {
                            {std::min(unit.asked, begin), begin, on_steady_clock(times->end)});
   }
   unit.gathering.reset();
-  if (!sharded_parameters()) return unit.storage->set_complete(true);
+  if (!frees_units()) return unit.storage->set_complete(true);
   const auto slot = slots_.find(index);
   check(slot.has_value(), "a gathered unit lies in a slot");
   unit.storage->hold(slot_memory_[static_cast<std::size_t>(*slot)], memory_of(unit.whole), true);
@@ -149,7 +167,7 @@ void ShardedUnits::begin_forward(bool learns) {
 void ShardedUnits::end_forward() {
   const Lock lock(mutex_);
   if (!std::exchange(quiet_, false) || walk_->is_spoilt()) return;
-  if (sharded_parameters()) release_all();
+  if (frees_units()) release_all();
   walk_->rewind();
 }
 
@@ -171,7 +189,7 @@ void ShardedUnits::end_backward(bool ends_step) {
 void ShardedUnits::forget_step() {
   const Lock lock(mutex_);
   walk_->rewind();
-  if (sharded_parameters()) release_all();
+  if (frees_units()) release_all();
 }
 
 void ShardedUnits::changed() {
@@ -180,10 +198,12 @@ void ShardedUnits::changed() {
   release_all();
 }
 
+// Where memory is shared, all ranks have let go of it when this returns.
 void ShardedUnits::release_all() {
+  if (std::exchange(used_, false) && views_) meet(kReleaseTag);
   for (auto& unit : units_) {
     abandon(unit);
-    if (sharded_parameters()) {
+    if (frees_units()) {
       unit.storage->release();
       unit.whole.reset();
     }
@@ -202,7 +222,9 @@ ShardedUnits::Held ShardedUnits::held() const {
   Held held;
   for (const auto& unit : units_) {
     held.shares += static_cast<Bytes>(unit.share.nbytes());
-    if (wholes_) held.gathered += static_cast<Bytes>(unit.whole.nbytes());
+    if (views_ && unit.type != unit.compute_type)
+      held.gathered += static_cast<Bytes>(own_part(unit).nbytes());
+    if (wholes_ && !views_) held.gathered += static_cast<Bytes>(unit.whole.nbytes());
   }
   for (const auto& slot : slot_memory_)
     if (slot) ++held.slots, held.gathered += static_cast<Bytes>(slot->bytes().size());

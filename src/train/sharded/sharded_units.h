@@ -4,7 +4,9 @@
 // Stages 1 and 2 keep every unit whole and this rank's share is a part of it; after an optimizer has changed the
 // shares, a unit is gathered in place before it is next used. Stage 3 keeps the share alone: a unit is gathered into
 // one of two slots before it is used, the unit that will be used next into the other meanwhile, and what was there is
-// gone. When each is gathered, and into which slot, is what the graph of the step says (unit_walk.h); a unit that is used
+// gone. Where ranks share memory, stage 3 keeps every unit whole once for all of them: a rank's share is its part, and a gather is a
+// view. All meet before a unit is used that shares may have changed of, and before shares change that units were used of, so
+// that nobody writes what another reads. When each is gathered, and into which slot, is what the graph of the step says (unit_walk.h); a unit that is used
 // otherwise is gathered when it is used. All ranks use units in the same order; where they do not, the communicator's
 // tags tell.
 //
@@ -34,6 +36,7 @@ namespace gradwire {
 class CommunicatorBlock {
  public:
   CommunicatorBlock(Communicator& communicator, std::size_t bytes);
+  explicit CommunicatorBlock(Memory memory);
   torch::Tensor take(std::int64_t elements, const torch::TensorOptions& options);
   const std::shared_ptr<Memory>& memory() const { return memory_; }
   static std::size_t room(std::int64_t elements, torch::ScalarType type);  // what take() takes
@@ -46,6 +49,7 @@ class CommunicatorBlock {
 struct UnitSettings {
   int stage = 3;
   ShardPolicy policy = {};
+  bool views = true;                                   // in stage 3, where ranks share memory
   std::optional<torch::ScalarType> compute_type = {};  // of gathered parameters; unset: their own
   torch::Device device = torch::kCPU;
 };
@@ -72,6 +76,7 @@ class ShardedUnits final : public UnitOwner {
   ~ShardedUnits() override;
 
   void use(std::span<const int> units) override;
+  void change() override;
   void use_all();  // where ranks use different units: then each takes part in all gathers before
 
   // A step as it passes. Forwards that nothing is learnt from have no backward.
@@ -105,18 +110,23 @@ class ShardedUnits final : public UnitOwner {
   void make_walk();
   void fill_share(Unit& unit);
   void place(int index, const std::shared_ptr<ShardedUnits>& self);
+  void watch_share(int index, const std::shared_ptr<ShardedUnits>& self);
+  torch::Tensor own_part(const Unit& unit) const;
   std::optional<UnitWalk::Way> find_way() const REQUIRES(mutex_);
   void hold(int index, std::span<const int> pinned) REQUIRES(mutex_);
   bool start_tasks() REQUIRES(mutex_);
   void start_gather(int index) REQUIRES(mutex_);
   void move_in(int index, int slot, int leaves) REQUIRES(mutex_);
   void release_all() REQUIRES(mutex_);
+  void show_shares() REQUIRES(mutex_);
+  void meet(std::uint32_t tag);
   void finish_gather(int index) REQUIRES(mutex_);
   void abandon(Unit& unit) REQUIRES(mutex_);
-  bool sharded_parameters() const { return settings_.stage == 3; }
+  bool frees_units() const { return settings_.stage == 3 && !views_; }
 
   Communicator& communicator_;
   const UnitSettings settings_;
+  const bool views_;                            // whole units are there once, for all ranks
   const std::unique_ptr<Communicator> inline_;  // a single rank has nobody to wait for
   std::vector<Unit> units_;
   std::unique_ptr<CommunicatorBlock> shares_, wholes_;
@@ -127,6 +137,7 @@ class ShardedUnits final : public UnitOwner {
   std::optional<UnitWalk> walk_ GUARDED_BY(mutex_);
   bool quiet_ GUARDED_BY(mutex_) = false;  // in a forward that nothing is learnt from
   bool aside_ GUARDED_BY(mutex_) = false;  // units were used between steps
+  bool used_ GUARDED_BY(mutex_) = false;   // units were, since shares last changed
   UnitSlots slots_ GUARDED_BY(mutex_){2};
   std::vector<std::shared_ptr<Memory>> slot_memory_ GUARDED_BY(mutex_);
 };

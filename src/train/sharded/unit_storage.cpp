@@ -12,15 +12,20 @@ namespace {
 
 constexpr auto kUnitKey = c10::DispatchKey::DeferredInit;
 
-// The units among an operator's arguments, by owner; an operator seldom has those of more than one.
+// The units among an operator's arguments, by owner; an operator seldom has those of more than one. And whose shares it writes.
 struct UnitsInUse {
   std::vector<std::pair<std::shared_ptr<UnitOwner>, std::vector<int>>> owners;
+  std::shared_ptr<UnitOwner> written;
 
-  void add(const at::Tensor& tensor) {
+  void add(const at::Tensor& tensor, bool writes) {
     if (!tensor.defined() || !tensor.key_set().has(kUnitKey)) return;
     auto* const storage = dynamic_cast<UnitStorage*>(tensor.storage().unsafeGetStorageImpl());
-    if (storage == nullptr) return;
+    if (storage == nullptr || (storage->identity().is_share && !writes)) return;
     auto owner = storage->identity().owner.lock();
+    if (storage->identity().is_share) {
+      if (owner) written = std::move(owner);
+      return;
+    }
     if (owner) return add(std::move(owner), storage->identity().unit);
     if (!storage->complete())
       throw ConfigError(fmt::format(
@@ -39,18 +44,23 @@ struct UnitsInUse {
   }
 };
 
-void add_units(UnitsInUse& found, const c10::IValue& value) {
-  if (value.isTensor()) return found.add(value.toTensor());
+void add_units(UnitsInUse& found, const c10::IValue& value, bool writes) {
+  if (value.isTensor()) return found.add(value.toTensor(), writes);
   if (value.isTensorList())
-    for (const at::Tensor& tensor : value.toTensorVector()) found.add(tensor);
+    for (const at::Tensor& tensor : value.toTensorVector()) found.add(tensor, writes);
   else if (value.isList())  // of tensors that may be absent
-    for (const c10::IValue& part : value.toListRef()) add_units(found, part);
+    for (const c10::IValue& part : value.toListRef()) add_units(found, part, writes);
 }
 
 void use_units_then_call(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
   UnitsInUse found;
-  const std::size_t arguments = op.schema().arguments().size();
-  for (std::size_t i = stack->size() - arguments; i < stack->size(); ++i) add_units(found, (*stack)[i]);
+  const auto& arguments = op.schema().arguments();
+  const std::size_t first = stack->size() - arguments.size();
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const auto* const alias = arguments[i].alias_info();
+    add_units(found, (*stack)[first + i], alias != nullptr && alias->isWrite());
+  }
+  if (found.written) found.written->change();
   for (const auto& [owner, units] : found.owners) owner->use(units);
   const c10::impl::ExcludeDispatchKeyGuard below(kUnitKey);
   op.callBoxed(stack);

@@ -1,12 +1,13 @@
 // The memory behind a sharded unit's parameters, which comes and goes while the parameters, and the views of them
-// that autograd keeps, stay the same tensors.
+// that autograd keeps, stay the same tensors; and that of a rank's share of them.
 //
 // Every operator of torch that is given such a tensor, in forward or in backward, inside the model or outside, first
-// comes here: the unit's owner is told which units are about to be used and makes them complete, then the operator
-// runs. So no module needs wrapping and none can compute with memory that was freed: where the owner is gone, the
+// comes here: the unit's owner is told which units are about to be used and makes them complete, or that shares are about to
+// be written, then the operator runs. So no module needs wrapping, none can compute with memory that was freed or with
+// what has been out of date since an optimizer ran: where the owner is gone, the
 // operator throws a ConfigError that names the unit. It works by a dispatch key on the tensors, DeferredInit, which
-// libtorch keeps for libraries outside of it; an operator costs about 2 us more. What reads data_ptr() by itself is
-// not seen, and finds a null pointer.
+// libtorch keeps for libraries outside of it; an operator costs about 2 us more. What takes data_ptr() by itself is
+// not seen, and may find a null pointer.
 #pragma once
 
 #include <memory>
@@ -19,18 +20,21 @@
 
 namespace gradwire {
 
-// Who sees to it that units can be used.
+// Who sees to it that units can be used, and shares changed.
 class UnitOwner {
  public:
   virtual ~UnitOwner() = default;
   // Called in the thread of the operator. When it returns, the units hold their values until the next call.
   virtual void use(std::span<const int> units) = 0;
+  // Called likewise. When it returns, shares may be written.
+  virtual void change() = 0;
 };
 
 struct UnitIdentity {
   std::weak_ptr<UnitOwner> owner;
   int unit = 0;
   std::string name;
+  bool is_share = false;  // what an optimizer changes, not what a model uses
 };
 
 class UnitStorage final : public c10::StorageImpl {
