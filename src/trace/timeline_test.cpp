@@ -74,7 +74,7 @@ TEST(Timeline, is_read_as_it_was_written) {
 TEST(Timeline, is_read_with_what_was_rehearsed_and_which_part_of_a_pipeline_it_was) {
   Timeline wrote{
       "parts", 1, {{.kind = SpanKind::bucket, .name = "a", .bucket = 1}, {.kind = SpanKind::backward}}};
-  wrote.spans[0].rehearsed = {Collective::recv, true, "pipe3-\"1\"-0"};
+  wrote.spans[0].rehearsed = {Collective::recv, true, "pipe3-\"1\"-0", true};
   wrote.spans[1].part = {.chunk = 2, .micro_batch = 0};
   const auto text = timeline_json(wrote);
   EXPECT_EQ(parse_timeline(text, "t"), wrote);
