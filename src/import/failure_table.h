@@ -354,6 +354,7 @@ constexpr KnownFailure kFailures[] = {
      Meaning{"R36", "the network's plugin waits for seconds on end for a peer on another node",
              "look at that peer's log and processor; the plugin's own version and settings as the provider "
              "gives them"}},
+    {"cuda failure*cuda driver is a stub library", Told::cause, kStubDriver},
     {"cuda failure*operation not supported", Told::usual_cause, kHalfGpu},
     {"cuda failure*initialization error", Told::unexplained, kNoStart},
     {"cuda failure", Told::unexplained, kCudaFailed},

@@ -56,7 +56,8 @@ class WaysBack {
   SaidInLog last_;        // that is not known; times is 0: none
 };
 
-// The error below a traceback of Python: the first line that is indented no more than the traceback. Borrows the log.
+// The error below a traceback of Python: the first line that is indented no more than the traceback. What stands before its
+// heading, "(pid=41) ", "2024-02-27 [rank=1] || ", stands before the rest in as many letters. Borrows the log.
 class Tracebacks {
  public:
   explicit Tracebacks(NcclLog& log) : log_(log) {}
@@ -66,6 +67,7 @@ class Tracebacks {
  private:
   NcclLog& log_;
   bool open_ = false;
+  std::size_t column_ = 0;  // of the heading
 };
 
 // Of whoever started the run: "[rank0]:[W326 ... ProcessGroupNCCL.cpp:1487] ...", "GLOBAL_RANK: 1, MEMBER: 2/8".

@@ -132,7 +132,8 @@ bool looks_like_smi_csv(std::string_view text) {
 }
 
 bool looks_like_peer_test(std::string_view text) {
-  return mentions(text, "Access Peer Device=") || mentions(text, "> Peer access from ");
+  return mentions(text, "Access Peer Device=") || mentions(text, "> Peer access from ") ||
+         looks_like_peer_rates(text);
 }
 
 PeerReport parse_peer_test(std::string_view text, const std::string& name) {
@@ -153,6 +154,7 @@ PeerReport parse_peer_test(std::string_view text, const std::string& name) {
           {"GPU" + std::to_string(peers->from), "GPU" + std::to_string(peers->to), "refused", number});
   }
   report.gpus = static_cast<int>(gpus.size());
+  read_peer_rates(text, report);
   return report;
 }
 

@@ -34,6 +34,14 @@ TEST(Tracebacks, are_read_for_the_error_below_them) {
       "KeyError: 3");
 }
 
+TEST(Tracebacks, are_read_behind_whatever_a_collector_puts_before_each_line) {
+  EXPECT_EQ(
+      read("(pid=41) Traceback (most recent call last):\n(pid=41)   File \"a.py\", line 3, in f\n(pid=41) "
+           "KeyError: 3\n")
+          .error.text,
+      "KeyError: 3");
+}
+
 TEST(WaysBack, name_the_warning_that_nccl_gave_up_on) {
   const std::string warned =
       "n:7:8 [0] misc/ibvwrap.cc:63 NCCL WARN Failed to open libibverbs.so[.1]\n"
