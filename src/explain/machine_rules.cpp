@@ -109,7 +109,7 @@ void check_peer_rates(const PeerReport& report, std::vector<Finding>& findings) 
       "peer "
       "access (ACS, IOMMU), or a link is narrow",
       report.with_peers_gbps, report.without_peers_gbps);
-  finding.evidence = line_of_file(report.file, report.rates_line, "the fastest with P2P enabled");
+  finding.evidence = line_of_file(report.file, report.rates_line, "the rates with P2P enabled");
   finding.fix =
       "turn ACS and IOMMU off in the BIOS or by setpci (lspci -vv: ACSCtl, and LnkSta under load); "
       "NCCL_P2P_DISABLE=1 until then";

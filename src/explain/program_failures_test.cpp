@@ -137,6 +137,24 @@ TEST(DoctorOnPrograms, knows_more_of_how_builds_and_gpus_fail) {
   EXPECT_EQ(rule_of("['python', 'a.py'] exits with return code = -7"), "R18");
 }
 
+TEST(DoctorOnPrograms, reads_pieces_whose_first_line_was_left_out) {
+  EXPECT_EQ(rule_of("n:7:8 [0] NCCL INFO misc/socket.cc:567 -> 2\nn:7:8 [0] NCCL INFO init.cc:1350 -> 2"),
+            "R36");
+  EXPECT_EQ(rule_of("Error while creating shared memory segment /dev/shm/nccl-Ab (size 9637888)"), "R18");
+  EXPECT_EQ(
+      rule_of(
+          "[rank3]:[E1 ProcessGroupNCCL.cpp:684] [Rank 3] Some NCCL operations have failed or timed out."),
+      "R35");
+  EXPECT_EQ(
+      rule_of(
+          "[rank3]:[E1 ProcessGroupNCCL.cpp:684] [Rank 3] Some NCCL operations have failed or timed out.\n"
+          "RuntimeError: CUDA error: an illegal memory access was encountered"),
+      "R00");
+  EXPECT_EQ(rule_of("RuntimeError: CUDA driver error: invalid argument"), "R00");
+  EXPECT_EQ(rule_of("srun: error: n3: task 0: Killed"), "R00");
+  EXPECT_EQ(rule_of("srun: error: Task launch for 36.0 failed on node n131: Job credential expired"), "R23");
+}
+
 TEST(DoctorOnPrograms, tells_of_cards_that_are_far_from_gpus_where_a_run_leaves_its_node) {
   const std::string far =
       "n:1:2 [0] NCCL INFO GPU Direct RDMA Disabled for GPU 18000 / HCA 0 (distance 5 > 4)\n";

@@ -75,9 +75,7 @@ struct PeerReport {
   double with_peers_gbps = 0, without_peers_gbps = 0;
   int rates_line = 0;
 };
-bool looks_like_peer_rates(std::string_view text);
-void read_peer_rates(std::string_view text, PeerReport& report);  // adds what matrices say
-bool looks_like_peer_test(std::string_view text);                 // of CUDA's samples
+bool looks_like_peer_test(std::string_view text);  // of CUDA's samples
 PeerReport parse_peer_test(std::string_view text, const std::string& name);
 bool looks_like_peer_status(std::string_view text);
 PeerReport parse_peer_status(std::string_view text, const std::string& name);

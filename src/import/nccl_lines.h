@@ -50,10 +50,14 @@ class WaysBack {
   void read(std::string_view prefix, std::string_view message, int line);
 
  private:
+  void read_unwarned(std::string_view process, std::string_view message, int line);
+
   NcclLog& log_;
-  bool awaited_ = false;  // a warning was given that NCCL may give up on
-  std::string process_;   // that gave it: "host:pid"
-  SaidInLog last_;        // that is not known; times is 0: none
+  bool warned_ = false,
+       awaited_ = true;  // a warning was given, or may have been left out, that NCCL gives up on
+  std::map<std::string, SaidInLog, std::less<>> begun_;  // without one: the first of each process
+  std::string process_;                                  // that gave it: "host:pid"
+  SaidInLog last_;                                       // that is not known; times is 0: none
 };
 
 // The error below a traceback of Python: the first line that is indented no more than the traceback. What stands before its

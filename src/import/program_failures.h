@@ -106,6 +106,17 @@ constexpr Meaning kHungGpu = {"R00", "a GPU hung, and its driver gave up on what
                               "driver; have the board looked at "
                               "if it is always the same"};
 
+constexpr Meaning kNotLaunched = {"R23", "the scheduler could not start the job's tasks on a node",
+                                  "sinfo -R, and the node's own slurmd log; its clock, its munge key and its "
+                                  "configuration must be those of "
+                                  "the others; --exclude that node"};
+
+constexpr Meaning kCallOfCuda = {
+    "R00", "a call of CUDA or HIP failed in a rank's own program, at or before the line that says so",
+    "CUDA_LAUNCH_BLOCKING=1 (AMD_SERIALIZE_KERNEL=3) names the call; nvidia-smi and dmesg | grep -i nvrm "
+    "tell "
+    "whether a GPU is not well"};
+
 constexpr KnownFailure kProgramFailures[] = {
     {"expected all tensors to be on the same device", Told::cause, kOtherDevice, Scope::any},
     {"module must have its parameters and buffers on device", Told::cause, kOtherDevice, Scope::any},
@@ -133,6 +144,8 @@ constexpr KnownFailure kProgramFailures[] = {
     {"device >= 0 && device < num_gpus", Told::cause, kTooFewGpus, Scope::any},
     {"no slot '*specified on host", Told::cause, kTooFewGpus, Scope::any},
     {"not enough slots available in the system", Told::cause, kTooFewSlots, Scope::any},
+    {"srun: error: task launch for*failed", Told::cause, kNotLaunched, Scope::any},
+    {"srun: error: unable to create step", Told::cause, kNotLaunched, Scope::any},
     {"you requested*gpus but launched*slurm tasks", Told::remark, kOtherTasks, Scope::any},
     {"number of tasks per node configured in slurm*does not match", Told::cause, kOtherTasks, Scope::any},
     {"number of nodes configured in slurm*does not match", Told::cause, kOtherTasks, Scope::any},
@@ -150,6 +163,8 @@ constexpr KnownFailure kProgramFailures[] = {
     {"net/ofi couldn't find any optimal provider", Told::symptom, kNoEfa, Scope::any},
     {"hw exception by gpu", Told::cause, kHungGpu, Scope::any},
     {"amdgpu*ring*timeout, signaled", Told::cause, kHungGpu, Scope::any},
+    {"amdgpu: sq_intr: error", Told::usual_cause, kStrayAccess, Scope::any},
+    {"amdgpu*page fault", Told::usual_cause, kStrayAccess, Scope::any},
     {"hiperrornobinaryforgpu", Told::cause, kOldBuild, Scope::any},
     {"hip error: invalid device function", Told::cause, kOldBuild, Scope::any},
     {"failed to cuda calloc", Told::cause, kFullForNccl, Scope::any},
@@ -171,6 +186,7 @@ constexpr KnownFailure kProgramFailures[] = {
     {"signals.sigkill", Told::usual_cause, kKilled, Scope::any},
     {" killed  *py", Told::usual_cause, kKilled,
      Scope::any},  // a shell's: "run.sh: line 3: 41 Killed    python"
+    {"srun: error: *: killed", Told::usual_cause, kKilled, Scope::any},
     {"exit code 137", Told::usual_cause, kKilled, Scope::any},
     {"exited with code 137", Told::usual_cause, kKilled, Scope::any},
     {"exit status 137", Told::usual_cause, kKilled, Scope::any},
@@ -187,6 +203,7 @@ constexpr KnownFailure kProgramFailures[] = {
     {"runtimeerror: socket timeout", Told::symptom, kNoMeeting, Scope::any},
     {"wait timeout after*ms, keys: ", Told::symptom, kNoMeeting, Scope::any},
     {"gaierror: [errno -", Told::symptom, kNoMeeting, Scope::any},
+    {"socketstartconnect: connect to*failed", Told::symptom, kNoWay, Scope::any},
     {"rendezvousclosederror", Told::unexplained, kDiedElsewhere, Scope::any},
     {"'distributeddataparallel' object has no attribute", Told::cause, kWrapped, Scope::any},
     {"'dataparallel' object has no attribute", Told::cause, kWrapped, Scope::any},
@@ -202,6 +219,10 @@ constexpr KnownFailure kProgramFailures[] = {
     {"segmentation fault (core dumped)", Told::symptom, kCrashed, Scope::any},
     {"terminated with signal sigsegv", Told::symptom, kCrashed, Scope::any},
     {"exit code 139", Told::symptom, kCrashed, Scope::any},
+    // A rank's watchdog gave up, on a call that did not end or on one that failed: the line that says which was left out.
+    {"some nccl operations have failed or timed out", Told::unexplained, kAbsent, Scope::any},
+    {"failure detected by watchdog at work", Told::unexplained, kAbsent, Scope::any},
+    {"(either an error or timeout) detected by watchdog", Told::unexplained, kAbsent, Scope::any},
     {"nccl communicator was aborted", Told::unexplained, kDiedElsewhere, Scope::any},
     {"found key in store ncclabortedcomm", Told::unexplained, kDiedElsewhere, Scope::any},
     {"nccl operation*failed: ", Told::unexplained, kNoReason, Scope::any},
@@ -210,6 +231,9 @@ constexpr KnownFailure kProgramFailures[] = {
     {"nccl error*invalid argument", Told::unexplained, kNoReason, Scope::any},
     {"stop_waiting response is expected", Told::unexplained, kStoreGone, Scope::any},
     {"has lost communication with a remote daemon", Told::unexplained, kDiedElsewhere, Scope::any},
+    {"error: cuda error: ", Told::unexplained, kCallOfCuda, Scope::any},
+    {"error: cuda driver error: ", Told::unexplained, kCallOfCuda, Scope::any},
+    {"error: hip error: ", Told::unexplained, kCallOfCuda, Scope::any},
     // Who started the ranks, of one that ended: whatever else was said tells more.
     {"worker died or was killed while executing a task", Told::unexplained, kWorkerOfRay, Scope::any},
     {"actor is dead because its worker process has died", Told::unexplained, kWorkerOfRay, Scope::any},
@@ -228,6 +252,7 @@ constexpr KnownFailure kProgramFailures[] = {
     {"srun: error: *: exited with exit code", Told::unexplained, kRankFailed, Scope::any},
     {"calledprocesserror: command '*returned non-zero exit status", Told::unexplained, kRankFailed,
      Scope::any},
+    {" aborted  *(core dumped)", Told::unexplained, kCrashed, Scope::any},  // a shell's
     {"signal 6 (sigabrt)", Told::unexplained, kCrashed, Scope::any},
     {"(exitcode: -6)", Told::unexplained, kCrashed, Scope::any},
     {"terminated with signal sigabrt", Told::unexplained, kCrashed, Scope::any},

@@ -50,13 +50,31 @@ void read_meeting(std::string_view line, int number, LoggedMeeting& meeting) {
 
 void WaysBack::warn(std::string_view prefix, std::string_view warning, int line) {
   awaited_ = !log_.gave_up || !log_.failed_start;
+  warned_ = true;
   process_ = process_before(prefix);
   last_ = {};
   if (find_known_failure(warning) == nullptr) say(last_, warning, line);
 }
 
+// Whoever cut the log to a piece left out what NCCL warned of: where it begins tells which part of NCCL failed, once it comes to
+// the start of all. Healthy logs have single lines of the kind.
+void WaysBack::read_unwarned(std::string_view process, std::string_view message, int line) {
+  const auto source = message.substr(0, message.find(':'));
+  const auto begun = begun_.find(process);
+  if (begun == begun_.end()) {
+    if (begun_.size() < kMostKeptOfLog) say(begun_[std::string(process)], message, line);
+    return;
+  }
+  if (log_.failed_start || (!source.ends_with("init.cc") && !source.ends_with("init.cu"))) return;
+  log_.failed_start = SaidInLog{};
+  say(*log_.failed_start, message, line);
+  log_.gave_up = begun->second;
+}
+
 void WaysBack::read(std::string_view prefix, std::string_view message, int line) {
-  if (!goes_back(message) || process_before(prefix) != process_) return;
+  if (!goes_back(message)) return;
+  if (!warned_) return read_unwarned(process_before(prefix), message, line);
+  if (process_before(prefix) != process_) return;
   if (!log_.gave_up && last_.times > 0) log_.gave_up = last_;
   const auto source = message.substr(0, message.find(':'));
   if (log_.failed_start || (!source.ends_with("init.cc") && !source.ends_with("init.cu"))) return;
