@@ -115,17 +115,27 @@ bool tells_of_hang(const NcclLog& log) {
   });
 }
 
-// Causes first; of what may be a symptom the first that was said, and so on.
+bool is_launchers(const KnownFailure& known) { return known.meaning.effect == Effect::rank_failed; }
+
+bool tells_of_echo(const std::vector<ToldFailure>& all) {
+  return std::any_of(all.begin(), all.end(),
+                     [](const ToldFailure& told) { return told.known->told == Told::echo; });
+}
+
+// Causes first; of what may be a symptom the first that was said, and so on. A launcher has the last word.
 std::vector<ToldFailure> told_failures(const NcclLog& log, bool hung) {
   std::vector<ToldFailure> told;
   for (const auto* list : {&log.warnings, &log.failures})
     for (const SaidInLog& said : *list)
       if (const KnownFailure* known = find_known_failure(said.text))
         told.push_back({hung ? &as_cause(*known) : known, &said});
-  std::stable_sort(told.begin(), told.end(), [](const ToldFailure& a, const ToldFailure& b) {
-    return std::tuple(a.known->told, is_source(*a.said), a.said->line) <
-           std::tuple(b.known->told, is_source(*b.said), b.said->line);
-  });
+  if (tells_of_echo(told))
+    for (ToldFailure& one : told) one.known = &as_echo(*one.known);
+  const auto order = [](const ToldFailure& one) {
+    return std::tuple(one.known->told, is_launchers(*one.known), is_source(*one.said), one.said->line);
+  };
+  std::stable_sort(told.begin(), told.end(),
+                   [&](const ToldFailure& a, const ToldFailure& b) { return order(a) < order(b); });
   return told;
 }
 
@@ -191,6 +201,17 @@ void blame_silent_peer(const NcclLog& log, Finding& finding) {
   finding.fix = silent_peer().fix;
 }
 
+// A launcher says that a rank ended, and the rank said what its program ended in.
+void blame_own_error(const NcclLog& log, Finding& finding) {
+  if (log.error.times == 0) return;
+  finding.what =
+      "a rank ended in an error of its program, which is not known here as one of links or ranks: " +
+      log.error.text;
+  finding.evidence = line_of_file(log.file, log.error.line, log.error.text);
+  finding.fix =
+      "the calls above it in the log name the place; one process alone shows whether it needs several";
+}
+
 struct DeathFinding {
   Told told;
   Finding finding;
@@ -227,6 +248,7 @@ void add_failures_of(const NcclLog& log, const NcclLog& run, Deaths& all) {
     if (weight != Weight::finding || !findings.is_new(known)) continue;
     all.findings.push_back({known.told, finding_of(log, run, told)});
     if (known.told == Told::unexplained) blame_silent_peer(log, all.findings.back().finding);
+    if (is_launchers(known)) blame_own_error(log, all.findings.back().finding);
     suit_to_log(log, all.findings.back().finding);
   }
 }

@@ -37,24 +37,25 @@ constexpr Meaning kMulticast = {"R20", "NVLink SHARP failed",
                                 "NCCL_NVLS_ENABLE=0 tells whether the rest works; the fabric manager's log"};
 
 constexpr PartOfNccl kParts[] = {
-    {"xml.cc", kTopology},   {"topo.cc", kTopology}, {"net_ib", kCards},       {"ibvwrap", kCards},
-    {"NET/IB", kCards},      {"socket.", kSockets},  {"net_socket", kSockets}, {"bootstrap", kSockets},
-    {"ipcsocket", kSockets}, {"NET/", kPlugin},      {"shm", kSharedMemory},   {"p2p.cc", kPeers},
-    {"nvls.cc", kMulticast},
+    {"xml.cc", kTopology},   {"topo.cc", kTopology},  {"net_ib", kCards},    {"ibvwrap", kCards},
+    {"NET/IB", kCards},      {"socketTry", kSockets}, {"socket.", kSockets}, {"net_socket", kSockets},
+    {"bootstrap", kSockets}, {"ipcsocket", kSockets}, {"NET/", kPlugin},     {"shm", kSharedMemory},
+    {"p2p.cc", kPeers},      {"nvls.cc", kMulticast},
 };
 
 bool is_at_info(const NcclLog& log) {
   return !log.network.text.empty() || !log.addresses.empty() || !log.transports.empty();
 }
 
-// What NCCL gave up on; else the last that is not known and was said before anybody told of the death.
+// What NCCL gave up on; else the last that is not known and was said before anybody told of the death; else what PyTorch repeats.
 const SaidInLog* find_last_warning(const NcclLog& log) {
   if (log.gave_up) return &*log.gave_up;
   const auto last = std::find_if(log.warnings.rbegin(), log.warnings.rend(), [&](const SaidInLog& said) {
     return find_known_failure(said.text) == nullptr &&
            (log.failures.empty() || said.line < log.failures.front().line);
   });
-  return last == log.warnings.rend() ? nullptr : &*last;
+  if (last != log.warnings.rend()) return &*last;
+  return log.last_error.times > 0 ? &log.last_error : nullptr;
 }
 
 // A log of everything shows that NCCL gave up on it; one of warnings alone can't.
@@ -102,7 +103,8 @@ void suit_to_log(const NcclLog& log, Finding& finding) {
 }
 
 std::optional<Finding> find_failed_start(const NcclLog& log) {
-  if (!log.failed_start || !log.gave_up) return std::nullopt;
+  const bool threw = log.tracebacks > 0 && log.error.times == 0 && find_last_warning(log) != nullptr;
+  if ((!log.failed_start || !log.gave_up) && !threw) return std::nullopt;
   Finding finding;
   finding.rule = "R00";
   finding.sure = Certainty::likely;

@@ -30,7 +30,8 @@ bool goes_over_sockets(const std::vector<NcclLog>& logs, bool several_expected);
 
 // What a finding about a death says where the log itself tells more: what NCCL warned of before it gave up.
 void suit_to_log(const NcclLog&, Finding&);
-// A log that ends with NCCL's own failure to start, and nobody's word of it. Nothing: it did not.
+// A log that ends with NCCL's own failure to start, or with a traceback behind a warning, and nobody's word of it. Nothing: it
+// did not.
 std::optional<Finding> find_failed_start(const NcclLog&);
 
 void check_members(const std::vector<NcclLog>& logs, Diagnosis& diagnosis);  // which ranks came

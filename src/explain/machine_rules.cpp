@@ -94,6 +94,28 @@ void check_peers(const CaseFile& given, const PeerReport& report, Diagnosis& dia
   (by_product ? diagnosis.hints : diagnosis.findings).push_back(std::move(finding));
 }
 
+// Peers that reach each other more slowly than through host memory: bridges send what passes them up to the processor.
+void check_peer_rates(const PeerReport& report, std::vector<Finding>& findings) {
+  constexpr double kMuchSlower = 0.6;
+  const bool slow =
+      report.with_peers_gbps > 0 && report.with_peers_gbps < kMuchSlower * report.without_peers_gbps;
+  if (!slow) return;
+  Finding finding;
+  finding.rule = "R13";
+  finding.severity = Severity::high;
+  finding.sure = Certainty::likely;
+  finding.what = fmt::format(
+      "GPUs reach each other at {:.1f} GB/s at most, and through host memory at {:.1f}: bridges redirect "
+      "peer "
+      "access (ACS, IOMMU), or a link is narrow",
+      report.with_peers_gbps, report.without_peers_gbps);
+  finding.evidence = line_of_file(report.file, report.rates_line, "the rates with P2P enabled");
+  finding.fix =
+      "turn ACS and IOMMU off in the BIOS or by setpci (lspci -vv: ACSCtl, and LnkSta under load); "
+      "NCCL_P2P_DISABLE=1 until then";
+  findings.push_back(std::move(finding));
+}
+
 // Speed falls when a GPU idles; width does not.
 bool is_narrow(const PciReport::Device& device) {
   return device.gpu && device.width_now > 0 && device.width_now < device.width_most;
@@ -199,7 +221,10 @@ void hint_at_acs(const PciReport& report, std::vector<Finding>& hints) {
 }  // namespace
 
 void add_machine_findings(const CaseFile& given, Diagnosis& diagnosis) {
-  for (const PeerReport& report : given.files.peers) check_peers(given, report, diagnosis);
+  for (const PeerReport& report : given.files.peers) {
+    check_peers(given, report, diagnosis);
+    check_peer_rates(report, diagnosis.findings);
+  }
   for (const PciReport& report : given.files.pci) {
     check_slots(report, diagnosis.findings);
     check_slowed(report, diagnosis.findings);

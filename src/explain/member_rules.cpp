@@ -25,8 +25,44 @@ void check_same_ranks(const NcclLog& log, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
+// More than there are ranks: those of an earlier try, or of another run, count in the same store.
+void check_meeting(const NcclLog& log, std::vector<Finding>& findings) {
+  constexpr int kAtTheEnd = 10;  // lines: the log ends while ranks wait
+  const LoggedMeeting& meeting = log.meeting;
+  const bool more = meeting.came > meeting.world,
+             fewer = meeting.came < meeting.world && log.lines - meeting.line < kAtTheEnd;
+  if (meeting.line == 0 || (!more && !fewer)) return;
+  Finding finding;
+  finding.rule = more ? "R23" : "R36";
+  finding.severity = Severity::high;
+  finding.sure = Certainty::likely;
+  finding.ends_the_run = true;
+  finding.what =
+      more ? fmt::format(
+                 "{} processes have come where {} ranks are expected: those of an earlier try, or of "
+                 "another run, count too, and ranks wait for each other",
+                 meeting.came, meeting.world)
+           : fmt::format(
+                 "{} of {} ranks have come, and the others are waited for: they were not started, "
+                 "died, or can't reach rank 0",
+                 meeting.came, meeting.world);
+  finding.evidence = line_of_file(log.file, meeting.line, meeting.text);
+  finding.fix =
+      more ? "another --master-port and --rdzv-id for each run; kill what is left; torchrun "
+             "--max-restarts 0 shows what the first try died of"
+           : "the log of the rank that is missing; MASTER_ADDR and MASTER_PORT as every node reaches "
+             "them; as many processes as WORLD_SIZE says";
+  findings.push_back(std::move(finding));
+}
+
+// Rank 0 says when all have come: its log ends before that.
+bool ends_unmet(const NcclLog& log) {
+  constexpr int kAtTheEnd = 5;  // lines
+  return log.members.times.contains(0) && log.lines - log.members.last_line < kAtTheEnd;
+}
+
 // The log of one node has its own ranks alone; that nothing follows is what makes it worth a look.
-void hint_at_missing_ranks(const std::vector<NcclLog>& logs, std::vector<Finding>& hints) {
+void check_missing_ranks(const std::vector<NcclLog>& logs, Diagnosis& diagnosis) {
   std::set<int> came;
   const NcclLog* first = nullptr;
   for (const NcclLog& log : logs) {
@@ -46,14 +82,20 @@ void hint_at_missing_ranks(const std::vector<NcclLog>& logs, std::vector<Finding
   hint.fix =
       "as many processes on each node as Trainer(devices=...) says (srun --ntasks-per-node); MASTER_ADDR and "
       "MASTER_PORT as every node reaches them; NCCL_DEBUG=INFO";
-  hints.push_back(std::move(hint));
+  const bool sure_enough = ends_unmet(*first);
+  if (sure_enough) hint.severity = Severity::medium;
+  hint.ends_the_run = sure_enough;
+  (sure_enough ? diagnosis.findings : diagnosis.hints).push_back(std::move(hint));
 }
 
 }  // namespace
 
 void check_members(const std::vector<NcclLog>& logs, Diagnosis& diagnosis) {
-  for (const NcclLog& log : logs) check_same_ranks(log, diagnosis.findings);
-  hint_at_missing_ranks(logs, diagnosis.hints);
+  for (const NcclLog& log : logs) {
+    check_same_ranks(log, diagnosis.findings);
+    check_meeting(log, diagnosis.findings);
+  }
+  check_missing_ranks(logs, diagnosis);
 }
 
 }  // namespace gradwire

@@ -68,25 +68,33 @@ std::string way_to_gpudirect(const NcclLog& log) {
          "different sockets";
 }
 
+// Of more ranks than a node has GPUs, mostly.
+bool is_too_large_for_a_node(const NcclLog& run) {
+  constexpr int kGpusOfNode = 8;
+  return run.ranks.value_or(0) > kGpusOfNode && !run.is_of_one_node();
+}
+
 // "via NET/IB/0", or what NCCL says of its cards before it connects any, where nodes have to.
 std::string staged_evidence(const NcclLog& log, const NcclLog& run) {
   for (const LoggedTransport& transport : log.transports)
     if (transport.transport == Transport::network && !transport.gpudirect &&
         transport.via.starts_with("NET/IB"))
       return place(log, transport) + ", none with GDRDMA";
-  if (!log.staged_network || !run.spans_nodes() || log.find(Transport::network) != nullptr) return {};
+  const bool leaves = run.spans_nodes() || is_too_large_for_a_node(run);
+  if (!log.staged_network || !leaves || log.find(Transport::network) != nullptr) return {};
   return place(log.file, *log.staged_network, log.staged_network->text);
 }
 
 // Cards that can read a GPU's memory, and do not. Omni-Path and EFA of old can't, nor can a card for GPUs that are far from
-// it: then those of other ranks do.
+// it: then those of other ranks do. Where a piece of a log names no card it is one that can, mostly.
 void check_gpudirect(const NcclLog& log, const NcclLog& run, std::vector<Finding>& findings) {
   const bool direct = std::any_of(run.transports.begin(), run.transports.end(),
                                   [](const auto& transport) { return transport.gpudirect; });
   const std::string evidence = staged_evidence(log, run);
-  if (evidence.empty() || direct || !has_rdma_to_gpus(run) || run.nodes == 1) return;
+  if (evidence.empty() || direct || !(has_rdma_to_gpus(run) || run.cards.empty()) || run.nodes == 1) return;
   Finding finding;
   finding.rule = "R38";
+  if (run.cards.empty() || !run.spans_nodes()) finding.sure = Certainty::likely;
   finding.goes_on = true;
   finding.severity = Severity::high;
   finding.what =
@@ -95,6 +103,25 @@ void check_gpudirect(const NcclLog& log, const NcclLog& run, std::vector<Finding
   finding.evidence = evidence;
   finding.fix = way_to_gpudirect(log);
   findings.push_back(std::move(finding));
+}
+
+// "GPU Direct RDMA Disabled for GPU 18000 / HCA 0 (distance 5 > 4)", beside others of which it is enabled.
+void check_distances(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis) {
+  if (!log.far_card || run.is_of_one_node()) return;
+  Finding finding;
+  finding.rule = "R38";
+  finding.sure = Certainty::likely;
+  finding.goes_on = run.spans_nodes();
+  finding.severity = run.spans_nodes() ? Severity::medium : Severity::low;
+  finding.what = fmt::format(
+      "GPUDirect RDMA is off for pairs of a GPU and a network card ({} lines), which are farther apart than "
+      "NCCL lets read: what they send to other nodes is copied through host memory",
+      log.far_card->times);
+  finding.evidence = place(log.file, *log.far_card, log.far_card->text);
+  finding.fix =
+      "nvidia-smi topo -m  # which cards are near; NCCL_NET_GDR_LEVEL=SYS lets far ones read too: measure "
+      "both";
+  (run.spans_nodes() ? diagnosis.findings : diagnosis.hints).push_back(std::move(finding));
 }
 
 // Some connections are read from the GPUs' memory and some are not: a card that is far from its GPU.
@@ -182,6 +209,7 @@ void check_network(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis)
   check_network_inside_node(log, run, diagnosis.findings);
   check_gpudirect(log, run, diagnosis.findings);
   hint_at_far_cards(log, run, diagnosis.hints);
+  check_distances(log, run, diagnosis);
   check_single_card(log, run, diagnosis.findings);
   check_socket_network(log, run, diagnosis);
   hint_at_containers(log, run, diagnosis.hints);

@@ -32,6 +32,14 @@ std::optional<NvlinkAnswer> find_in_table(const NcclTestTable& table) {
                       fmt::format("a busbw of {:.0f} GB/s inside one host is more than PCIe carries", best)};
 }
 
+// p2pBandwidthLatencyTest, one way.
+std::optional<NvlinkAnswer> find_in_rates(const PeerReport& report) {
+  if (report.with_peers_gbps < kMoreThanPcieGbps) return std::nullopt;
+  return NvlinkAnswer{
+      Answered::yes, Answered::yes,
+      fmt::format("{:.0f} GB/s from GPU to GPU are more than PCIe carries", report.with_peers_gbps)};
+}
+
 // No two of them: those that NVLink joins may.
 bool are_all_apart(const PeerReport& report) {
   return report.by_test && report.gpus > 1 &&
@@ -53,6 +61,8 @@ NvlinkAnswer answer_from_signs(const CaseFile& given, NvlinkAnswer known) {
   for (const NcclTestTable& table : given.files.tables)
     if (const auto answer = find_in_table(table)) return *answer;
   const auto& peers = given.files.peers;
+  for (const PeerReport& report : peers)
+    if (const auto answer = find_in_rates(report)) return *answer;
   if (std::any_of(peers.begin(), peers.end(), are_all_apart))
     return {Answered::no, Answered::no, "no two GPUs may reach each other, as those that NVLink joins may"};
   const auto& logs = given.files.logs;

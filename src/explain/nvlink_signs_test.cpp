@@ -35,6 +35,26 @@ TEST(NvlinkSigns, are_absent_where_every_rank_has_a_host_of_its_own) {
       Answered::no);
 }
 
+Diagnosis diagnosis_of_rates(const std::string& with, const std::string& without) {
+  CaseFile given;
+  given.files.peers.push_back(parse_peer_test(
+      "Unidirectional P2P=Disabled Bandwidth Matrix (GB/s)\n  0 900.5 " + without +
+          "\nUnidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)\n  0 900.5 " + with + "\n",
+      "p2p.txt"));
+  return diagnose(given);
+}
+
+TEST(NvlinkSigns, are_rates_from_gpu_to_gpu) {
+  EXPECT_EQ(diagnosis_of_rates("371.0", "37.0").nvlink.used, Answered::yes);
+  EXPECT_EQ(diagnosis_of_rates("21.0", "17.0").nvlink.used, Answered::unknown);
+}
+
+TEST(PeerRates, that_are_below_those_through_host_memory_are_redirected) {
+  EXPECT_EQ(first_rule(diagnosis_of_rates("1.4", "17.0")), "R13");
+  EXPECT_TRUE(diagnosis_of_rates("21.0", "17.0").findings.empty());
+  EXPECT_TRUE(diagnosis_of_rates("14.0", "17.0").findings.empty());
+}
+
 TEST(NvlinkSigns, are_errors_of_a_link_and_peers_that_may_not) {
   EXPECT_EQ(diagnosis_of_log("NVRM: Xid (PCI:0000:dc:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 04\n")
                 .nvlink.present,

@@ -58,16 +58,6 @@ void add_lines(const ScriptFile& script, std::span<const LineRule> rules, std::v
   }
 }
 
-// The lines below an if or a loop that are indented more; of a long block its beginning.
-std::span<const ScriptLine> block_below(const ScriptFile& script, std::size_t head) {
-  constexpr std::size_t kLongestBlock = 300;
-  std::size_t end = head + 1;
-  while (end < script.lines.size() && end - head <= kLongestBlock &&
-         script.lines[end].indent > script.lines[head].indent)
-    ++end;
-  return std::span(script.lines).subspan(head + 1, end - head - 1);
-}
-
 bool runs_backward(std::span<const ScriptLine> block) {
   return std::any_of(block.begin(), block.end(),
                      [](const auto& line) { return line.text.find(".backward(") != std::string::npos; });
@@ -240,6 +230,15 @@ bool holds_any(std::string_view text, std::initializer_list<std::string_view> pa
                      [&](auto part) { return text.find(part) != std::string_view::npos; });
 }
 
+std::span<const ScriptLine> block_below(const ScriptFile& script, std::size_t head) {
+  constexpr std::size_t kLongestBlock = 300;
+  std::size_t end = head + 1;
+  while (end < script.lines.size() && end - head <= kLongestBlock &&
+         script.lines[end].indent > script.lines[head].indent)
+    ++end;
+  return std::span(script.lines).subspan(head + 1, end - head - 1);
+}
+
 bool distributes(const ScriptFile& script) {
   return script.has("DistributedDataParallel") || script.has("DDP(");
 }
@@ -254,6 +253,7 @@ void add_script_findings(const CaseFile& given, Diagnosis& diagnosis) {
     if (diagnosis.findings.size() == before) check_accelerate(script, diagnosis.findings);
     check_no_sync_block(script, diagnosis.findings);
     check_backend(script, diagnosis.findings);
+    check_guarded_calls(script, diagnosis.findings);
     add_device_findings(script, diagnosis.findings);
     add_launch_findings(script, given.files.logs, diagnosis);
     hint_at_buckets(script, diagnosis.hints);

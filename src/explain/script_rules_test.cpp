@@ -25,6 +25,21 @@ TEST(DoctorOnScripts, finds_a_search_for_unused_parameters_however_it_is_written
             "");
 }
 
+TEST(DoctorOnScripts, finds_collectives_that_rank_0_alone_comes_to) {
+  EXPECT_EQ(rule_of_script(kPlaced + "if rank == 0:\n    save(model)\n    dist.barrier()\n"), "R35");
+  EXPECT_EQ(rule_of_script(kPlaced + "if dist.get_rank() == 0:\n    dist.all_reduce(loss)\n"), "R35");
+  EXPECT_EQ(
+      rule_of_script(kPlaced + "if accelerator.is_main_process:\n    accelerator.wait_for_everyone()\n"),
+      "R35");
+  EXPECT_EQ(rule_of_script(kPlaced + "if rank == 0:\n    save(model)\ndist.barrier()\n"), "");
+  EXPECT_EQ(rule_of_script(kPlaced +
+                           "if rank != 0:\n    dist.barrier()\nload()\nif rank == 0:\n    dist.barrier()\n"),
+            "");
+  EXPECT_EQ(
+      rule_of_script(kPlaced + "if rank == 0:\n    dist.broadcast(x, 0)\nelse:\n    dist.broadcast(y, 0)\n"),
+      "");
+}
+
 TEST(DoctorOnScripts, sees_that_forwards_past_ddp_all_reduce_nothing) {
   const std::string loop =
       "for step, batch in enumerate(loader):\n    if (step + 1) % every == 0:\n        loss = model(batch)\n "

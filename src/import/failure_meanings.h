@@ -39,6 +39,9 @@ constexpr Meaning kApart = {"R17",
                             Effect::gpus_hidden};
 constexpr Meaning kOldDriver = {"R07", "the driver is older than the CUDA that NCCL was built for",
                                 "update the driver, or install a build of PyTorch for an older CUDA"};
+constexpr Meaning kStubDriver = {
+    "R07", "the process loads CUDA's stub of the driver, which does nothing, in place of the driver",
+    "take the folder .../lib64/stubs out of LD_LIBRARY_PATH; in a container the host's libcuda.so.1"};
 constexpr Meaning kOldBuild = {
     "R07", "this build of NCCL or PyTorch has no code for this GPU",
     "install a build of PyTorch for a newer CUDA: pip install torch --index-url ..."};

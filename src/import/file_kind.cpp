@@ -10,6 +10,7 @@
 #include "import/link_types.h"
 #include "import/machine_reports.h"
 #include "import/nccl_records.h"
+#include "import/nccl_tests.h"
 #include "import/smi_table.h"
 #include "topo/import/matrix.h"
 
@@ -144,7 +145,8 @@ bool is_log(std::string_view head) {
 
 // What PyTorch prints of a run that died, where nobody asked NCCL to log.
 bool tells_of_a_death(std::string_view head) {
-  return has_any(head, {"WorkNCCL", "ProcessGroupNCCL", ", MEMBER: "}) || tells_of_failure(head);
+  return has_any(head, {"WorkNCCL", "ProcessGroupNCCL", ", MEMBER: ", "store based barrier "}) ||
+         tells_of_failure(head);
 }
 
 // With the calls below it, not as words in a script.
@@ -176,6 +178,7 @@ FileKind kind_of_text(std::string_view head) {
   if (tells_of_a_death(head) || holds_traceback(head) || looks_like_kernel_log(head))
     return FileKind::nccl_log;
   if (looks_like_job(head)) return FileKind::environment;
+  if (looks_like_nccl_rows(head)) return FileKind::nccl_tests;
   if (head.size() <= kShort && is_launch_command(head)) return FileKind::script;
   return is_environment(head) ? FileKind::environment : FileKind::unknown;
 }

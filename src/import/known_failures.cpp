@@ -5,6 +5,7 @@
 #include <string>
 
 #include "import/failure_table.h"
+#include "import/program_failures.h"
 #include "import/quick_look.h"
 
 namespace gradwire {
@@ -22,12 +23,13 @@ constexpr std::string_view longest_part(std::string_view sign) {
 
 // What anybody may say, and what readers of logs ask for besides.
 constexpr auto make_look() {
-  QuickLook<std::size(kFailures) + std::size(kWordsOfTorch) + 2> look;
+  QuickLook<std::size(kFailures) + std::size(kProgramFailures) + std::size(kWordsOfTorch) + 2> look;
   look.add(kLastError);
   look.add(kTraceback);
   for (const std::string_view word : kWordsOfTorch) look.add(word);
   for (const KnownFailure& failure : kFailures)
     if (failure.scope == Scope::any) look.add(longest_part(failure.sign));
+  for (const KnownFailure& failure : kProgramFailures) look.add(longest_part(failure.sign));
   return look;
 }
 
@@ -51,10 +53,29 @@ std::string in_small_letters(std::string_view text) {
   return small;
 }
 
+// The first of both tables, in small letters; null: none.
+template <typename Asked>
+const KnownFailure* find_first(std::string_view small, const Asked& is_asked) {
+  const auto fitting = [&](const KnownFailure& failure) {
+    return is_asked(failure) && fits(failure.sign, small);
+  };
+  const auto known = std::find_if(std::begin(kFailures), std::end(kFailures), fitting);
+  if (known != std::end(kFailures)) return known;
+  const auto other = std::find_if(std::begin(kProgramFailures), std::end(kProgramFailures), fitting);
+  return other == std::end(kProgramFailures) ? nullptr : other;
+}
+
 bool is_told_by_anybody(std::string_view line) {
-  return std::any_of(std::begin(kFailures), std::end(kFailures), [&](const KnownFailure& failure) {
-    return failure.scope == Scope::any && fits(failure.sign, line);
-  });
+  return find_first(line, [](const KnownFailure& failure) { return failure.scope == Scope::any; }) != nullptr;
+}
+
+// "NVRM: Xid (PCI:0000:dc:00): 45, ... caused by previous Xid 149": what it tells of is the one before.
+std::string first_event_of(std::string small) {
+  constexpr std::string_view kBefore = "caused by previous xid ";
+  const auto at = small.find(kBefore);
+  if (at == std::string::npos) return small;
+  const auto number = small.substr(at + kBefore.size());
+  return "nvrm: xid (): " + number.substr(0, number.find_first_not_of("0123456789")) + ",";
 }
 
 }  // namespace
@@ -62,16 +83,18 @@ bool is_told_by_anybody(std::string_view line) {
 const Meaning& silent_peer() { return kSilentPeer; }
 
 const KnownFailure* find_known_failure(std::string_view text) {
-  const std::string small = in_small_letters(text);
-  const auto known = std::find_if(std::begin(kFailures), std::end(kFailures),
-                                  [&](const KnownFailure& failure) { return fits(failure.sign, small); });
-  return known == std::end(kFailures) ? nullptr : known;
+  return find_first(first_event_of(in_small_letters(text)), [](const KnownFailure&) { return true; });
 }
 
 const KnownFailure& as_cause(const KnownFailure& failure) {
   static constexpr KnownFailure kFullGpuKills = {"", Told::usual_cause, kFullGpu, Scope::any};
   const bool full = std::string_view(failure.meaning.what) == kFullGpu.what;
   return full && failure.told == Told::hint ? kFullGpuKills : failure;
+}
+
+const KnownFailure& as_echo(const KnownFailure& failure) {
+  static constexpr KnownFailure kEchoes = {"", Told::unexplained, kDiedElsewhere, Scope::any};
+  return std::string_view(failure.meaning.what) == kNoReason.what ? kEchoes : failure;
 }
 
 bool may_tell_of_failure(std::string_view text) { return kLook.may_be_in(text); }

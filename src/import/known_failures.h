@@ -31,7 +31,8 @@ enum class Effect : std::uint8_t {
   none,
   ranks_wait,     // for one that does not come, or for each other
   peers_refused,  // GPUs of a node may not reach each other
-  gpus_hidden     // processes of a node do not reach each other's GPUs or memory
+  gpus_hidden,    // processes of a node do not reach each other's GPUs or memory
+  rank_failed     // a launcher says that a rank ended; of what, the rank itself may have said
 };
 
 // What it is, and what to do about it; rules are numbered as in docs/explain.md.
@@ -59,15 +60,19 @@ bool tells_of_failure(std::string_view text);
 // Where others waited for the rank that said it: a GPU that is full is a reason to die, and no hint.
 const KnownFailure& as_cause(const KnownFailure&);
 
+// Where a peer closed its connection: what failed for no reason that is said failed since another rank was gone.
+const KnownFailure& as_echo(const KnownFailure&);
+
 // What PyTorch puts before an error of NCCL that it repeats.
 inline constexpr std::string_view kLastError = "Last error:";
 
 // Python's word for what a program died of; the error itself stands below the calls that led to it.
 inline constexpr std::string_view kTraceback = "Traceback (most recent call last)";
 
-// Lines of PyTorch's that are about a run on several GPUs, whether it fails or not; the last two are Lightning's.
+// Lines of PyTorch's that are about a run on several GPUs, whether it fails or not; the third and fourth are Lightning's.
 inline constexpr std::string_view kWordsOfTorch[] = {"ProcessGroupNCCL", "WorkNCCL",
-                                                     "GLOBAL_RANK: ", "All distributed processes registered"};
+                                                     "GLOBAL_RANK: ", "All distributed processes registered",
+                                                     "store based barrier "};
 
 // False where neither a failure nor one of these words stands in a text; quick, and at times true where it should not be.
 bool may_tell_of_failure(std::string_view text);

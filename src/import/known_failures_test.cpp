@@ -36,6 +36,14 @@ TEST(KnownFailures, are_not_passed_over_at_a_glance_wherever_they_stand_in_a_lin
   EXPECT_FALSE(may_tell_of_failure(""));
 }
 
+TEST(KnownFailures, of_a_gpu_are_those_that_came_first) {
+  const auto* const link =
+      find_known_failure("NVRM: Xid (PCI:0000:dc:00): 45, pid=1, caused by previous Xid 149");
+  ASSERT_NE(link, nullptr);
+  EXPECT_STREQ(link->meaning.rule, "R10");
+  EXPECT_EQ(find_known_failure("NVRM: Xid (PCI:0000:dc:00): 45, pid=1, Ch 00000001")->told, Told::hint);
+}
+
 TEST(KnownFailures, tell_what_a_card_may_not_read_from_a_link_that_broke) {
   EXPECT_STREQ(
       find_known_failure("NET/IB : Got completion from peer fe80::1<5> with error 4, opcode 1")->meaning.rule,

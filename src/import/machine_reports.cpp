@@ -207,6 +207,24 @@ bool begins_fabric(std::string_view text) {
   return false;
 }
 
+// What of it is left where somebody cut a report to the part in question: no GPU stands above.
+constexpr std::string_view kPartsOfQuery[] = {"GPU Link Info", "Clocks Throttle Reasons",
+                                              "Clocks Event Reasons", "Link Width"};
+
+bool begins_part(std::string_view line) {
+  return std::find(std::begin(kPartsOfQuery), std::end(kPartsOfQuery), line) != std::end(kPartsOfQuery);
+}
+
+bool holds_parts(std::string_view text) {
+  int parts = 0, pairs = 0;
+  for (const auto raw : split(text, '\n')) {
+    const auto line = trim(raw);
+    parts += begins_part(line);
+    pairs += says(line, " : ");
+  }
+  return parts > 0 && pairs > 2;
+}
+
 PciReport::Device gpu_at(std::string_view slot, int line) {
   PciReport::Device device;
   device.slot = std::string(slot);
@@ -218,7 +236,7 @@ PciReport::Device gpu_at(std::string_view slot, int line) {
 }  // namespace
 
 bool looks_like_smi_query(std::string_view text) {
-  return says(text, "==============NVSMI LOG==============") || begins_fabric(text);
+  return says(text, "==============NVSMI LOG==============") || begins_fabric(text) || holds_parts(text);
 }
 
 PciReport parse_smi_query(std::string_view text, const std::string& name) {
@@ -235,6 +253,7 @@ PciReport parse_smi_query(std::string_view text, const std::string& name) {
     if (line == "Fabric" &&
         (devices.empty() || (devices.back().slot.empty() && !devices.back().fabric.empty())))
       devices.push_back(gpu_at("", number));
+    if (devices.empty() && begins_part(line)) devices.push_back(gpu_at("", number));
     if (!line.empty() && line.find(':') == std::string_view::npos) section = line;
     if (!report.devices.empty()) read_query_line(section, line, number, report.devices.back());
   }

@@ -71,6 +71,9 @@ struct PeerReport {
   std::string gpu;       // its make, where the report says it
   bool by_test = false;  // of p2pBandwidthLatencyTest, simpleP2P or deviceQuery: whether peers may, not why
   std::vector<Refusal> refusals;
+  // Of the fastest pair, one way, with peer access and without; 0: not measured.
+  double with_peers_gbps = 0, without_peers_gbps = 0;
+  int rates_line = 0;
 };
 bool looks_like_peer_test(std::string_view text);  // of CUDA's samples
 PeerReport parse_peer_test(std::string_view text, const std::string& name);

@@ -44,6 +44,18 @@ TEST(MachineReports, read_lanes_from_nvidia_smi_q) {
   EXPECT_EQ(report.devices[0].width_now, 8);
 }
 
+TEST(MachineReports, read_the_part_that_is_left_of_a_longer_one) {
+  const char* const text =
+      "        GPU Link Info\n            Link Width\n                Max     : 16x\n                Current "
+      ": 4x\n"
+      "    Clocks Event Reasons\n        Idle        : Not Active\n        HW Slowdown : Active\n";
+  EXPECT_EQ(kind_of(text), FileKind::smi_query);
+  const auto report = parse_smi_query(text, "q");
+  ASSERT_EQ(report.devices.size(), 1u);
+  EXPECT_EQ(report.devices[0].width_now, 4);
+  EXPECT_EQ(report.devices[0].slowed, "HW Slowdown");
+}
+
 TEST(MachineReports, read_who_may_reach_whom_and_are_told_from_a_matrix) {
   const char* const text =
       "\tGPU0\tGPU1\n GPU0\tX\tGNS\n GPU1\tGNS\tX\n\nLegend:\n\n  X    = Self\n  OK   = Status Ok\n";

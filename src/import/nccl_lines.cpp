@@ -161,6 +161,17 @@ void say_once(std::optional<SaidInLog>& said, std::string_view text, int line) {
   say(*said, text, line);
 }
 
+// "NET/IB : GPU Direct RDMA Disabled for HCA 1 'mlx5_1' (no module)"
+void read_staged_card(std::string_view message, int line, NcclLog& log) {
+  if (!message.starts_with("NET/") || message.find("GPU Direct RDMA Disabled for HCA") == message.npos)
+    return;
+  say_once(log.staged_network, message, line);
+  const auto name = message.substr(std::min(message.find('\''), message.size()));
+  const auto end = name.find('\'', 1);
+  if (message.starts_with("NET/IB") && end != name.npos && log.cards.size() < kMostKeptOfLog)
+    log.cards.emplace(name.substr(1, end - 1));
+}
+
 }  // namespace
 
 std::optional<std::string_view> find_after(std::string_view text, std::string_view word) {
@@ -227,9 +238,8 @@ void read_machine_line(std::string_view message, int line, NcclLog& log) {
 void read_network_line(std::string_view message, int line, NcclLog& log) {
   read_address(message, log);
   read_card_rate(message, log);
-  if (message.starts_with("NET/") &&
-      message.find("GPU Direct RDMA Disabled for HCA") != std::string_view::npos)
-    say_once(log.staged_network, message, line);
+  read_staged_card(message, line, log);
+  if (message.starts_with("GPU Direct RDMA Disabled for GPU ")) say_once(log.far_card, message, line);
   if (message.starts_with("Topology detection : could not read")) say_once(log.hidden_pci, message, line);
   if (message.starts_with("NET/IB : No device found")) say_once(log.no_network_card, message, line);
 }

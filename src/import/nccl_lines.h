@@ -50,13 +50,18 @@ class WaysBack {
   void read(std::string_view prefix, std::string_view message, int line);
 
  private:
+  void read_unwarned(std::string_view process, std::string_view message, int line);
+
   NcclLog& log_;
-  bool awaited_ = false;  // a warning was given that NCCL may give up on
-  std::string process_;   // that gave it: "host:pid"
-  SaidInLog last_;        // that is not known; times is 0: none
+  bool warned_ = false,
+       awaited_ = true;  // a warning was given, or may have been left out, that NCCL gives up on
+  std::map<std::string, SaidInLog, std::less<>> begun_;  // without one: the first of each process
+  std::string process_;                                  // that gave it: "host:pid"
+  SaidInLog last_;                                       // that is not known; times is 0: none
 };
 
-// The error below a traceback of Python: the first line that is indented no more than the traceback. Borrows the log.
+// The error below a traceback of Python: the first line that is indented no more than the traceback. What stands before its
+// heading, "(pid=41) ", "2024-02-27 [rank=1] || ", stands before the rest in as many letters. Borrows the log.
 class Tracebacks {
  public:
   explicit Tracebacks(NcclLog& log) : log_(log) {}
@@ -66,6 +71,7 @@ class Tracebacks {
  private:
   NcclLog& log_;
   bool open_ = false;
+  std::size_t column_ = 0;  // of the heading
 };
 
 // Of whoever started the run: "[rank0]:[W326 ... ProcessGroupNCCL.cpp:1487] ...", "GLOBAL_RANK: 1, MEMBER: 2/8".

@@ -205,7 +205,24 @@ class LogReader {
     const auto error = find_after(line, kLastError);
     if (error && !error->empty()) failures_.say(*error, number);  // a long line may be cut before it
     if (error || repeated_ || tells_of_failure(line)) failures_.say(trim(line), number);
-    repeated_ = error && error->empty();
+    if (repeated_) keep_last_error(trim(line.substr(std::min(*repeated_, line.size()))), number);
+    if (error) keep_last_error(*error, number);
+    read_quoted(line, number);
+    repeated_ = error && error->empty() ? std::optional(line.find(kLastError)) : std::nullopt;
+  }
+
+  // XLA's way to repeat it: "Last NCCL warning(error) log entry (may be unrelated) 'socketTryAccept: ...'."
+  void read_quoted(std::string_view line, int number) {
+    const auto quoted = find_after(line, "log entry (may be unrelated) '");
+    if (!quoted) return;
+    const auto words = quoted->substr(0, quoted->find('\''));
+    if (!words.empty()) failures_.say(words, number);
+    keep_last_error(words, number);
+  }
+
+  // Nobody knows its words: then they are all there is.
+  void keep_last_error(std::string_view error, int number) {
+    if (!error.empty() && find_known_failure(error) == nullptr) say(log_.last_error, error, number);
   }
 
   static std::size_t find_mark(std::string_view line, std::size_t from) {
@@ -261,7 +278,7 @@ class LogReader {
   Tracebacks tracebacks_{log_};
   std::string last_host_;
   std::map<std::string, std::string, std::less<>> last_warnings_;  // by thread: ranks of a host take turns
-  bool repeated_ = false;
+  std::optional<std::size_t> repeated_;  // the line above ends in "Last error:", which begins there
 };
 
 }  // namespace

@@ -62,6 +62,14 @@ struct LoggedMembers {
   bool twice = false;        // one said it again before others had said it at all: two processes
   bool met = false;          // "All distributed processes registered"
   SaidInLog first, again;    // who said it first; the first that said it twice
+  int last_line = 0;         // where it was said last
+};
+
+// "Waiting in store based barrier to initialize process group for rank: 0, ... (world_size=4, worker_count=16, ...": the last.
+struct LoggedMeeting {
+  int world = 0, came = 0;
+  int line = 0;  // 0: nobody said it
+  std::string text;
 };
 
 struct NcclLog {
@@ -78,11 +86,14 @@ struct NcclLog {
   std::vector<SaidInLog> failures;        // lines of others that say why a run died
   std::optional<SaidInLog> gave_up;       // a warning that is not known, which NCCL then gave up on
   std::optional<SaidInLog> failed_start;  // the first "init.cc:1303 -> 2" after any warning
+  SaidInLog last_error;  // what PyTorch repeats as NCCL's last error, if it is not known; times is 0: none
   LoggedMembers members;
+  LoggedMeeting meeting;
   int tracebacks = 0;
   SaidInLog error;                          // what the first of them ended in, known or not; times is 0: none
   std::optional<SaidInLog> blocked_p2p;     // "P2P is disabled between connected GPUs ...", see kNoPeersOfOld
   std::optional<SaidInLog> staged_network;  // "GPU Direct RDMA Disabled for HCA ..."
+  std::optional<SaidInLog> far_card;        // "GPU Direct RDMA Disabled for GPU ... (distance 5 > 4)"
   std::optional<SaidInLog> no_network_card;  // "NET/IB : No device found."
   std::optional<SaidInLog> hidden_pci;       // "Topology detection : could not read ... max_link_speed"
   std::optional<SaidInLog> refused;          // a peer that did not answer, tried again

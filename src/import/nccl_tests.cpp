@@ -17,6 +17,19 @@ namespace {
 // "[1,0]<stdout>:", "0:", "[pod/launcher/main]": what a launcher puts before a line.
 bool is_tag(std::string_view word) { return word.ends_with(':') || word.ends_with(']'); }
 
+// "[0]  1048576 ... -1[0]  366.5 ...": a launcher's mark before each piece that a rank wrote. It is blanked.
+std::string without_marks(std::string_view line) {
+  std::string text(line);
+  const auto close = text.find(']');
+  const bool marked = text.starts_with('[') && close != std::string::npos && close > 1 &&
+                      text.find_first_not_of("0123456789", 1) == close;
+  if (!marked) return text;
+  const std::string mark = text.substr(0, close + 1);
+  for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at + mark.size()))
+    text.replace(at, mark.size(), mark.size(), ' ');
+  return text;
+}
+
 std::vector<std::string_view> blank_words(std::string_view line) {
   std::vector<std::string_view> words;
   for (const auto word : split(line, ' '))
@@ -151,6 +164,18 @@ NcclTestTable parse_inspector(std::string_view lines, const std::string& name) {
   return table;
 }
 
+bool looks_like_nccl_rows(std::string_view text) {
+  constexpr int kEnough = 3, kMostLooked = 200;
+  int rows = 0, looked = 0;
+  for (const auto raw : split(text, '\n')) {
+    if (rows >= kEnough || ++looked > kMostLooked) break;
+    const std::string unmarked = without_marks(raw);
+    const auto found = find_row(blank_words(unmarked));
+    rows += found && found->row.bytes > 0 && found->row.time_us > 0;
+  }
+  return rows >= kEnough;
+}
+
 NcclTestTable parse_nccl_tests(std::string_view text, const std::string& name) {
   NcclTestTable table;
   table.asked = largest_asked(text);
@@ -161,7 +186,8 @@ NcclTestTable parse_nccl_tests(std::string_view text, const std::string& name) {
   std::set<std::string> hosts;
   for (const auto raw : split(text, '\n')) {
     ++line;
-    const auto words = blank_words(raw);
+    const std::string unmarked = without_marks(raw);
+    const auto words = blank_words(unmarked);
     if (tells_of_wrong_values(raw)) take_wrong("Out of bounds values", line, table);
     checked = check_column(words, checked);
     if (!table.collective) table.collective = find_test(raw);

@@ -31,6 +31,8 @@ struct NcclTestTable {
   Bytes asked = 0;               // the largest size it was to come to: "maxBytes 134217728"; 0: not shown
 };
 
+// Rows of its table, whose heading was left out.
+bool looks_like_nccl_rows(std::string_view text);
 NcclTestTable parse_nccl_tests(std::string_view text, const std::string& name);
 
 // The same of NCCL's inspector plugin: JSON lines, of which its all-reduces are taken. Lines that are none are left out.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "import/file_kind.h"
+
 namespace gradwire {
 namespace {
 
@@ -80,6 +82,20 @@ TEST(NcclTests, know_which_collective_they_time) {
   EXPECT_EQ(gather.collective, Collective::all_gather);
   ASSERT_EQ(gather.rows.size(), 1u);
   EXPECT_EQ(gather.rows[0].busbw_gbps, 18.35);
+}
+
+TEST(NcclTests, are_known_by_their_rows_and_without_a_launchers_marks) {
+  std::string rows;
+  for (const char* size : {"1048576", "2097152", "4194304"})
+    rows +=
+        "[0]      " + std::string(size) +
+        "        262144     float     sum      -1[0]    162.5    6.40    12.24      0[0]    162.3    6.46    "
+        "12.30      0\n";
+  EXPECT_EQ(kind_of(rows), FileKind::nccl_tests);
+  const auto table = parse_nccl_tests(rows, "t");
+  ASSERT_EQ(table.rows.size(), 3u);
+  EXPECT_EQ(table.rows[2].busbw_gbps, 12.24);
+  EXPECT_NE(kind_of("1 2 3 4 5 6 7 8\n1 2 3 4 5 6 7 8\n1 2 3 4 5 6 7 8\n"), FileKind::nccl_tests);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "import/machine_reports.h"
+#include "import/measured.h"
 
 namespace gradwire {
 namespace {
@@ -103,6 +104,19 @@ std::string_view find_make(std::string_view line) {
   return line.substr(at + kFrom.size(), end - at - kFrom.size());
 }
 
+// Of tables between GPUs, one way: with peer access, and with P2P=Disabled.
+void add_rates(std::string_view text, PeerReport& report) {
+  for (const RateTable& table : parse_rate_tables(text)) {
+    if (table.between != RateTable::Between::gpus || table.both_ways) continue;
+    double& most = table.staged ? report.without_peers_gbps : report.with_peers_gbps;
+    for (std::size_t row = 0; row < table.gbps.size(); ++row)
+      for (std::size_t column = 0; column < table.gbps[row].size(); ++column)
+        if (row != column) most = std::max(most, table.gbps[row][column].value_or(0));
+    if (!table.staged) report.rates_line = table.line;
+    report.gpus = std::max(report.gpus, static_cast<int>(table.gbps[0].size()));
+  }
+}
+
 }  // namespace
 
 PciReport parse_smi_csv(std::string_view text, const std::string& name) {
@@ -132,7 +146,8 @@ bool looks_like_smi_csv(std::string_view text) {
 }
 
 bool looks_like_peer_test(std::string_view text) {
-  return mentions(text, "Access Peer Device=") || mentions(text, "> Peer access from ");
+  return mentions(text, "Access Peer Device=") || mentions(text, "> Peer access from ") ||
+         mentions(text, "P2P=Enabled Bandwidth") || mentions(text, "GPU(row)");
 }
 
 PeerReport parse_peer_test(std::string_view text, const std::string& name) {
@@ -153,6 +168,7 @@ PeerReport parse_peer_test(std::string_view text, const std::string& name) {
           {"GPU" + std::to_string(peers->from), "GPU" + std::to_string(peers->to), "refused", number});
   }
   report.gpus = static_cast<int>(gpus.size());
+  add_rates(text, report);
   return report;
 }
 

@@ -72,5 +72,23 @@ TEST(PeerTests, of_cudas_samples_say_who_may_reach_whom) {
   EXPECT_EQ(query.refusals[0].from, "GPU0");
 }
 
+TEST(PeerTests, of_cudas_samples_say_how_fast_peers_are) {
+  const std::string rates =
+      "Unidirectional P2P=Disabled Bandwidth Matrix (GB/s)\n   D\\D     0      1\n     0 2474.76  37.19\n    "
+      " 1  36.36 "
+      "2512.44\nUnidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)\n   D\\D     0      1\n     "
+      "0 2494.76 "
+      "371.02\n     1 370.10 2500.00\nBidirectional P2P=Enabled Bandwidth Matrix (GB/s)\n   D\\D     0      "
+      "1\n     0 "
+      "2494.76 742.02\n";
+  EXPECT_EQ(kind_of(rates), FileKind::peer_status);
+  const auto report = parse_peer_test(rates, "p2p.txt");
+  EXPECT_EQ(report.gpus, 2);
+  EXPECT_TRUE(report.refusals.empty());
+  EXPECT_DOUBLE_EQ(report.without_peers_gbps, 37.19);
+  EXPECT_DOUBLE_EQ(report.with_peers_gbps, 371.02);
+  EXPECT_EQ(report.rates_line, 5);
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -34,20 +34,47 @@ void read_member(std::string_view line, int number, LoggedMembers& members) {
   members.twice = members.twice || (repeated && !known);
   members.world = *world;
   say(known ? members.again : members.first, line, number);
+  members.last_line = number;
   ++members.times[*rank];
+}
+
+// "(world_size=4, worker_count=16, timeout=0:01:00)", from PyTorch 2.1 on "num_workers_joined=16".
+void read_meeting(std::string_view line, int number, LoggedMeeting& meeting) {
+  const auto world = number_after(line, "(world_size=");
+  const auto joined = number_after(line, "num_workers_joined=");
+  const auto came = joined ? joined : number_after(line, "worker_count=");
+  if (world && came) meeting = {*world, *came, number, shortened(line)};
 }
 
 }  // namespace
 
 void WaysBack::warn(std::string_view prefix, std::string_view warning, int line) {
   awaited_ = !log_.gave_up || !log_.failed_start;
+  warned_ = true;
   process_ = process_before(prefix);
   last_ = {};
   if (find_known_failure(warning) == nullptr) say(last_, warning, line);
 }
 
+// Whoever cut the log to a piece left out what NCCL warned of: where it begins tells which part of NCCL failed, once it comes to
+// the start of all. Healthy logs have single lines of the kind.
+void WaysBack::read_unwarned(std::string_view process, std::string_view message, int line) {
+  const auto source = message.substr(0, message.find(':'));
+  const auto begun = begun_.find(process);
+  if (begun == begun_.end()) {
+    if (begun_.size() < kMostKeptOfLog) say(begun_[std::string(process)], message, line);
+    return;
+  }
+  if (log_.failed_start || (!source.ends_with("init.cc") && !source.ends_with("init.cu"))) return;
+  log_.failed_start = SaidInLog{};
+  say(*log_.failed_start, message, line);
+  log_.gave_up = begun->second;
+}
+
 void WaysBack::read(std::string_view prefix, std::string_view message, int line) {
-  if (!goes_back(message) || process_before(prefix) != process_) return;
+  if (!goes_back(message)) return;
+  if (!warned_) return read_unwarned(process_before(prefix), message, line);
+  if (process_before(prefix) != process_) return;
   if (!log_.gave_up && last_.times > 0) log_.gave_up = last_;
   const auto source = message.substr(0, message.find(':'));
   if (log_.failed_start || (!source.ends_with("init.cc") && !source.ends_with("init.cu"))) return;
@@ -58,24 +85,29 @@ void WaysBack::read(std::string_view prefix, std::string_view message, int line)
 
 void Tracebacks::read(std::string_view line, int number) {
   if (line.starts_with("[rank")) line = line.substr(std::min(line.find("]:") + 2, line.size()));
-  const auto text = trim(line);
-  const auto at = text.find(kTraceback);
+  const auto at = line.find(kTraceback);
   if (at != std::string_view::npos) {
     open_ = true;
+    column_ = at;
     ++log_.tracebacks;
     return;
   }
+  line = line.substr(std::min(column_, line.size()));
+  const auto text = trim(line);
   const bool indented = line.starts_with("  ") || line.starts_with("\t");
   const bool error = !indented && text.find(": ") != std::string_view::npos;
   if (!open_ || !error || text.find("File \"") != std::string_view::npos) return;
   open_ = false;
-  if (log_.error.times == 0) say(log_.error, text, number);
+  const KnownFailure* const known = find_known_failure(text);
+  const bool launchers = known != nullptr && known->meaning.effect == Effect::rank_failed;
+  if (log_.error.times == 0 && !launchers) say(log_.error, text, number);
 }
 
 void read_words_of_torch(std::string_view line, int number, NcclLog& log) {
   log.torch_lines += std::any_of(std::begin(kWordsOfTorch), std::end(kWordsOfTorch),
                                  [&](auto word) { return line.find(word) != std::string_view::npos; });
   read_member(trim(line), number, log.members);
+  if (line.find(kWordsOfTorch[4]) != std::string_view::npos) read_meeting(trim(line), number, log.meeting);
   log.members.met = log.members.met || line.find(kWordsOfTorch[3]) != std::string_view::npos;
 }
 

@@ -34,6 +34,25 @@ TEST(Tracebacks, are_read_for_the_error_below_them) {
       "KeyError: 3");
 }
 
+TEST(Tracebacks, are_read_behind_whatever_a_collector_puts_before_each_line) {
+  EXPECT_EQ(
+      read("(pid=41) Traceback (most recent call last):\n(pid=41)   File \"a.py\", line 3, in f\n(pid=41) "
+           "KeyError: 3\n")
+          .error.text,
+      "KeyError: 3");
+}
+
+TEST(WaysBack, tell_where_nccl_gave_up_also_where_the_warning_was_left_out) {
+  const std::string healthy = "n:7:8 [0] NCCL INFO include/net.h:19 -> 2\n";
+  EXPECT_FALSE(read(healthy + "n:7:8 [0] NCCL INFO include/net.h:19 -> 2\n").gave_up);
+  const auto failed = read(
+      "n:7:8 [0] NCCL INFO misc/socket.cc:567 -> 2\nn:9:9 [1] NCCL INFO misc/socket.cc:570 -> 2\n"
+      "n:7:8 [0] NCCL INFO bootstrap.cc:270 -> 2\nn:7:8 [0] NCCL INFO init.cc:1350 -> 2\n");
+  ASSERT_TRUE(failed.gave_up && failed.failed_start);
+  EXPECT_EQ(failed.gave_up->text, "misc/socket.cc:567 -> 2");
+  EXPECT_EQ(failed.failed_start->line, 4);
+}
+
 TEST(WaysBack, name_the_warning_that_nccl_gave_up_on) {
   const std::string warned =
       "n:7:8 [0] misc/ibvwrap.cc:63 NCCL WARN Failed to open libibverbs.so[.1]\n"
