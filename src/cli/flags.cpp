@@ -10,6 +10,7 @@
 #include "base/say.h"
 #include "base/text.h"
 #include "cli/usage.h"
+#include "explain/own_measurements.h"
 #include "report/page/page_file.h"
 #include "report/page/question.h"
 
@@ -125,6 +126,47 @@ void apply(const PlanSizes& sizes, PlanQuestion& question) {
   if (!sizes.recompute.empty()) question.recompute = parse_recompute(sizes.recompute);
   question.offload = sizes.offload;
   if (sizes.memory > 0) question.memory = sizes.memory * (1 << 30);
+}
+
+void add_measured_flag(CLI::App& verb, std::vector<std::string>& files) {
+  verb.add_option(
+          "--measured", files,
+          "what was measured there: nccl-tests, p2pBandwidthLatencyTest, nvbandwidth, bench --json, two "
+          "columns; several times")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+}
+
+void apply_measured(Machine& machine, const std::vector<std::string>& files, const NcclSettings& settings) {
+  if (files.empty()) return;
+  OwnMeasurements all;
+  for (const std::string& file : files)
+    add_measurements(read_file(file), file, static_cast<int>(machine.gpus.size()), all);
+  take_measured(machine, all, settings);
+}
+
+void apply_measured(std::vector<Machine>& machines, const std::vector<std::string>& files,
+                    const NcclSettings& settings) {
+  std::vector<std::vector<std::string>> of(machines.size());
+  for (const std::string& file : files) {
+    const auto equals = file.find('=');
+    const auto number = find_integer<std::size_t>(file.substr(0, equals == std::string::npos ? 0 : equals));
+    if (number && (*number < 1 || *number > machines.size()))
+      throw ConfigError(fmt::format("--measured {}: there are {} machines", file, machines.size()));
+    of[number ? *number - 1 : 0].push_back(number ? file.substr(equals + 1) : file);
+  }
+  for (std::size_t i = 0; i < machines.size(); ++i) apply_measured(machines[i], of[i], settings);
+}
+
+std::vector<Machine> measured_machines(const std::vector<std::string>& on,
+                                       const std::vector<std::string>& files, const NcclSettings& settings) {
+  std::vector<Machine> machines;
+  for (const auto& name : on) {
+    machines.push_back(find_machine(name));
+    machines.back().name = name;
+  }
+  apply_measured(machines, files, settings);
+  return machines;
 }
 
 }  // namespace gradwire

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "launch/launcher.h"
-#include "predict/nccl/own.h"
+#include "predict/nccl/settings.h"
 #include "predict/parallel/search.h"
 #include "predict/step/options.h"
 #include "report/page/page_data.h"
@@ -61,11 +61,7 @@ LaunchOptions launch_options(const LaunchFlags& flags);
 // `--measured FILE`: what people measured on a machine, read from what their tools print, moves the model of it.
 void add_measured_flag(CLI::App& verb, std::vector<std::string>& files);
 
-// Output of nccl-tests, p2pBandwidthLatencyTest, nvbandwidth or `gradwire bench --json`, or two columns; told by
-// content. `ranks` stands for tables that do not say theirs. Throws ConfigError naming the file.
-OwnMeasurements read_measured(const std::vector<std::string>& files, int ranks);
-
-// Moves the machine and notes in it what that narrowed. Nothing happens without files.
+// Moves the machine by what stands in them. Nothing happens without files. Throws ConfigError naming the file.
 void apply_measured(Machine&, const std::vector<std::string>& files, const NcclSettings&);
 
 // The files of each of several machines: FILE is the first one's, 2=FILE the second's. Throws ConfigError.

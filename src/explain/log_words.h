@@ -35,6 +35,11 @@ std::optional<Finding> find_failed_start(const NcclLog&);
 
 void check_members(const std::vector<NcclLog>& logs, Diagnosis& diagnosis);  // which ranks came
 
+// NVLink by a log alone: whether NCCL says that GPUs have it, by its ways, chunks or channels; and what else is known of a
+// machine, with what a log of a run there tells. The matrix, which may be null, is of several GPUs.
+bool says_nvlink(const NcclLog&);
+NvlinkAnswer answer_from_log(const NcclLog&, Answered known, const TopoMatrix*);
+
 // What is known of NVLink, and what tables, peers and the driver's own words tell where that is nothing.
 NvlinkAnswer answer_from_signs(const CaseFile&, NvlinkAnswer known);
 

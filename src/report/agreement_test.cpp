@@ -5,6 +5,7 @@
 #include "predict/compare/compare.h"
 #include "predict/workload/catalog.h"
 #include "report/compare/compare.h"
+#include "report/narrowest.h"
 #include "report/render.h"
 #include "report/step_chart.h"
 #include "report/topo/topo.h"
@@ -66,8 +67,8 @@ void expect_agreement(const Machine& machine, const Workload& workload, const St
   const auto estimate = benched.all_reduce(bytes);
   EXPECT_DOUBLE_EQ(estimate.time, compared.wires.all_reduce(bytes));
   EXPECT_DOUBLE_EQ(estimate.bus_gbps, shown.at("busbw_gbps").get<double>());
-  EXPECT_EQ(estimate.narrowest_link, shown.at("narrowest_link").get<std::string>());
-  EXPECT_EQ(estimate.narrowest_link, compared.wires.narrowest_link);
+  EXPECT_EQ(to_words(estimate.narrowest), shown.at("narrowest_link").get<std::string>());
+  EXPECT_EQ(estimate.narrowest, compared.wires.narrowest);
   EXPECT_EQ(estimate.way, compared.wires.way);
 }
 

@@ -7,6 +7,8 @@
 
 #include "measure/sample.h"
 #include "report/bench.h"
+#include "report/machine_notes.h"
+#include "report/narrowest.h"
 #include "report/nccl_notes.h"
 
 namespace gradwire {
@@ -54,7 +56,7 @@ class PriceTeller {
   nlohmann::json json() const {
     nlohmann::json rows = nlohmann::json::array();
     for (const Price& price : prices_) rows.push_back(row_json(price));
-    auto assumed = machine_.all_notes();
+    auto assumed = all_notes(machine_);
     std::ranges::move(nccl_words(), std::back_inserter(assumed));
     return {{"on", machine_.name}, {"predicted", true}, {"assumed", assumed}, {"rows", rows}};
   }
@@ -72,8 +74,9 @@ class PriceTeller {
                   "itself, but no buffer "
                   "is priced below a smaller one (docs/nccl-model.md)"));
     for (const Backend backend : question_.backends)
-      report.add(comment(fmt::format("+- of {}: {}", to_string(backend),
-                                     basis(backend, question_.costs.given(), !machine_.measured.empty()))));
+      report.add(
+          comment(fmt::format("+- of {}: {}", to_string(backend),
+                              basis(backend, question_.costs.given(), machine_.measured.has_value()))));
     Curves drawn = drawn_curves();
     if (curves && drawn.series.front().points.size() > 1) report.add(Gap{}, std::move(drawn));
   }
@@ -105,13 +108,13 @@ class PriceTeller {
             {"protocol", estimate.protocol},
             {"channels", estimate.channels},
             {"path", path_name(estimate.way)},
-            {"narrowest_link", estimate.narrowest_link},
+            {"narrowest_link", to_words(estimate.narrowest)},
             {"relative_error", estimate.relative_error}};
   }
 
   void add_notes_to(Report& report) const {
     for (const std::string& note : machine_.notes) report.add(comment("assumed: " + note));
-    if (!machine_.measured.empty()) report.add(comment(machine_.measured));
+    if (machine_.measured) report.add(comment(to_words(*machine_.measured)));
     for (const std::string& note : nccl_words()) report.add(comment("assumed: " + note));
   }
 
@@ -119,9 +122,9 @@ class PriceTeller {
   void add_ways_to(Report& report) const {
     for (std::size_t i = 0; i < prices_.size(); ++i)
       if (i + 1 == prices_.size() || prices_[i + 1].backend != prices_[i].backend)
-        report.add(
-            comment(fmt::format("{}: over {}; narrowest: {}", to_string(prices_[i].backend),
-                                path_name(prices_[i].estimate.way), prices_[i].estimate.narrowest_link)));
+        report.add(comment(fmt::format("{}: over {}; narrowest: {}", to_string(prices_[i].backend),
+                                       path_name(prices_[i].estimate.way),
+                                       to_words(prices_[i].estimate.narrowest))));
   }
 
   Table table() const {

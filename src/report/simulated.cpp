@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "report/compare/compare.h"
+#include "report/machine_notes.h"
 #include "report/nccl_notes.h"
 #include "report/page/timelines.h"
 #include "report/page/topology.h"
@@ -34,7 +35,7 @@ nlohmann::json assumed_json(const SimulatedStep& step) {
   nlohmann::json assumed = nlohmann::json::array();
   if (!step.machine) return assumed;
   const auto& [machine, workload, sample, nccl] = *step.machine;
-  for (const auto& note : machine.all_notes()) assumed.push_back(note);
+  for (const auto& note : all_notes(machine)) assumed.push_back(note);
   for (const auto& note : nccl_notes(machine, nccl)) assumed.push_back(note);
   return assumed;
 }
@@ -92,7 +93,7 @@ std::string sent_text(const SimulatedStep& step) {
 
 // What was measured there, what the environment tells NCCL, and what of that it can't follow.
 void add_machine_notes(Report& report, const SimulatedOn& on) {
-  if (!on.machine.measured.empty()) report.add(Sentence{on.machine.measured, kAside, kAside});
+  if (on.machine.measured) report.add(Sentence{to_words(*on.machine.measured), kAside, kAside});
   for (const auto& note : {find_environment_note(on.nccl), find_unmet_note(on.machine, on.nccl)})
     if (note) report.add(Sentence{*note, kAside, kAside});
 }

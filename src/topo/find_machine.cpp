@@ -101,7 +101,11 @@ std::optional<Machine> find_file(const Wish& wish) {
 
 std::optional<Machine> find_preset(std::string_view name, const Wish& wish) {
   for (const MachinePreset& preset : all_machines())
-    if (preset.node.name == name) return build(preset.node, preset.nodes, wish, "preset " + preset.node.name);
+    if (preset.node.name == name) {
+      Machine machine = build(preset.node, preset.nodes, wish, "preset " + preset.node.name);
+      machine.origin = MachineOrigin::preset;
+      return machine;
+    }
   return std::nullopt;
 }
 
@@ -128,6 +132,7 @@ Machine build_box(NodeSpec node, const Wish& wish) {
     node.cpu_model = like->node.cpu_model;
   }
   Machine machine = build(node, 1, wish, "described by its name");
+  machine.origin = MachineOrigin::name;
   if (like != nullptr)
     machine.notes.push_back(fmt::format("the PCIe tree is not stated: taken as that of {}", like->node.name));
   return machine;

@@ -50,12 +50,6 @@ Machine assemble(const ResolvedNode& resolved, const Topology& node, int nodes) 
   return machine;
 }
 
-std::vector<std::string> Machine::all_notes() const {
-  auto all = notes;
-  if (!measured.empty()) all.push_back(measured);
-  return all;
-}
-
 std::string counted_gpus(int gpus) { return fmt::format("{} GPU{}", gpus, gpus == 1 ? "" : "s"); }
 
 Machine build_machine(const NodeSpec& spec, int nodes, const std::optional<NetworkSpec>& network) {

@@ -2,6 +2,7 @@
 // from the facts of a node, from a built-in preset, from files, or from the machine this runs on. A value.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,10 +27,22 @@ class NamedFiles {
 
 const NamedFiles& files_on_disk();
 
+// What was measured on a machine and moved the model of it (predict/nccl/own.h): in which files, and how far to either side eight
+// of ten all-reduces of 64 MiB lay before and lie now: 0.35 is 35 %.
+struct MeasuredThere {
+  std::vector<std::string> files;
+  double before = 0, now = 0;
+  bool rates = false;  // something large enough to tell one was among it
+};
+
+// Who says what a machine is: a preset, its name alone ("4x-rtx4090-pcie"), or anything else: a file, a log, this host.
+enum class MachineOrigin : std::uint8_t { other, preset, name };
+
 struct Machine {
   std::string name;    // as asked for: "4*dgx-h100@ndr"
-  std::string source;  // "preset dgx-h100", "nvidia-smi topo -m in box.txt", "this machine"
-  NodeSpec node;       // with everything that was not stated filled in
+  std::string source;  // "preset dgx-h100", "nvidia-smi topo -m in box.txt", "this machine"; for people
+  MachineOrigin origin = MachineOrigin::other;
+  NodeSpec node;  // with everything that was not stated filled in
   int nodes = 1;
   Gpu gpu;
   CpuMaker cpu = CpuMaker::unknown;
@@ -38,10 +51,9 @@ struct Machine {
   Topology topology;
   std::vector<DeviceId> gpus;      // in use, rank order: node by node
   std::vector<std::string> notes;  // what was assumed because nobody said it, and what a report has wrong
-  std::string measured;            // what was measured there and what that narrowed; empty: nothing was
+  std::optional<MeasuredThere> measured;
   std::vector<std::string> facts;  // of this machine: its processor, caches, memory; empty for others
   int gpus_per_node() const { return node.gpus; }
-  std::vector<std::string> all_notes() const;  // and what was measured
 };
 
 // The network is the argument, else the node's own; one is needed for more than one node.

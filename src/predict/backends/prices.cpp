@@ -41,7 +41,7 @@ class HostBackend {
     estimate.algorithm = priced.algorithm;
     estimate.protocol = carrier_of(backend_);
     estimate.way = way_through_host(machine);
-    estimate.narrowest_link = priced.network_bound ? "network card" : to_string(backend_) + "'s own rate";
+    estimate.narrowest = held_by_host(backend_, priced.network_bound);
     estimate.relative_error = priced.relative_error;
     estimate.low = priced.time * (1 - priced.relative_error);
     estimate.high = priced.time * (1 + priced.relative_error);

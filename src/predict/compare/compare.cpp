@@ -137,7 +137,7 @@ Contender with_ideal_wires(const Workload& workload, const Contender& contender,
   ideal.wires.through_host = false;
   ideal.wires.relative_error = 0;
   ideal.wires.doubt = {};
-  ideal.wires.narrowest_link = "none";
+  ideal.wires.narrowest = {.by = Holdup::nothing};
   ideal.wires.way = std::nullopt;
   ideal.estimate = estimate_step(workload, ideal.machine.gpu, ideal.wires, options, model);
   return ideal;

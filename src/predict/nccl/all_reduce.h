@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "predict/calibration/constants.h"
 #include "predict/nccl/fabric.h"
+#include "predict/nccl/narrowest.h"
 #include "predict/nccl/predictor.h"
 #include "topo/machine.h"
 
@@ -28,23 +29,15 @@ struct AllReduceEstimate {  // or another collective's
   bool as_smaller =
       false;  // the time is a smaller buffer's, of the algorithm before: see NcclPredictor::time()
   int channels = 0;
-  std::string narrowest_link;  // "PCIe slot of GPU0, both ways: 2 bytes for each"
-  double relative_error = 0;   // to expect: half the width of that range
-  NcclDoubt doubt;             // what that range is made of; empty for messages
+  Narrowest narrowest;
+  double relative_error = 0;  // to expect: half the width of that range
+  NcclDoubt doubt;            // what that range is made of; empty for messages
 };
 
-// The pieces of one: all but its narrowest link; its time, with the factor to either side that holds eight of ten; and
-// the words for what holds rings up. For collective.h, which has them of other fabrics.
+// The pieces of one: all but what holds it up; its time, with the factor to either side that holds eight of ten. For
+// collective.h, which has them of other fabrics.
 AllReduceEstimate estimate_of(const NcclFabric&, const NcclPredictor&, Bytes);
 void set_time(AllReduceEstimate&, Seconds, double width);
-std::string find_narrowest(const NcclFabric&, const NcclPrice&, const Topology&);
-
-// A kind of resource that rings cross, the most loaded one of it: how often a byte does, and what it gives in all.
-// Capacity over load is the bus bandwidth that it alone would allow.
-struct ResourceLoad {
-  std::string name;  // "a GPU's PCIe slot, both ways"
-  double load = 0, capacity_gbps = 0;
-};
 
 class NcclModel {
  public:
@@ -59,13 +52,13 @@ class NcclModel {
   const NcclFabric& fabric() const { return fabric_; }
   const NcclPrice& price() const { return predictor_.price(); }
   const NcclConstants& constants() const { return predictor_.calibration().values; }
-  const std::string& narrowest_link() const { return narrowest_; }  // empty for one rank
-  std::vector<ResourceLoad> loads() const;                          // inside a node, narrowest first
+  const Narrowest& narrowest() const { return narrowest_; }  // unknown for one rank
+  std::vector<ResourceLoad> loads() const;                   // inside a node, narrowest first
 
  private:
   NcclFabric fabric_;
   NcclPredictor predictor_;
-  std::string narrowest_;
+  Narrowest narrowest_;
 };
 
 // What an all-reduce of large buffers does to the links of a node: its rings run at the rate that sharing the machine's
@@ -73,7 +66,7 @@ class NcclModel {
 struct LinkLoad {
   LinkId cable = -1;       // the lower of its two directions
   double share = 0;        // of what it gives, 0 to 1
-  bool narrowest = false;  // it is what AllReduceEstimate::narrowest_link names
+  bool narrowest = false;  // it is what AllReduceEstimate::narrowest names
 };
 
 // Of the first node, by cable; links that carry nothing are left out. Where thread blocks hold rings up no link is the

@@ -18,9 +18,8 @@ TEST(NcclModel, same_switch_4090s_without_peer_access_are_slower_than_cards_with
   const auto neighbours = on("2x-rtx4090-pcie-pix"), apart = on("2x-rtx4090-pcie-phb");
   EXPECT_EQ(path_name(neighbours.way), "host memory");
   EXPECT_GT(neighbours.time, 1.05 * apart.time);
-  EXPECT_NE(neighbours.narrowest_link.find("uplink"), std::string::npos) << neighbours.narrowest_link;
-  EXPECT_NE(neighbours.narrowest_link.find("crossed 4 times"), std::string::npos)
-      << neighbours.narrowest_link;
+  EXPECT_EQ(neighbours.narrowest.resource.kind, ResourceKind::uplink);
+  EXPECT_EQ(neighbours.narrowest.crossed, 4);
 }
 
 TEST(NcclModel, a_bridged_pair_is_fast_and_a_third_gpu_makes_the_ring_as_slow_as_its_slowest_hop) {
@@ -58,7 +57,7 @@ TEST(NcclModel, turning_peer_access_off_sends_everything_through_host_memory_als
 
 TEST(NcclModel, over_slow_ethernet_the_network_is_the_narrowest_link_whatever_is_inside) {
   const auto nvlink = on("2*2x-rtx3090-nvlink@10gbe"), pcie = on("2*2x-rtx3090-pcie@10gbe");
-  EXPECT_NE(nvlink.narrowest_link.find("network"), std::string::npos) << nvlink.narrowest_link;
+  EXPECT_EQ(nvlink.narrowest.by, Holdup::cards);
   EXPECT_NEAR(nvlink.time, pcie.time, 0.1 * pcie.time);
   EXPECT_LT(nvlink.bus_gbps, 2.5);  // a tree over two nodes passes 1.25 GB/s twice
 }
@@ -82,16 +81,16 @@ TEST(NcclModel, one_rank_costs_nothing) {
 // is written to a memory and read from it. With pairs on one socket the reversed twin carries half: every slot
 // one way or the other at half the rate, and two of four hops leave PCIe.
 TEST(NcclModel, bridges_take_traffic_off_slots_and_memory) {
-  const auto load = [](const char* name, const std::string& resource) {
+  const auto load = [](const char* name, ResourceClass resource) {
     const NcclModel model(find_machine(name));
     for (const ResourceLoad& one : model.loads())
-      if (one.name.find(resource) != std::string::npos) return one.load;
+      if (one.of == resource) return one.load;
     return 0.0;
   };
-  EXPECT_EQ(load("4x-rtx3090-pcie", "PCIe slot"), 2);
-  EXPECT_EQ(load("4x-rtx3090-pcie", "memory"), 8);
-  EXPECT_EQ(load("4x-rtx3090-nvlink", "PCIe slot"), 1);
-  EXPECT_EQ(load("4x-rtx3090-nvlink", "memory"), 4);
+  EXPECT_EQ(load("4x-rtx3090-pcie", ResourceClass::slot), 2);
+  EXPECT_EQ(load("4x-rtx3090-pcie", ResourceClass::memory), 8);
+  EXPECT_EQ(load("4x-rtx3090-nvlink", ResourceClass::slot), 1);
+  EXPECT_EQ(load("4x-rtx3090-nvlink", ResourceClass::memory), 4);
   EXPECT_GT(on("4x-rtx3090-nvlink").bus_gbps, 1.5 * on("4x-rtx3090-pcie").bus_gbps);
 }
 
@@ -156,9 +155,13 @@ TEST(NcclSettings, remember_the_variables_that_change_something) {
 // for reads of 37 GB/s: 5.7. 100 Gbit/s and more are faster.
 TEST(NcclModel, copies_through_host_memory_are_named_where_they_hold_up_the_network) {
   EXPECT_EQ(on("2*2x-rtx3090-nvlink@100gbe").time, on("2*2x-rtx3090-nvlink@400gbe").time);
-  EXPECT_EQ(on("2*2x-rtx3090-nvlink@400gbe").narrowest_link,
-            "copies through host memory, 5.7 GB/s, to the network: 1 x 400 Gbit/s ethernet");
-  EXPECT_EQ(on("2*2x-rtx3090-nvlink@10gbe").narrowest_link, "network: 1 x 10 Gbit/s ethernet, 1.17 GB/s");
+  const Narrowest fast = on("2*2x-rtx3090-nvlink@400gbe").narrowest,
+                  slow = on("2*2x-rtx3090-nvlink@10gbe").narrowest;
+  EXPECT_EQ(fast.by, Holdup::copies);
+  EXPECT_NEAR(fast.gbps, 5.7, 0.01);
+  EXPECT_EQ(slow.by, Holdup::cards);
+  EXPECT_NEAR(slow.gbps, 1.17, 0.01);
+  EXPECT_EQ(slow.cards, (NodeCards{1, 10, NetworkKind::ethernet}));
 }
 
 // By hand, with PCIe 4 x16: 31.5 x 0.855 / 2 = 13.5, with reads 1 / (1/13.5 + 1/37) = 9.9; between sockets 0.366 / 2 x 31.5.

@@ -37,7 +37,7 @@ class GroupModel::Kind {
   AllReduceEstimate estimate(Collective kind, Bytes bytes) const {
     if (fabric_.ranks > 1 && bytes > 0 && kind == Collective::all_to_all) return estimate_all_to_all(bytes);
     AllReduceEstimate estimate = estimate_of(fabric_, predictor(kind), bytes);
-    if (estimate.time > 0) estimate.narrowest_link = narrowest_;
+    if (estimate.time > 0) estimate.narrowest = narrowest_;
     return estimate;
   }
 
@@ -86,9 +86,9 @@ class GroupModel::Kind {
     AllReduceEstimate estimate;
     set_time(estimate, all_to_all(bytes), all_reduce_.doubt(bytes).width());
     set_words(estimate, fabric_, share_of(bytes));
-    estimate.narrowest_link = message_network_gbps() < message_gbps()
-                                  ? find_narrowest(network_alone(), all_reduce_.price(), machine_.topology)
-                                  : message_narrowest_;
+    estimate.narrowest = message_network_gbps() < message_gbps()
+                             ? find_narrowest(network_alone(), all_reduce_.price(), machine_.topology)
+                             : message_narrowest_;
     estimate.bus_gbps =
         static_cast<double>(bytes) / estimate.time * bus_factor(Collective::all_to_all, fabric_.ranks) / 1e9;
     return estimate;
@@ -113,10 +113,10 @@ class GroupModel::Kind {
   GroupFabric group_;
   const NcclFabric& fabric_;
   NcclPredictor all_reduce_, around_, along_;
-  std::string narrowest_;
+  Narrowest narrowest_;
   mutable std::once_flag messages_known_;
   mutable double message_gbps_ = 0;
-  mutable std::string message_narrowest_;
+  mutable Narrowest message_narrowest_;
 };
 
 GroupModel::GroupModel(const Machine& machine, const RankGroups& groups, const Calibration& calibration,

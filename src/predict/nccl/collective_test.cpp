@@ -25,8 +25,7 @@ TEST(GroupModel, one_group_of_all_ranks_is_the_machines_own_all_reduce) {
     const NcclModel model(machine);
     for (Bytes bytes = 64; bytes <= kBig; bytes *= 8) {
       EXPECT_DOUBLE_EQ(all.time(Collective::all_reduce, bytes), model.all_reduce_time(bytes)) << name;
-      EXPECT_EQ(all.estimate(Collective::all_reduce, bytes).narrowest_link,
-                model.all_reduce(bytes).narrowest_link);
+      EXPECT_EQ(all.estimate(Collective::all_reduce, bytes).narrowest, model.all_reduce(bytes).narrowest);
     }
   }
 }
@@ -173,12 +172,16 @@ TEST(TransferModel, prices_calls_that_are_messages) {
 
 TEST(TransferModel, says_what_holds_messages_up) {
   const Machine one = find_machine("4x-rtx4090-pcie"), two = find_machine("2*dgx-h100@ndr");
-  EXPECT_NE(TransferModel(one, {{1, 0}}).estimate(kBig).narrowest_link.find("GPU"), std::string::npos);
-  EXPECT_NE(TransferModel(two, {{0, 8}}).estimate(kBig).narrowest_link.find("network: a card of 8 x 400"),
-            std::string::npos);
+  const auto inside = TransferModel(one, {{1, 0}}).estimate(kBig).narrowest,
+             between = TransferModel(two, {{0, 8}}).estimate(kBig).narrowest;
+  EXPECT_EQ(inside.by, Holdup::resource);
+  EXPECT_NE(inside.place.find("GPU"), std::string::npos) << inside.place;
+  EXPECT_EQ(between.by, Holdup::slots);
+  EXPECT_TRUE(between.one_card);
+  EXPECT_EQ(between.cards.count, 8);
   for (const Machine* machine : {&one, &two}) {
     const GroupModel all(*machine, all_ranks(*machine));
-    EXPECT_FALSE(all.estimate(Collective::all_to_all, kBig).narrowest_link.empty());
+    EXPECT_NE(all.estimate(Collective::all_to_all, kBig).narrowest.by, Holdup::unknown);
   }
 }
 

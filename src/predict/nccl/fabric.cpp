@@ -58,7 +58,7 @@ void add_network(const Machine& machine, DeviceId gpu, NcclFabric& fabric) {
   if (fabric.network == NetworkKind::ethernet && !direct && network.gbit_per_nic)
     fabric.socket_gbps = network_rate(network).bytes_per_s / 1e9;
   fabric.network_nominal_gbps = gbit / 8 * cards;
-  fabric.network_name = fmt::format("{} x {:g} Gbit/s {}", cards, gbit, to_string(*fabric.network));
+  fabric.node_cards = {cards, gbit, *fabric.network};
 }
 
 // From five GPUs on: observed by stas00/ml-engineering on H100 nodes.

@@ -16,6 +16,14 @@ namespace gradwire {
 // leaves it by itself or a thread of NCCL copies it; or by GPUDirect from socket to socket.
 enum class Detour { none, memory, processor, sockets };
 
+// The network cards of a node, as they are sold.
+struct NodeCards {
+  int count = 0;
+  double gbit = 0;  // of each
+  NetworkKind kind = NetworkKind::ethernet;
+  bool operator==(const NodeCards&) const = default;
+};
+
 struct NcclFabric {
   int ranks = 1, nodes = 1, ranks_per_node = 1;
   int sm = 0;
@@ -30,7 +38,7 @@ struct NcclFabric {
   double network_nominal_gbps = 0;     // the cards' data sheet, all cards of a node together
   double slot_gbps = 0;                // of a GPU's slot, data sheet
   Detour detour = Detour::none;
-  std::string network_name;  // "4 x 100 Gbit/s EFA"
+  NodeCards node_cards;  // all of them, whoever uses them
 
   NcclLink link() const { return rings.link; }
   // Host memory by the copy engine: NCCL's proxy starts a copy for each slice, up and then down.

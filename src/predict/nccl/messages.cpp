@@ -46,10 +46,10 @@ double Messages::slowest_of_own(const NcclConstants& constants) const {
   return ring_rate(routes_, constants, machine_.gpu.sm).gbps / static_cast<double>(routes_.own);
 }
 
-std::string Messages::narrowest_of_own(const NcclConstants& constants) const {
-  if (routes_.own == 0) return "";
+Narrowest Messages::narrowest_of_own(const NcclConstants& constants) const {
+  if (routes_.own == 0) return {};
   const auto index = ring_rate(routes_, constants, machine_.gpu.sm).narrowest;
-  return resource_name(machine_.topology, routes_.resources[index]);
+  return held_by(machine_.topology, routes_.resources[index]);
 }
 
 std::vector<Messages::Rated> Messages::rates(const NcclConstants& constants) const {

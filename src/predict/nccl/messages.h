@@ -20,8 +20,8 @@ class Messages {
   void add_all(const std::vector<DeviceId>& gpus);
   void own_so_far();  // what is added from now on is others'
 
-  double slowest_of_own(const NcclConstants&) const;         // GB/s; infinite without any
-  std::string narrowest_of_own(const NcclConstants&) const;  // what holds that one up; empty without any
+  double slowest_of_own(const NcclConstants&) const;       // GB/s; infinite without any
+  Narrowest narrowest_of_own(const NcclConstants&) const;  // what holds that one up; unknown without any
 
   struct Rated {
     NcclLink link = NcclLink::none;

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "predict/calibration/fit.h"
 #include "predict/nccl/all_reduce.h"
+#include "sim/sweep.h"
 
 namespace gradwire {
 namespace {
@@ -103,22 +104,42 @@ class OwnFit {
   bool whole_ = false;
 };
 
+bool tells_a_rate(const OwnMeasurements& all) {
+  constexpr Bytes kRates = 1'000'000;
+  const auto is_large = [](const auto& row) { return row.first >= kRates; };
+  return !all.copies.empty() || std::ranges::any_of(all.sweeps, [&](const OwnSweep& sweep) {
+    return std::ranges::any_of(sweep.rows, is_large);
+  });
+}
+
 double expected_error(const Machine& machine, const NcclSettings& settings) {
   return NcclModel(machine, default_calibration(), settings).all_reduce(kUsual).relative_error;
 }
 
 }  // namespace
 
-Narrowed take_measured(Machine& machine, const OwnMeasurements& all, const NcclSettings& settings) {
+std::vector<OwnSweep> own_sweeps(std::string_view bench, const std::string& file) try {
+  std::vector<OwnSweep> all;
+  for (const Sweep& sweep : read_sweeps(bench)) {
+    if (sweep.collective != Collective::all_reduce || sweep.backend != to_string(Backend::nccl)) continue;
+    OwnSweep& own = all.emplace_back(OwnSweep{sweep.ranks, {}});
+    for (const Sample& sample : sweep.samples) own.rows.emplace_back(sample.bytes, sample.time);
+  }
+  if (all.empty()) throw ConfigError("it has no all_reduce of nccl, which is what is modelled");
+  return all;
+} catch (const ConfigError& error) {
+  throw ConfigError(fmt::format("{}: {}", file, error.what()));
+}
+
+void take_measured(Machine& machine, const OwnMeasurements& all, const NcclSettings& settings) {
   if (machine.gpus.size() < 2)
     throw ConfigError(fmt::format("{}: nothing to measure between GPUs", machine.name));
-  Narrowed narrowed{expected_error(machine, settings), 0};
+  const double before = expected_error(machine, settings);
   OwnFit measured(machine, settings);
   for (const OwnSweep& sweep : all.sweeps) measured.add(sweep);
   for (const OwnCopies& copies : all.copies) measured.add(copies);
   machine.node.own = measured.fitted();
-  narrowed.now = expected_error(machine, settings);
-  return narrowed;
+  machine.measured = MeasuredThere{all.files, before, expected_error(machine, settings), tells_a_rate(all)};
 }
 
 Calibration own_calibration(const Machine& machine, const Calibration& of_all) {

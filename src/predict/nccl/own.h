@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "predict/calibration/constants.h"
@@ -31,15 +32,15 @@ struct OwnCopies {
 struct OwnMeasurements {
   std::vector<OwnSweep> sweeps;
   std::vector<OwnCopies> copies;
+  std::vector<std::string> files = {};  // where they stand
 };
 
-// How far to either side eight of ten all-reduces of 64 MB lay before and lie now: 0.35 is 35 %.
-struct Narrowed {
-  double before = 0, now = 0;
-};
+// NCCL's all-reduces in what `gradwire bench --json` wrote. Throws ConfigError naming `file`, also where there is none.
+std::vector<OwnSweep> own_sweeps(std::string_view bench, const std::string& file);
 
-// Throws ConfigError for more GPUs than the machine has, or for a number that its nodes do not divide.
-Narrowed take_measured(Machine&, const OwnMeasurements&, const NcclSettings&);
+// Moves the machine, and notes in it what that narrowed. Throws ConfigError for more GPUs than the machine has, or for a
+// number that its nodes do not divide.
+void take_measured(Machine&, const OwnMeasurements&, const NcclSettings&);
 
 Calibration own_calibration(const Machine&, const Calibration& of_all);
 

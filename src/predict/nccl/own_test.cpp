@@ -20,9 +20,10 @@ OwnSweep slow_sweep(const Machine& machine, double times = 3) {
 TEST(OwnMeasurements, move_that_machine_to_what_was_measured_and_narrow_its_range) {
   Machine machine = find_machine("4x-rtx3090-pcie");
   const double usual = NcclModel(machine).all_reduce(Bytes{64} << 20).time;
-  const Narrowed narrowed = take_measured(machine, {{slow_sweep(machine)}, {}}, {});
+  take_measured(machine, {{slow_sweep(machine)}, {}}, {});
   EXPECT_NEAR(NcclModel(machine).all_reduce(Bytes{64} << 20).time / usual, 3, 0.3);
-  EXPECT_LT(narrowed.now, narrowed.before / 2);
+  EXPECT_LT(machine.measured->now, machine.measured->before / 2);
+  EXPECT_TRUE(machine.measured->rates);
   EXPECT_DOUBLE_EQ(NcclModel(find_machine("4x-rtx3090-pcie")).all_reduce(Bytes{64} << 20).time, usual)
       << "others stay as they were";
 }
@@ -35,6 +36,7 @@ TEST(OwnMeasurements, leave_open_what_they_say_nothing_of) {
   Machine small = usual, large = usual, short_of = usual;
   take_measured(small, {{{2, {{1024, 12e-6}, {8192, 14e-6}, {32768, 20e-6}, {131072, 47e-6}}}}, {}}, {});
   EXPECT_NEAR(error_at(small, 64 << 20), error_at(usual, 64 << 20), 0.1) << "no rate was measured";
+  EXPECT_FALSE(small.measured->rates);
   EXPECT_LT(error_at(small, 8192), error_at(usual, 8192));
   take_measured(large, {{slow_sweep(usual)}, {}}, {});
   EXPECT_GT(error_at(large, 8192), 0.5 * error_at(usual, 8192)) << "no latency was measured";
@@ -76,14 +78,14 @@ TEST(OwnMeasurements, over_several_nodes_move_the_network_and_those_of_one_node_
   };
   const Machine fast = find_machine("2*4x-rtx3090-pcie@hdr");
   Machine slow = fast;
-  const Narrowed narrowed = take_measured(slow, {{slow_sweep(fast, 1.5)}, {}}, {});
+  take_measured(slow, {{slow_sweep(fast, 1.5)}, {}}, {});
   EXPECT_NEAR(gbps(slow) / gbps(fast), 1 / 1.5, 0.05);
-  EXPECT_LT(narrowed.now, narrowed.before);
+  EXPECT_LT(slow.measured->now, slow.measured->before);
   const Machine usual = find_machine("2*4x-rtx3090-pcie@10gbe");
   Machine inside = usual;
-  const Narrowed same = take_measured(inside, {{slow_sweep(find_machine("4x-rtx3090-pcie"))}, {}}, {});
+  take_measured(inside, {{slow_sweep(find_machine("4x-rtx3090-pcie"))}, {}}, {});
   EXPECT_NEAR(gbps(inside) / gbps(usual), 1, 0.1) << "the network is as it was";
-  EXPECT_NEAR(same.now, same.before, 0.5 * same.before);
+  EXPECT_NEAR(inside.measured->now, inside.measured->before, 0.5 * inside.measured->before);
 }
 
 TEST(OwnMeasurements, of_one_gpu_of_each_node_are_told_from_those_of_one_node) {

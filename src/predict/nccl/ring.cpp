@@ -1,9 +1,6 @@
 #include "predict/nccl/ring.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <tuple>
@@ -203,53 +200,6 @@ void add_others(const NodeRings& others, NodeRings& rings) {
   };
   append(others.routes, rings.routes);
   append(others.chains, rings.chains);
-}
-
-std::string resource_name(const Topology& topology, const Resource& resource) {
-  const auto ends = [&](const char* of) {
-    const Link& link = topology.link(resource.id);
-    const bool is_gpu = topology.device(link.from).kind == DeviceKind::gpu;
-    return fmt::format("{} {}", of, device_name(topology, is_gpu ? link.from : link.to));
-  };
-  switch (resource.kind) {
-    case ResourceKind::nvlink:
-      return fmt::format("NVLinks of {}", device_name(topology, resource.id));
-    case ResourceKind::nvlink_cable:
-    case ResourceKind::lane:
-    case ResourceKind::root_lane:
-      return link_name(topology, resource.id);
-    case ResourceKind::peer_slot:
-    case ResourceKind::host_slot:
-      return ends("PCIe slot of") + ", both ways";
-    case ResourceKind::uplink:
-      return "uplink " + link_name(topology, resource.id) + ", both ways";
-    case ResourceKind::memory:
-      return "memory " + device_name(topology, resource.id);
-    case ResourceKind::socket:
-      return "socket link " + link_name(topology, resource.id);
-    case ResourceKind::socket_flow:
-      return "TCP through the loopback device";
-    case ResourceKind::thread_blocks:
-      return fmt::format("{:g} thread blocks of a GPU", resource.nominal_gbps);
-  }
-  return "";
-}
-
-std::string_view to_string(ResourceKind kind) {
-  constexpr std::string_view kNvlinks = "a GPU's NVLinks", kLane = "a PCIe link, one way";
-  constexpr std::string_view kSlot = "a GPU's PCIe slot, both ways";
-  constexpr std::array kNames = {kNvlinks,
-                                 kNvlinks,
-                                 kLane,
-                                 kLane,
-                                 kSlot,
-                                 kSlot,
-                                 std::string_view("a switch's uplink, both ways"),
-                                 std::string_view("the memory of a socket"),
-                                 std::string_view("the link between sockets"),
-                                 std::string_view("a TCP flow"),
-                                 std::string_view("a GPU's thread blocks")};
-  return kNames.at(static_cast<std::size_t>(kind));
 }
 
 }  // namespace gradwire

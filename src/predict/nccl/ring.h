@@ -6,7 +6,6 @@
 // resources gives its rate (price.h). Nothing here depends on fitted constants.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "predict/nccl/settings.h"
@@ -67,8 +66,5 @@ double load_of(const NodeRings&, std::size_t resource);
 
 // What others do at the same time: their rings take their share of the resources.
 void add_others(const NodeRings& others, NodeRings&);
-
-std::string resource_name(const Topology&, const Resource&);  // "PCIe slot of GPU0, both ways"
-std::string_view to_string(ResourceKind);                     // "a GPU's PCIe slot, both ways"
 
 }  // namespace gradwire

@@ -15,7 +15,7 @@ namespace gradwire {
 
 // Pairs that take the same way at the same rate.
 struct TransferModel::Kind {
-  Kind(NcclFabric f, const Calibration& c, double rate, std::string held_up_by)
+  Kind(NcclFabric f, const Calibration& c, double rate, Narrowest held_up_by)
       : fabric(std::move(f)),
         calibration(c),
         price(fabric, c.values),
@@ -25,7 +25,7 @@ struct TransferModel::Kind {
   Calibration calibration;
   NcclPrice price;
   double gbps;
-  std::string narrowest;
+  Narrowest narrowest;
 
   Seconds time(Bytes bytes) const { return price.send(gbps, bytes); }
   double width(Bytes bytes) const {
@@ -78,7 +78,7 @@ class CardLoads {
 
 struct SlowestPair {
   double gbps = HUGE_VAL;
-  std::string narrowest;  // what holds up the messages of its node
+  Narrowest narrowest;  // what holds up the messages of its node
 };
 
 // The slowest of each kind of way.
@@ -156,11 +156,11 @@ TransferModel::TransferModel(const Machine& machine, const RankPairs& pairs, con
   const DeviceId from = slowest.gpu(slowest.between().front().first);
   add_network(machine, from, fabric);
   fabric.cards = 1, fabric.card_share = 1 / slowest.most_at_a_card();
-  fabric.network_name = "a card of " + fabric.network_name;
-  kinds_.push_back(std::make_unique<Kind>(std::move(fabric), own, 0, ""));
+  kinds_.push_back(std::make_unique<Kind>(std::move(fabric), own, 0, Narrowest{}));
   Kind& network = *kinds_.back();
   network.gbps = network.price.network_gbps();
   network.narrowest = find_narrowest(network.fabric, network.price, machine.topology);
+  network.narrowest.one_card = true;
 }
 
 RankPairs message_pairs(Collective kind, int ranks) {
@@ -189,7 +189,7 @@ AllReduceEstimate TransferModel::estimate(Bytes bytes) const {
   const Kind& kind = slowest(bytes);
   set_time(estimate, kind.time(bytes), kind.width(bytes));
   set_words(estimate, kind.fabric, bytes);
-  estimate.narrowest_link = kind.narrowest;
+  estimate.narrowest = kind.narrowest;
   estimate.bus_gbps = static_cast<double>(bytes) / estimate.time / 1e9;
   return estimate;
 }

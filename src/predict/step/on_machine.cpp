@@ -85,7 +85,7 @@ Wires wires_of(const Machine& machine, Bytes of_bytes, const NcclSettings& setti
   wires.loads = model->loads();
   wires.algorithm = estimate.algorithm + " " + estimate.protocol;
   wires.way = estimate.way;
-  wires.narrowest_link = estimate.narrowest_link;
+  wires.narrowest = estimate.narrowest;
   return wires;
 }
 

@@ -223,7 +223,7 @@ Wires measured_wires(const Sweep& sweep) {
   wires.ranks = sweep.ranks;
   wires.relative_error = curve.error().mean;
   wires.algorithm = sweep.backend;
-  wires.narrowest_link = "as measured";
+  wires.narrowest.by = Holdup::measured;
   wires.all_reduce = at(std::move(curve));
   wires.processor = at(fit_curve(sweep.processor));
   return wires;

@@ -75,11 +75,10 @@ Wires backend_wires(const Machine& machine, Backend backend, Bytes of_bytes) {
     return entry->second;
   };
   const auto estimate = price(of_bytes);
-  const auto name = to_string(backend);
   wires.relative_error = estimate.relative_error;
-  wires.algorithm = name + " " + estimate.algorithm;
+  wires.algorithm = to_string(backend) + " " + estimate.algorithm;
   wires.way = way_through_host(machine);
-  wires.narrowest_link = estimate.network_bound ? "network card" : name + "'s own rate";
+  wires.narrowest = held_by_host(backend, estimate.network_bound);
   return wires;
 }
 

@@ -28,8 +28,8 @@ struct Wires {
   std::optional<NetworkSpec> network = {};  // between nodes, where there are several
   Backend backend = Backend::nccl;
   std::optional<Way> way = {};  // none: one rank, or links without limits
-  // For people.
-  std::string algorithm, narrowest_link;
+  std::string algorithm;        // for people
+  Narrowest narrowest = {};
   std::vector<ResourceLoad> loads;  // inside a node, narrowest first
 };
 

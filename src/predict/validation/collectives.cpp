@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -17,8 +16,7 @@
 namespace gradwire {
 namespace {
 
-constexpr double kWeakWeight = 0.05;             // of a record something is missing from
-constexpr Bytes kFromOneMegabyte = 1000 * 1000;  // FORMAT: "rows of 1 MB and more"
+constexpr double kWeakWeight = 0.05;  // of a record something is missing from
 
 // What a tool adds to NCCL's own time. torch.distributed measured from Python: stas-b200-1node is 15 to 25 us
 // above aic-b200_sxm-8gpu at equal sizes, whatever the size.
@@ -212,75 +210,6 @@ std::vector<ValidationPoint> validate_with_own_sweep(std::span<const PreparedRec
     }
   }
   return points;
-}
-
-namespace {
-
-// What would have to be added to the constants' spread for the range to hold this measurement.
-double missing(const ValidationPoint& point) {
-  const double whole = std::log(point.measured / point.predicted) / kEightOfTen;
-  return std::sqrt(std::max(0.0, whole * whole - point.by_constants * point.by_constants));
-}
-
-// Classes that err alike: over NVLink, between nodes, over PCIe.
-enum class Kin : std::uint8_t { nvlink, networks, slots };
-Kin kin_of(MachineClass machines) {
-  switch (machines) {
-    case MachineClass::nvlink_direct:
-    case MachineClass::nvls:
-    case MachineClass::nvswitch:
-      return Kin::nvlink;
-    case MachineClass::network:
-    case MachineClass::staged_network:
-      return Kin::networks;
-    default:
-      return Kin::slots;
-  }
-}
-
-// How many machines a point stands for: every machine counts once, whatever number of rows it has, and all machines of
-// kindred classes count as a few more together, since a class has few of its own.
-std::vector<std::pair<double, double>> weighed(std::span<const ValidationPoint> points, MachineClass wanted) {
-  constexpr double kKin = 5;
-  std::map<std::string, double> own, kin;  // rows of each machine
-  const auto rows_in = [&](const ValidationPoint& point) -> std::map<std::string, double>* {
-    if (wanted == MachineClass::all || point.machines == wanted) return &own;
-    return kin_of(point.machines) == kin_of(wanted) ? &kin : nullptr;
-  };
-  for (const auto& point : points)
-    if (auto* rows = rows_in(point)) ++(*rows)[point.platform];
-  std::vector<std::pair<double, double>> found;
-  for (const auto& point : points)
-    if (const auto* rows = rows_in(point))
-      found.emplace_back(missing(point),
-                         (rows == &own ? 1 : kKin / double(kin.size())) / rows->at(point.platform));
-  return found.empty() && wanted != MachineClass::all ? weighed(points, MachineClass::all) : found;
-}
-
-// Eight of ten, when one more machine lies outside whatever the range: the next one is as likely to be worse than all
-// that are known as it is to be any of them (conformal prediction, with machines as the groups).
-double eight_of_ten(std::vector<std::pair<double, double>> weighed) {
-  std::sort(weighed.begin(), weighed.end());
-  double machines = 1, held = 0;
-  for (const auto& [open, weight] : weighed) machines += weight;
-  for (const auto& [open, weight] : weighed)
-    if ((held += weight) >= 0.8 * machines - 1e-9) return open;
-  return weighed.empty() ? 0 : weighed.back().first;
-}
-
-}  // namespace
-
-UnexplainedByClass left_open(std::span<const ValidationPoint> points) {
-  std::array<std::vector<ValidationPoint>, 2> sides;
-  UnexplainedByClass open = {{MachineClass::all, {}}};
-  for (const ValidationPoint& point : points) {
-    if (point.quality != Quality::ok) continue;
-    sides[point.bytes >= kFromOneMegabyte].push_back(point);
-    open[point.machines];
-  }
-  for (auto& [machines, of] : open)
-    of = {eight_of_ten(weighed(sides[0], machines)), eight_of_ten(weighed(sides[1], machines))};
-  return open;
 }
 
 Calibration calibrate(std::span<const PreparedRecord> known, std::span<const PreparedRecord> later) {

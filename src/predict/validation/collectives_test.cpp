@@ -113,32 +113,6 @@ TEST(AllReduceAccuracy, ranges_hold_eight_of_ten_on_machines_that_they_were_not_
   EXPECT_GT(small, 0.75);
 }
 
-ValidationPoint off_by(const std::string& machine, MachineClass machines, double spreads) {
-  ValidationPoint point;
-  point.platform = machine, point.machines = machines;
-  point.bytes = Bytes{1} << 20;
-  point.predicted = 1, point.measured = std::exp(spreads * kEightOfTen);
-  return point;
-}
-
-// Nine machines and one more outside: eight of ten are eight of the nine. The first has a hundred rows, and counts once.
-TEST(Ranges, are_chosen_by_machines_and_not_by_points) {
-  std::vector<ValidationPoint> points(100, off_by("0", MachineClass::pcie, 0));
-  for (int machine = 1; machine < 9; ++machine)
-    points.push_back(off_by(std::to_string(machine), MachineClass::pcie, 0.1 * machine));
-  EXPECT_NEAR(left_open(points).at(MachineClass::pcie).from_1mb, 0.7, 1e-9);
-}
-
-TEST(Ranges, of_a_class_with_few_machines_lean_on_classes_like_it) {
-  std::vector<ValidationPoint> points = {off_by("a", MachineClass::pcie, 0.01)};
-  for (int machine = 0; machine < 9; ++machine)
-    points.push_back(off_by(std::to_string(machine), MachineClass::host_memory, 0.5));
-  EXPECT_NEAR(left_open(points).at(MachineClass::pcie).from_1mb, 0.5, 1e-9);
-  points.push_back(off_by("far", MachineClass::network, 3));
-  EXPECT_NEAR(left_open(points).at(MachineClass::pcie).from_1mb, 0.5, 1e-9)
-      << "what nodes do between them says nothing";
-}
-
 TEST(AllReduceAccuracy, holds_also_when_whole_experiments_are_left_out) {
   EXPECT_LT(of_size(cross_validate(known(), known(), LeaveOut::group), true).mean_abs_error, 0.16);
 }
@@ -277,59 +251,6 @@ TEST(AllReduceAccuracy, a_sweep_of_one_gpu_is_skipped_with_the_reason) {
   ASSERT_EQ(skipped.size(), 1u);
   EXPECT_NE(skipped[0].what.find(records[0].id), std::string::npos) << skipped[0].what;
   EXPECT_EQ(skipped[0].why, Unpredicted::one_gpu);
-}
-
-TEST(Doubts, of_an_odd_record_are_its_note_and_what_arithmetic_shows) {
-  Record record;
-  record.id = "a";
-  record.training.emplace();
-  auto& values = record.training->values;
-  values.resize(2);
-  values[0].anchor = true;
-  values[0].samples_per_s = 10;
-  values[1].gpus = 2;
-  values[1].samples_per_s = 23;
-  EXPECT_FALSE(find_doubt(record, {})) << "it counts";
-  record.quality = Quality::odd;
-  std::vector<ValidationPoint> points(2);
-  points[0].id = "a", points[0].point = "8 bytes", points[0].measured = 20, points[0].predicted = 10;
-  points[1].id = "other", points[1].measured = 1, points[1].predicted = 9;
-  const auto doubt = find_doubt(record, points);
-  ASSERT_TRUE(doubt && doubt->above_linear && doubt->far_off);
-  EXPECT_EQ(doubt->above_linear->gpus, 2);
-  EXPECT_DOUBLE_EQ(doubt->above_linear->share, 1.15);
-  EXPECT_EQ(doubt->far_off->point, "8 bytes");
-  record.notes = "slow disk";
-  record.training.reset();
-  const auto noted = find_doubt(record, {});
-  EXPECT_EQ(noted->note, "slow disk");
-  EXPECT_FALSE(noted->remark || noted->above_linear || noted->far_off);
-}
-
-TEST(Summary, holds_no_point_without_a_finite_prediction) {
-  std::vector<ValidationPoint> points(4);
-  for (ValidationPoint& point : points) point.id = "a", point.measured = point.predicted = 10;
-  points[1].predicted = std::nan("");
-  points[2].predicted = HUGE_VAL;
-  points[3].predicted = 0;
-  std::vector<Skipped> skipped;
-  drop_unpredicted(points, skipped);
-  EXPECT_EQ(points.size(), 1u);
-  EXPECT_EQ(skipped.size(), 3u);
-}
-
-TEST(Summary, counts_by_hand) {
-  std::vector<ValidationPoint> points(4);
-  for (std::size_t i = 0; i < 4; ++i)
-    points[i].measured = 10, points[i].predicted = 10 + static_cast<double>(i);
-  points[3].predicted = 5;  // errors 0, .1, .2, -.5
-  const ErrorSummary summary = summarize(points);
-  EXPECT_EQ(summary.count, 4);
-  EXPECT_DOUBLE_EQ(summary.mean_abs_error, 0.2);
-  EXPECT_DOUBLE_EQ(summary.median_abs_error, 0.15);
-  EXPECT_DOUBLE_EQ(summary.p90_abs_error, 0.5);
-  EXPECT_DOUBLE_EQ(summary.bias, -0.05);
-  EXPECT_EQ(worst_first(points)[0].predicted, 5);
 }
 
 }  // namespace

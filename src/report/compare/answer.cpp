@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "report/compare/compare.h"
+#include "report/narrowest.h"
 #include "report/nccl_notes.h"
 
 // An answer in words: yes or no, how much, and because of what.
@@ -39,9 +40,9 @@ std::string sent(const Rewired& step) {
   return fmt::format("a step sends {} of gradients; ", megabytes(step.estimate.gradient_bytes));
 }
 
-double load_on(const std::string& resource, const Wires& wires) {
+double load_on(ResourceClass resource, const Wires& wires) {
   for (const auto& one : wires.loads)
-    if (one.name == resource) return one.load;
+    if (one.of == resource) return one.load;
   return 0;
 }
 
@@ -53,10 +54,10 @@ std::string times(double count) {
 std::string crowded(const Wires& slow, const Wires& fast) {
   if (slow.loads.empty() || fast.loads.empty() || slow.nodes > 1) return "";
   const auto& narrowest = slow.loads.front();
-  const double other = load_on(narrowest.name, fast);
+  const double other = load_on(narrowest.of, fast);
   if (other >= narrowest.load) return "";
-  return fmt::format("; there every byte crosses {} {}, here {}", narrowest.name, times(narrowest.load),
-                     times(other));
+  return fmt::format("; there every byte crosses {} {}, here {}", to_words(narrowest.of),
+                     times(narrowest.load), times(other));
 }
 
 std::string how_much(const Effect& effect) {

@@ -8,6 +8,8 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "report/machine_notes.h"
+#include "report/narrowest.h"
 #include "report/nccl_notes.h"
 #include "report/render.h"
 #include "report/step_chart.h"
@@ -43,10 +45,10 @@ Table table_of(const Comparison& comparison) {
 void add_narrowest(Report& report, const Comparison& comparison) {
   report.add(Sentence{"comm costs: what is exposed, and backward slowed by collectives under it"});
   for (const auto& [machine, wires, estimate, plain] : comparison.contenders)
-    if (!wires.narrowest_link.empty())
-      report.add(
-          Sentence{fmt::format("{}: {}; narrowest: {}", machine.name, wires.algorithm, wires.narrowest_link),
-                   "", "  "});
+    if (wires.narrowest.by != Holdup::unknown)
+      report.add(Sentence{
+          fmt::format("{}: {}; narrowest: {}", machine.name, wires.algorithm, to_words(wires.narrowest)), "",
+          "  "});
 }
 
 struct DrawnPart {
@@ -221,7 +223,7 @@ Report report_of(const Comparison& comparison, const Shown& shown) {
   report.add(Sentence{sentence_of(comparison.workload.name, comparison.answer)});
   for (const auto& warning : warnings_of(comparison)) report.add(Sentence{"But " + warning + "."});
   for (const auto& [machine, wires, estimate, plain] : comparison.contenders)
-    if (!machine.measured.empty()) report.add(Sentence{machine.name + ": " + machine.measured, "", "  "});
+    if (machine.measured) report.add(Sentence{machine.name + ": " + to_words(*machine.measured), "", "  "});
   const auto& options = comparison.options;
   add_nccl_notes(report, comparison);
   report.add(Gap{}, Sentence{fmt::format(

@@ -1,5 +1,7 @@
 #include "report/compare/compare.h"
 
+#include "report/machine_notes.h"
+#include "report/narrowest.h"
 #include "report/nccl_notes.h"
 #include "report/step_chart.h"
 
@@ -24,11 +26,11 @@ nlohmann::json contender_json(const Contender& contender, const StepOptions& opt
   auto machine = estimate_json(contender.estimate);
   machine["on"] = contender.machine.name;
   machine["gpu"] = contender.machine.gpu.id;
-  machine["narrowest_link"] = contender.wires.narrowest_link;
+  machine["narrowest_link"] = to_words(contender.wires.narrowest);
   machine["algorithm"] = contender.wires.algorithm;
   machine["path"] = path_of(contender.wires);
   machine["plain_step_ms"] = contender.plain_step * 1e3;
-  machine["assumed"] = contender.machine.all_notes();
+  machine["assumed"] = all_notes(contender.machine);
   if (options.backend == Backend::nccl)
     for (auto& note : nccl_notes(contender.machine, options.nccl)) machine["assumed"].push_back(note);
   return machine;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "report/narrowest.h"
 #include "report/page/topology.h"
 #include "report/render.h"
 
@@ -35,7 +36,7 @@ TEST(ComparisonPage, marks_the_link_that_the_answer_names) {
                            "2*dgx-h100@100gbe", "4x-rtx3090-pcie", "dgx-1-p100"}) {
     const auto topology = drawn_topology(find_machine(name), Loads::of_nccl);
     const NcclModel model(find_machine(name));
-    EXPECT_EQ(topology.narrowest, model.narrowest_link()) << name;
+    EXPECT_EQ(topology.narrowest, to_words(model.narrowest())) << name;
     double most = 0;
     int narrowest = 0;
     for (const auto& link : topology.links) {

@@ -23,7 +23,8 @@ struct DrawnSpan {
 struct DrawnTimeline {
   struct Lane {
     int rank = 0;
-    std::string name;  // "compute", "communication", "stream 7"
+    std::string name;          // "compute", "communication", "stream 7"
+    std::int64_t stream = -1;  // of a GPU
     bool operator==(const Lane&) const = default;
   };
   std::string name;

@@ -31,8 +31,8 @@ class PieceMaker {
   }
 
  private:
-  int lane(const std::string& name) {
-    const DrawnTimeline::Lane wanted{rank_, name};
+  int lane(const std::string& name, std::int64_t stream = -1) {
+    const DrawnTimeline::Lane wanted{rank_, name, stream};
     const auto found = std::find(lanes_.begin(), lanes_.end(), wanted);
     if (found != lanes_.end()) return static_cast<int>(found - lanes_.begin());
     lanes_.push_back(wanted);
@@ -60,7 +60,7 @@ class PieceMaker {
     for (const Activity& activity : profile_.activities) {
       if (!on_gpu(activity.kind)) continue;
       const auto stream = profile_.lanes[static_cast<std::size_t>(activity.lane)].thread;
-      DrawnPiece piece{lane(fmt::format("stream {}", stream)),
+      DrawnPiece piece{lane(fmt::format("stream {}", stream), stream),
                        kind_of(activity),
                        step_at(activity.begin),
                        0,

@@ -113,9 +113,8 @@ class RunPicture {
   // By rank; streams by their number, what has none before them.
   void sort_lanes() {
     const auto key = [&](std::size_t lane) {
-      const std::string& name = drawn_.lanes[lane].name;
-      const bool stream = name.starts_with("stream ");
-      return std::tuple(drawn_.lanes[lane].rank, stream ? std::atoll(name.c_str() + 7) : -1, name);
+      const auto& [rank, name, stream] = drawn_.lanes[lane];
+      return std::tuple(rank, stream, name);
     };
     std::vector<std::size_t> order(drawn_.lanes.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;

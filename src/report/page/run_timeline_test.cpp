@@ -38,8 +38,8 @@ TEST(RunTimeline, has_a_lane_for_every_stream_of_every_rank) {
   ASSERT_EQ(run.timelines.size(), 1u);
   const DrawnTimeline& timeline = run.timelines[0];
   EXPECT_THAT(timeline.lanes,
-              ElementsAre(DrawnTimeline::Lane{0, "stream 7"}, DrawnTimeline::Lane{0, "stream 20"},
-                          DrawnTimeline::Lane{1, "stream 7"}, DrawnTimeline::Lane{1, "stream 20"}));
+              ElementsAre(DrawnTimeline::Lane{0, "stream 7", 7}, DrawnTimeline::Lane{0, "stream 20", 20},
+                          DrawnTimeline::Lane{1, "stream 7", 7}, DrawnTimeline::Lane{1, "stream 20", 20}));
   EXPECT_EQ(count_of(timeline, "communication"), 4u);
   EXPECT_EQ(timeline.spans.size(), 2 * 2 * (kKernels + 1u));
   EXPECT_EQ(timeline.world, 2);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "predict/nccl/all_reduce.h"
 #include "predict/nccl/hops.h"
+#include "report/narrowest.h"
 
 namespace gradwire {
 namespace {
@@ -113,7 +114,7 @@ DrawnTopology drawn_topology(const Machine& machine, Loads loads, const NcclSett
   if (loads == Loads::of_nccl && machine.gpus.size() > 1) {
     const NcclModel model(machine, default_calibration(), settings);
     picture.load(link_loads(machine, model));
-    drawn.narrowest = model.narrowest_link();
+    drawn.narrowest = to_words(model.narrowest());
   }
   picture.draw();
   return drawn;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "report/machine_notes.h"
 #include "report/nccl_notes.h"
 #include "report/topo/topo.h"
 
@@ -40,7 +41,7 @@ nlohmann::json machine_json(const PlanQuestion& question, const PlannedMachine& 
   for (const auto& plan : machine.answer.plans) plans.push_back(plan_json(plan));
   return {{"on", machine.on()},
           {"gpus", machine.gpus()},
-          {"assumed", machine.machine.all_notes()},
+          {"assumed", all_notes(machine.machine)},
           {"batch", machine.answer.batch},
           {"precision", name_of(machine.best().layout.precision)},
           {"candidates", machine.answer.candidates},
@@ -131,7 +132,7 @@ void add_machine(Report& report, const PlanQuestion& question, const PlannedMach
       "step without over step with it. !: does not fit.",
       machine.answer.candidates, machine.answer.candidates == 1 ? "" : "s", machine.answer.fitting)});
   add_memory_and_traffic(report, machine);
-  add_notes(report, machine.machine.all_notes());
+  add_notes(report, all_notes(machine.machine));
 }
 
 // Which of several machines is the quickest, and by how much.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "report/machine_notes.h"
 #include "report/plan/plan.h"
 #include "report/step_chart.h"
 #include "report/topo/topo.h"
@@ -43,7 +44,7 @@ nlohmann::json planned_step_json(const PlanQuestion& question, const PlannedMach
           {"comm_total_ms", (parts.comm_overlapped + parts.comm_exposed) * 1e3},
           {"plan", plan_json(plan)},
           {"warnings", advice_of(question, machine)},
-          {"assumed", machine.machine.all_notes()}};
+          {"assumed", all_notes(machine.machine)}};
 }
 
 // "dp 2 x tp 2 x pp 2, micro-batches of 4, 4 a step; eight of ten such runs take 40 ms to 60 ms"
@@ -78,7 +79,7 @@ Report plan_step_report(const PlanQuestion& question, const PlannedMachine& mach
   for (const auto& advice : advice_of(question, machine))
     report.add(Gap{}, Sentence{"But " + advice + ".", "", "  "});
   add_memory_and_traffic(report, machine);
-  add_notes(report, machine.machine.all_notes());
+  add_notes(report, all_notes(machine.machine));
   add_nccl_environment(report, question.nccl);
   return report;
 }

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "report/machine_notes.h"
 #include "report/plan/judged.h"
 #include "report/plan/plan.h"
 
@@ -50,7 +51,7 @@ nlohmann::json contender_json(const PlannedMachine& machine) {
           {"recompute", name_of(plan.layout.recompute)},
           {"micro_batch", plan.layout.micro_batch},
           {"accumulate", plan.layout.micro_batches},
-          {"assumed", machine.machine.all_notes()},
+          {"assumed", all_notes(machine.machine)},
           {"fits", plan.fits},
           {"memory_gib", plan.memory.total() / (1 << 30)}};
 }
@@ -101,10 +102,10 @@ std::vector<std::string> left_open(const PlanQuestion& question,
 void add_assumptions(Report& report, const std::vector<PlannedMachine>& machines) {
   std::map<std::string, std::size_t> times;
   for (const auto& machine : machines)
-    for (const auto& note : machine.machine.all_notes()) ++times[note];
+    for (const auto& note : all_notes(machine.machine)) ++times[note];
   if (!times.empty()) report.add(Gap{}, Title{"Note"});
   for (const auto& machine : machines)
-    for (const auto& note : machine.machine.all_notes()) {
+    for (const auto& note : all_notes(machine.machine)) {
       const bool of_all = times[note] == machines.size();
       if (of_all && &machine != &machines.front()) continue;
       report.add(Sentence{of_all ? note : fmt::format("{}: {}", machine.on(), note), "  - ", "    "});

@@ -1,6 +1,7 @@
 #include <map>
 #include <tuple>
 
+#include "report/machine_notes.h"
 #include "report/topo/topo.h"
 #include "topo/network.h"
 
@@ -106,7 +107,7 @@ nlohmann::json machine_json(const Machine& machine, const Endpoints& endpoints,
   json["devices"] = devices_json(machine.topology);
   json["links"] = links_json(machine.topology);
   json["facts"] = machine.facts;
-  json["notes"] = machine.all_notes();
+  json["notes"] = all_notes(machine);
   return json;
 }
 

@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "predict/nccl/all_reduce.h"
+#include "report/machine_notes.h"
+#include "report/narrowest.h"
 #include "report/nccl_notes.h"
 #include "report/terminal.h"
 
@@ -103,7 +105,7 @@ std::string joined_by(const Machine& machine) {
 }
 
 std::string origin(const Machine& machine) {
-  return machine.source.starts_with("described") ? machine.source : "from " + machine.source;
+  return machine.origin == MachineOrigin::name ? machine.source : "from " + machine.source;
 }
 
 void add_heading(Report& report, const Machine& machine) {
@@ -112,7 +114,8 @@ void add_heading(Report& report, const Machine& machine) {
       gpus == 0 ? "no GPU" : fmt::format("{} x {}, {}", gpus, machine.gpu.name, joined_by(machine));
   report.add(Title{fmt::format("{}: {}{}", machine.name,
                                machine.nodes > 1 ? fmt::format("{} nodes of ", machine.nodes) : "", what)});
-  if (machine.source != "preset " + machine.name) report.add(Sentence{origin(machine), "  ", "    "});
+  if (machine.origin != MachineOrigin::preset || machine.node.name != machine.name)
+    report.add(Sentence{origin(machine), "  ", "    "});
   for (const std::string& fact : machine.facts) report.add(Sentence{fact, "  ", "    "});
 }
 
@@ -168,11 +171,11 @@ void add_all_reduce(Report& report, const Machine& machine, const NcclSettings& 
                                {"busbw_gbps_low", gbps * estimate.time / estimate.high},
                                {"busbw_gbps_high", gbps * estimate.time / estimate.low},
                                {"path", path_name(estimate.way)},
-                               {"narrowest_link", estimate.narrowest_link}};
+                               {"narrowest_link", to_words(estimate.narrowest)}};
   report.add(Sentence{
       fmt::format("All at once, in an all-reduce of {}: {:.3g} GB/s ({:.3g} to {:.3g}) over {}, narrowest {}",
                   format_bytes(kLarge), gbps, gbps * estimate.time / estimate.high,
-                  gbps * estimate.time / estimate.low, path_name(estimate.way), estimate.narrowest_link),
+                  gbps * estimate.time / estimate.low, path_name(estimate.way), to_words(estimate.narrowest)),
       "  ", "    "});
 }
 
@@ -206,7 +209,7 @@ Report machine_report(const Machine& machine, const NcclSettings& settings) {
   }
   add_all_reduce(report, machine, settings);
   add_between_nodes(report, machine);
-  auto notes = machine.all_notes();
+  auto notes = all_notes(machine);
   std::ranges::move(nccl_notes(machine, settings), std::back_inserter(notes));
   if (auto note = find_host_memory_note(machine, settings)) notes.push_back(*std::move(note));
   report.data["notes"] = notes;

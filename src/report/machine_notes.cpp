@@ -1,0 +1,36 @@
+#include "report/machine_notes.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/text.h"
+
+namespace gradwire {
+namespace {
+
+std::string_view remark_on(const MeasuredThere& measured) {
+  constexpr double kMuchMore = 1.2;
+  if (!measured.rates) return "; nothing from 1 MB up was measured, so rates are as unsure as before";
+  if (measured.now > kMuchMore * measured.before) return "; it does not fit this machine: was it another?";
+  return "";
+}
+
+}  // namespace
+
+std::string to_words(const MeasuredThere& measured) {
+  std::vector<std::string> names;
+  for (const std::string& file : measured.files)
+    names.push_back(std::filesystem::path(file).filename().string());
+  return fmt::format(
+      "measured ({}): eight of ten all-reduce times of 64 MiB within {:.0f} %, without it {:.0f} %{}",
+      join(names, ", "), 100 * measured.now, 100 * measured.before, remark_on(measured));
+}
+
+std::vector<std::string> all_notes(const Machine& machine) {
+  auto all = machine.notes;
+  if (machine.measured) all.push_back(to_words(*machine.measured));
+  return all;
+}
+
+}  // namespace gradwire
