@@ -43,7 +43,10 @@ class Reducer {
 
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
   const GradientNodes& nodes() const { return hooks_.nodes(); }
-  const std::vector<Bucket>& buckets() const { return arena_.layout(); }
+  std::vector<Bucket> buckets() const {
+    const Lock lock(mutex_);
+    return arena_.layout();
+  }
 
   // Names of the parameters as the ranks have agreed that gradients come; empty before, and where there is no such order.
   std::vector<std::string> order();
@@ -101,7 +104,7 @@ class Reducer {
   Recorder* trace_ = nullptr;
   double scale_ = 1;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   GradientArena arena_ GUARDED_BY(mutex_);
   std::shared_ptr<const Pass> pass_ GUARDED_BY(mutex_);        // the latest announced or entered
   std::optional<std::vector<int>> unused_ GUARDED_BY(mutex_);  // by all forwards since the last backward
