@@ -182,7 +182,7 @@ class DistributedDataParallel {
   Handle& module() { return model_; }
   auto* operator->() { return &*model_; }
   std::vector<torch::Tensor> parameters() const { return gradwire::parameters(*core_); }
-  std::vector<Bucket> buckets() const { return gradwire::buckets(*core_); }  // not within a CommHook
+  std::vector<Bucket> buckets() const { return gradwire::buckets(*core_); }
 
   // Forgets the gradients: faster than an optimizer's zero_grad(), which writes zeros that backward then
   // reads. Both are right, and so is setting gradients to undefined.

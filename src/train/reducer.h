@@ -44,8 +44,8 @@ class Reducer {
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
   const GradientNodes& nodes() const { return hooks_.nodes(); }
   std::vector<Bucket> buckets() const {
-    const Lock lock(mutex_);
-    return arena_.layout();
+    const Lock lock(layout_mutex_);
+    return layout_;
   }
 
   // Names of the parameters as the ranks have agreed that gradients come; empty before, and where there is no such order.
@@ -104,7 +104,7 @@ class Reducer {
   Recorder* trace_ = nullptr;
   double scale_ = 1;
 
-  mutable Mutex mutex_;
+  Mutex mutex_;
   GradientArena arena_ GUARDED_BY(mutex_);
   std::shared_ptr<const Pass> pass_ GUARDED_BY(mutex_);        // the latest announced or entered
   std::optional<std::vector<int>> unused_ GUARDED_BY(mutex_);  // by all forwards since the last backward
@@ -120,6 +120,9 @@ class Reducer {
   std::vector<int> order_ GUARDED_BY(mutex_);           // that was agreed on or restored
   std::vector<Bucket> next_layout_ GUARDED_BY(mutex_);  // empty: keep the present one
   std::vector<int> always_absent_ GUARDED_BY(mutex_);   // static_graph: what the first backward left out
+
+  mutable Mutex layout_mutex_;  // taken last, so that a hook too may ask for the buckets
+  std::vector<Bucket> layout_ GUARDED_BY(layout_mutex_);
 };
 
 }  // namespace gradwire
