@@ -18,7 +18,8 @@ OwnMeasurements in(std::string_view text, int ranks = 2) {
 }
 
 // busbw of an all-reduce is 2(n-1)/n of algbw: 1.5 of four ranks.
-constexpr const char* kFourRanks = R"(#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+constexpr const char* kFourRanks =
+    R"(#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
      1048576        262144     float     sum      -1    500.0    2.10    3.15      0    500.0    2.10    3.15      0
 )";
 

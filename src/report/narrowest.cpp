@@ -54,10 +54,10 @@ std::string to_words(const Narrowest& narrowest) {
     case Holdup::cards:
       return fmt::format("network: {}, {:.3g} GB/s", network_words(narrowest), narrowest.gbps);
     case Holdup::copies:
-      return fmt::format("{}, {:.3g} GB/s, to the network: {}",
-                         narrowest.detour == Detour::sockets ? "GPUDirect across sockets"
-                                                             : "copies through host memory",
-                         narrowest.gbps, network_words(narrowest));
+      return fmt::format(
+          "{}, {:.3g} GB/s, to the network: {}",
+          narrowest.detour == Detour::sockets ? "GPUDirect across sockets" : "copies through host memory",
+          narrowest.gbps, network_words(narrowest));
     case Holdup::slots:
       return "PCIe slots on the way to the network: " + network_words(narrowest);
     case Holdup::host_card:

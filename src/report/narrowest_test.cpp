@@ -17,7 +17,8 @@ TEST(Narrowest, inside_a_node_names_the_resource_and_how_often_a_byte_crosses_it
   EXPECT_TRUE(on("2x-rtx4090-pcie-pix").starts_with("uplink ")) << on("2x-rtx4090-pcie-pix");
   EXPECT_TRUE(on("2x-rtx4090-pcie-pix").ends_with(", both ways: crossed 4 times by every byte"));
   EXPECT_EQ(on("2x-rtx3090-pcie"), "PCIe slot of GPU0, both ways: crossed 2 times by every byte");
-  EXPECT_EQ(to_words(Narrowest{.by = Holdup::resource, .resource = {.kind = ResourceKind::memory}, .place = "CPU1"}),
+  EXPECT_EQ(to_words(Narrowest{
+                .by = Holdup::resource, .resource = {.kind = ResourceKind::memory}, .place = "CPU1"}),
             "memory CPU1");
 }
 

@@ -78,24 +78,29 @@ TEST(DdpUnderMpi, gives_the_gradients_of_the_whole_batch) {
   EXPECT_EQ(mpirun.finish(), 0) << mpirun.text();
 }
 
-TEST(Ddp, keeps_parameters_bit_identical_for_a_hundred_steps) {
-  for (const std::string backend : {"shm", "tcp", "gloo", "shm+tcp"})
-    run_ddp(3, backend, [](const World& world, Communicator& communicator) {
-      torch::manual_seed(
-          static_cast<std::uint64_t>(world.rank));  // every rank begins with a model of its own
-      auto model = std::make_shared<Net>();
-      DistributedDataParallel ddp(model, communicator, {.first_bucket_bytes = 300, .bucket_bytes = 600});
-      expect_identical(communicator, ddp.parameters());
-      torch::optim::Adam optimizer(ddp.parameters(), 0.01);
-      for (std::uint64_t step = 0; step < 100; ++step) {
-        const auto mine = make_batch(torch::kFloat32, 24, step).part(world.rank, world.size);
-        step % 2 == 0 ? ddp.zero_grad() : optimizer.zero_grad();
-        loss_of(ddp.forward(mine.input), mine.target).backward();
-        optimizer.step();
-      }
-      expect_identical(communicator, ddp.parameters());
-    });
+class DdpOver : public testing::TestWithParam<std::string> {};
+
+TEST_P(DdpOver, keeps_parameters_bit_identical_for_a_hundred_steps) {
+  run_ddp(3, GetParam(), [](const World& world, Communicator& communicator) {
+    torch::manual_seed(static_cast<std::uint64_t>(world.rank));  // every rank begins with a model of its own
+    auto model = std::make_shared<Net>();
+    DistributedDataParallel ddp(model, communicator, {.first_bucket_bytes = 300, .bucket_bytes = 600});
+    expect_identical(communicator, ddp.parameters());
+    torch::optim::Adam optimizer(ddp.parameters(), 0.01);
+    for (std::uint64_t step = 0; step < 100; ++step) {
+      const auto mine = make_batch(torch::kFloat32, 24, step).part(world.rank, world.size);
+      step % 2 == 0 ? ddp.zero_grad() : optimizer.zero_grad();
+      loss_of(ddp.forward(mine.input), mine.target).backward();
+      optimizer.step();
+    }
+    expect_identical(communicator, ddp.parameters());
+  });
 }
+
+INSTANTIATE_TEST_SUITE_P(Backends, DdpOver, testing::Values("shm", "tcp", "gloo", "shm+tcp"),
+                         [](const auto& which) {
+                           return which.param == "shm+tcp" ? "shm_and_tcp" : which.param;
+                         });
 
 TEST(Ddp, makes_gradients_views_of_its_buckets_and_keeps_them_so) {
   run_ddp(2, "shm", [](const World& world, Communicator& communicator) {

@@ -70,6 +70,8 @@ Reducer::~Reducer() {
 void Reducer::lay_out(const std::vector<Bucket>& layout) {
   arena_.lay_out(layout);
   ledger_.lay_out(layout, proven_step(layout, communicator_.size()));
+  const Lock lock(layout_mutex_);
+  layout_ = layout;
 }
 
 void Reducer::before_forward() {

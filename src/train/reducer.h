@@ -43,7 +43,10 @@ class Reducer {
 
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
   const GradientNodes& nodes() const { return hooks_.nodes(); }
-  const std::vector<Bucket>& buckets() const { return arena_.layout(); }
+  std::vector<Bucket> buckets() const {
+    const Lock lock(layout_mutex_);
+    return layout_;
+  }
 
   // Names of the parameters as the ranks have agreed that gradients come; empty before, and where there is no such order.
   std::vector<std::string> order();
@@ -117,6 +120,9 @@ class Reducer {
   std::vector<int> order_ GUARDED_BY(mutex_);           // that was agreed on or restored
   std::vector<Bucket> next_layout_ GUARDED_BY(mutex_);  // empty: keep the present one
   std::vector<int> always_absent_ GUARDED_BY(mutex_);   // static_graph: what the first backward left out
+
+  mutable Mutex layout_mutex_;  // taken last, so that a hook too may ask for the buckets
+  std::vector<Bucket> layout_ GUARDED_BY(layout_mutex_);
 };
 
 }  // namespace gradwire

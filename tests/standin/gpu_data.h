@@ -2,8 +2,9 @@
 // Both belong to the GPU they were made for and are used by one thread.
 #pragma once
 
-#include <latch>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -51,7 +52,7 @@ class GatedStream {
     require(cudaSetDevice(device));
     require(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     require(cudaLaunchHostFunc(
-        stream_, [](void* gate) { static_cast<std::latch*>(gate)->wait(); }, &gate_));
+        stream_, [](void* gate) { static_cast<Gate*>(gate)->wait(); }, &gate_));
   }
   ~GatedStream() {
     open();
@@ -61,13 +62,30 @@ class GatedStream {
   GatedStream(const GatedStream&) = delete;
   GatedStream& operator=(const GatedStream&) = delete;
 
-  void open() {
-    if (!gate_.try_wait()) gate_.count_down();
-  }
+  void open() { gate_.open(); }
   cudaStream_t get() const { return stream_; }
 
  private:
-  std::latch gate_{1};
+  // Shut until it is opened. No latch: where the last look of its wait is in the C++ library, the thread sanitizer does not see it.
+  class Gate {
+   public:
+    void wait() {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return open_; });
+    }
+    void open() {
+      const std::lock_guard lock(mutex_);
+      open_ = true;
+      changed_.notify_all();
+    }
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool open_ = false;  // guarded by mutex_
+  };
+
+  Gate gate_;
   cudaStream_t stream_ = nullptr;
 };
 

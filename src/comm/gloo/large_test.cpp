@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "comm/call_fixture.h"
 #include "comm/gloo/gloo.h"
 #include "support/run_ranks.h"
 
@@ -12,10 +13,6 @@ constexpr std::size_t kElements = (std::size_t{1} << 29) + 12345;
 
 float value(std::size_t index, Rank rank) {
   return static_cast<float>(index % 1021 + static_cast<unsigned>(rank));
-}
-
-void run_call(Collectives& group, const Call& call, std::uint64_t sequence) {
-  group.run(call, check_call(call, group.size(), sequence));
 }
 
 TEST(GlooLarge, reduces_and_broadcasts_more_than_two_to_the_31_bytes) {

@@ -1,4 +1,5 @@
 #include <barrier>
+#include <latch>
 
 #include "comm/nccl/nccl_fixture.h"
 #include "cuda.h"

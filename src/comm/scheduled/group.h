@@ -1,4 +1,4 @@
-// For tests: the transports on which scheduled collectives are tried, and a call without a queue.
+// For tests: the transports on which scheduled collectives are tried.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/collectives.h"
+#include "comm/call_fixture.h"
 #include "net/shm/shm_transport.h"
 #include "net/tcp/tcp_transport.h"
 
@@ -23,10 +23,6 @@ inline void PrintTo(const Ground& ground, std::ostream* out) { *out << ground.na
 inline std::vector<Ground> grounds() {
   return {{"shm", [](const World& world) { return make_shm_transport(world); }},
           {"tcp", [](const World& world) { return make_tcp_transport(world); }}};
-}
-
-inline void run_call(Collectives& group, const Call& call, std::uint64_t sequence = 0) {
-  group.run(call, check_call(call, group.size(), sequence));
 }
 
 }  // namespace gradwire

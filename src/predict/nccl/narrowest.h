@@ -12,15 +12,15 @@
 namespace gradwire {
 
 enum class Holdup : std::uint8_t {
-  unknown,   // nothing is sent, or nobody asked
-  nothing,   // a link without limits
-  resource,  // inside a node
-  cards,     // of the network
-  copies,    // between a GPU and the network's cards
-  slots,     // of GPUs, on the way there
-  host_card, // of processes that do without NCCL
-  software,  // the backend's own rate
-  measured   // it is in what was measured, whatever it is
+  unknown,    // nothing is sent, or nobody asked
+  nothing,    // a link without limits
+  resource,   // inside a node
+  cards,      // of the network
+  copies,     // between a GPU and the network's cards
+  slots,      // of GPUs, on the way there
+  host_card,  // of processes that do without NCCL
+  software,   // the backend's own rate
+  measured    // it is in what was measured, whatever it is
 };
 
 struct Narrowest {

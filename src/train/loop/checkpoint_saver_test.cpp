@@ -91,7 +91,9 @@ TEST(CheckpointSaver, keeps_as_many_as_it_is_told_sharded_or_not) {
       const auto communicator = make_communicator(world, "shm");
       CheckpointSaver saver(path, *communicator, {.sharded = sharded, .keep = 2});
       for (std::int64_t step = 1; step <= 4; ++step) {
-        saver.save(state_of(torch::full({8}, static_cast<double>(step))), {.step = step, .epoch = 0});
+        const auto state =
+            state_of(torch::full({8}, static_cast<double>(step)));  // outlives its copying, as a model does
+        saver.save(state, {.step = step, .epoch = 0});
         saver.finish();
       }
       const auto loaded = torch::zeros({8});
