@@ -58,12 +58,12 @@ TEST(ParallelAccuracy, of_steps_of_sources_it_never_saw_is_what_the_documents_sa
 }
 
 TEST(ParallelAccuracy, of_ratios_is_what_the_documents_say) {
-  expect_as_stated("layout, gpus or link", {.of = ErrorsOf::plan_ratio}, {355, 0.067, 0.034, 0.115});
-  expect_as_stated("all", ratio_of(""), {461, 0.064, 0.033, 0.125});
-  expect_as_stated("gpus", ratio_of("gpus"), {273, 0.048, 0.027, 0.081});
-  expect_as_stated("layout", ratio_of("layout"), {82, 0.133, 0.097, 0.226});
-  expect_as_stated("precision", ratio_of("precision"), {31, 0.118, 0.082, 0.292});
-  expect_as_stated("schedule", ratio_of("schedule"), {73, 0.026, 0.022, 0.103});
+  expect_as_stated("layout, gpus or link", {.of = ErrorsOf::plan_ratio}, {355, 0.069, 0.036, 0.115});
+  expect_as_stated("all", ratio_of(""), {461, 0.066, 0.034, 0.125});
+  expect_as_stated("gpus", ratio_of("gpus"), {273, 0.050, 0.029, 0.081});
+  expect_as_stated("layout", ratio_of("layout"), {82, 0.135, 0.112, 0.226});
+  expect_as_stated("precision", ratio_of("precision"), {31, 0.115, 0.082, 0.292});
+  expect_as_stated("schedule", ratio_of("schedule"), {73, 0.027, 0.023, 0.103});
 }
 
 TEST(ParallelAccuracy, of_which_plan_is_faster_is_what_the_documents_say) {
@@ -78,7 +78,7 @@ TEST(ParallelAccuracy, of_which_plan_is_faster_is_what_the_documents_say) {
              100 * any);
   EXPECT_EQ(pairs, 133);
   EXPECT_GE(named, 107);
-  EXPECT_NEAR(chosen, 0.023, kRounding);
+  EXPECT_NEAR(chosen, 0.027, kRounding);
   EXPECT_NEAR(any, 0.16, 0.005);
 }
 
