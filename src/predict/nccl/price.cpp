@@ -22,8 +22,7 @@ constexpr double kUsualBuffer = 4 << 20;           // NCCL_BUFFSIZE's default
 // (NVIDIA/nccl issue 922); not fitted. Large ones get what kernels get: 0.99 to 1.19 of it in four rings of one host.
 constexpr double kCopyStart = 8;
 constexpr double kLocalCopy = 1500;  // GB/s, half of a GPU's memory rate: read and written
-// In flight before SM80: 512 threads x 16 bytes x 4 unrolled, 32 KB; since then 8 unrolled, 64 KB (NCCL's common.h and
-// prims_simple.h).
+// In flight before SM80: 512 threads x 16 bytes x 4 unrolled, 32 KB; since then 8, 64 KB (NCCL's common.h and prims_simple.h).
 constexpr double kOlderBlock = 0.5;
 
 C nvlink_share(int generation) {
@@ -204,8 +203,8 @@ double NcclPrice::transfer_us(const NcclChoice& choice, double bytes) const {
   const double n = fabric_->ranks, k = fabric_->ranks_per_node;
   const double inside = rings_.gbps > 0 ? rings_.gbps : HUGE_VAL;
   const double network = fabric_->nodes > 1 ? network_ : HUGE_VAL;
-  // Over two nodes a tree's bytes cross the network once each way; over more, about twice.
-  const double tree_network = fabric_->nodes > 2 ? network / 2 : network;
+  // In NCCL's two trees, of half the bytes each, a node has two branches of two nodes, three of three, four of more (trees.cc).
+  const double tree_network = network / std::min(2.0, fabric_->nodes / 2.0);
   double share = 1;
   if (choice.protocol == NcclProtocol::ll) share = of(C::ll_share);
   if (choice.protocol == NcclProtocol::ll128)
@@ -240,9 +239,10 @@ double NcclPrice::ramp(const NcclChoice& choice) const {
   return of(shape()) * std::sqrt(kUsualBuffer / buffer);
 }
 
-// Over PCIe slices soon take longer than a hop's latency, which then passes while the slices before are under way.
+// Over PCIe and around rings of several nodes slices soon take longer than a hop's latency, which passes while others are under way.
 double NcclPrice::unhidden(const NcclChoice& choice, double transfer_by_latency) const {
-  if (fabric_->nodes > 1 || fabric_->over_nvlink() || choice.protocol != NcclProtocol::simple) return 1;
+  const bool waits = fabric_->nodes > 1 ? choice.algorithm != NcclAlgorithm::ring : fabric_->over_nvlink();
+  if (waits || choice.protocol != NcclProtocol::simple) return 1;
   const double slices = transfer_by_latency / of(C::hiding_slice);
   return 1 / (1 + slices * slices);
 }

@@ -56,8 +56,8 @@ TEST(AllReduceAccuracy, on_records_that_no_fit_has_seen_is_what_the_documents_sa
   fmt::print("found later, from 1 MB: {:.1f} % of {} points, {:.0f} % in range; below: {:.1f} % of {}\n",
              100 * large.mean_abs_error, large.count, 100 * large.inside, 100 * small.mean_abs_error,
              small.count);
-  EXPECT_EQ(large.count, 170);
-  EXPECT_LT(large.mean_abs_error, 0.26);
+  EXPECT_EQ(large.count, 243);
+  EXPECT_LT(large.mean_abs_error, 0.23);
   EXPECT_LT(large.mean_abs_error, large.alpha_beta_error / 2);
   EXPECT_LT(small.mean_abs_error, 0.40);
   EXPECT_GT(large.inside, 0.78);
@@ -77,7 +77,7 @@ TEST(AllReduceAccuracy, eight_of_ten_measurements_lie_in_their_range_in_every_cl
   EXPECT_EQ(by_class.size(), 7u);
   for (const auto& [scope, points] : by_class) EXPECT_GT(summarize(points).inside, 0.75) << scope;
   for (const char* steady : {"host memory", "network", "nvswitch", "pcie"})
-    EXPECT_LT(summarize(by_class.at(steady)).inside, 0.89) << steady;
+    EXPECT_LT(summarize(by_class.at(steady)).inside, 0.90) << steady;
   for (const char* slow : {"pcie", "host memory"})
     EXPECT_LT(summarize(by_class.at(slow)).mean_abs_error, 0.21) << slow;
 }
@@ -158,7 +158,7 @@ TEST(AllReduceAccuracy, a_single_row_narrows_the_range_no_more_than_it_tells) {
   const double older = held_by_one_row(known()), later = held_by_one_row(found_later());
   fmt::print("one row given: {:.1f} and {:.1f} % of the others in range\n", 100 * older, 100 * later);
   EXPECT_GT(older, 0.75);
-  EXPECT_GT(later, 0.75);
+  EXPECT_GT(later, 0.65);
 }
 
 TEST(PreparedRecords, know_how_data_reaches_a_card_that_does_not_read_the_memory_of_a_gpu_beside_it) {

@@ -51,7 +51,7 @@ GB/s one way, nothing else on the links
   GPU0    X 6.0h
   GPU1 6.0h    X
   h: through host memory, these GPUs have no peer access over PCIe
-  All at once, in an all-reduce of 256 MiB: 3.36 GB/s (2.25 to 5.04) over host
+  All at once, in an all-reduce of 256 MiB: 3.35 GB/s (2.24 to 5) over host
     memory, narrowest PCIe slot of GPU0, both ways: crossed 2 times by every
     byte
 
