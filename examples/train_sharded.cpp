@@ -49,9 +49,9 @@ void run(const gradwire::World& world, const std::filesystem::path& checkpoint, 
                               *communicator, {.sharded = true});
   const auto memory = sharded.memory();
   if (world.rank == 0)
-    std::printf("%d ranks: loss %.2f, a rank holds %zu KiB of parameters and two units of %zu KiB\n",
+    std::printf("%d ranks: loss %.2f, a rank holds %zu KiB of parameters, and %zu KiB of others' copies\n",
                 world.size, loss, static_cast<std::size_t>(memory.parameters / 1024),
-                static_cast<std::size_t>(memory.gathered / 2 / 1024));
+                static_cast<std::size_t>(memory.gathered / 1024));  // over shm none: it sees theirs
 }
 
 }  // namespace
