@@ -133,6 +133,11 @@ TEST(Machine, without_gpudirect_data_passes_through_the_memory_of_both_nodes) {
   EXPECT_DOUBLE_EQ(across.bytes_per_s, 9.4e9 / 8);
 }
 
+TEST(Machine, of_nodes_over_omni_path_has_no_gpudirect_unless_it_is_stated) {
+  EXPECT_FALSE(*find_machine("2*4x-v100-sxm").network->gpudirect);
+  EXPECT_TRUE(*find_machine("2*4x-v100-sxm@edr").network->gpudirect);
+}
+
 TEST(Machine, plain_ethernet_is_one_card_but_rdma_takes_the_cards_a_node_has) {
   EXPECT_EQ(find_machine("2*dgx-h100@10gbe").network->nics_per_node, 1);
   EXPECT_EQ(find_machine("2*dgx-h100@ndr").network->nics_per_node, 8);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "predict/parallel/frameworks.h"
 #include "predict/parallel/memory.h"
 
 namespace gradwire {
@@ -135,6 +136,9 @@ ParallelLayout layout_of(const ParallelRecord& record, std::vector<Unstated>& un
   // with whole parameters.
   layout.overlap_update = false;
   layout.compiled = says(record.framework, "compiled");
+  const auto habits = habits_of(record.framework.value_or(""));
+  if (layout.shard == 1 || layout.shard == 2) layout.whole_tensors = habits.whole_tensors;
+  if (layout.shard == 3) layout.kept_parameters = habits.kept_parameters;
   return layout;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "predict/parallel/frameworks.h"
 #include "predict/parallel/validation.h"
 
 namespace gradwire {
@@ -128,6 +129,19 @@ TEST(ParallelCases, without_a_batch_have_as_many_micro_batches_as_is_usual) {
   const auto run = parallel_cases({&record, 1}).cases.at(0);
   EXPECT_EQ(run.layout.micro_batches, 2);
   EXPECT_NE(std::ranges::find(run.unstated, Unstated::batch), run.unstated.end());
+}
+
+TEST(ParallelCases, share_parameters_as_their_framework_does) {
+  auto record = sharded_run();
+  const auto layout_in = [&](const char* framework) {
+    record.parallel->framework = framework;
+    return parallel_cases({&record, 1}).cases.at(0).layout;
+  };
+  EXPECT_EQ(layout_in("megatron-lm with deepspeed zero-3").kept_parameters, 1e9);
+  EXPECT_EQ(layout_in("llm-foundry, pytorch fsdp").kept_parameters, FrameworkHabits{}.kept_parameters);
+  record.parallel->shard = 1;
+  EXPECT_TRUE(layout_in("internevo 0.2").whole_tensors);
+  EXPECT_EQ(layout_in("deepspeed"), layout_in("megatron-lm 2.4")) << "one plan where nothing is gathered";
 }
 
 }  // namespace

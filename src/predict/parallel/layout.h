@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -33,8 +34,12 @@ struct ParallelLayout {
   bool compiled = false;        // elementwise operations are fused by a compiler (torch.compile)
   bool overlap = true;          // gradients are joined and parameters gathered under compute
   bool overlap_update = true;   // of shard 1 and 2: parameters are gathered under the forward after an update
-  int gradient_bytes = 4;       // of an element as it is joined over dp
-  int state_bytes = 12;         // of optimizer state a parameter: adam_bytes()
+  // Of shard 1 and 2: a tensor belongs to one rank, and owners broadcast theirs in turn; gradients of shard 1 go to all.
+  bool whole_tensors = false;
+  // Of shard 3: a layer that was computed again has released what is used only after so many others by its backward.
+  double kept_parameters = std::numeric_limits<double>::infinity();
+  int gradient_bytes = 4;           // of an element as it is joined over dp
+  int state_bytes = 12;             // of optimizer state a parameter: adam_bytes()
   std::optional<double> pace = {};  // times that computing takes what is estimated, where a step was measured
   int ranks() const { return mesh.ranks(); }
   int replicas() const { return mesh.dp * mesh.cp; }  // that hold the same weights, experts aside

@@ -1,6 +1,7 @@
 // The closed form of a plan's price against the step graph passed task by task.
 #include "predict/parallel/price.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "predict/parallel/problem.h"
@@ -181,6 +182,40 @@ TEST(PlanPrice, gathers_tensor_by_tensor_where_parameters_are_sharded_and_nothin
   const Seconds by_layer = make_problem(sizes, layout, wires).wires.gather_forward;
   layout.overlap = false;
   EXPECT_GT(make_problem(sizes, layout, wires).wires.gather_forward, 1.5 * by_layer);
+}
+
+// A layer of 1.81 billion parameters, of which a billion are used between its second forward and its backward for those in
+// the last 500 million: 1 - 1 / (2 * 1.81) = 0.72 of it is gathered twice in backward.
+TEST(PlanPrice, gathers_once_more_what_a_second_forward_has_released) {
+  const auto machine = find_machine("2*dgx-a100@8x-hdr");
+  GroupWires wires(machine);
+  ParallelLayout layout{.mesh = {.dp = 16}, .shard = 3, .recompute = Recompute::full};
+  const auto backward_over_forward = [&] {
+    const auto made = make_problem(transformer_sizes("gpt3-175b"), layout, wires).wires;
+    return made.gather_backward / made.gather_forward;
+  };
+  EXPECT_DOUBLE_EQ(backward_over_forward(), 1) << "nothing is released";
+  layout.kept_parameters = 1e9;
+  EXPECT_NEAR(backward_over_forward(), 1.72, 0.01);
+  layout.recompute = Recompute::none;
+  EXPECT_DOUBLE_EQ(backward_over_forward(), 1) << "backward comes once";
+}
+
+TEST(PlanPrice, of_whole_tensors_grows_with_the_ranks_that_each_of_their_broadcasts_passes) {
+  const auto spread = [](int nodes, bool whole) {
+    const auto machine =
+        find_machine(nodes == 1 ? "dgx-a100" : fmt::format("{}*dgx-a100@4x-roce-100", nodes));
+    GroupWires wires(machine);
+    ParallelLayout layout{.mesh = {.dp = 8 * nodes}, .shard = 1};
+    layout.whole_tensors = whole;
+    const auto made = make_problem(transformer_sizes("llama-7b"), layout, wires).wires;
+    layout.shard = 0;
+    const Seconds to_all = make_problem(transformer_sizes("llama-7b"), layout, wires).wires.join;
+    EXPECT_EQ(made.join == to_all, whole) << "no rank alone gets a sum";
+    return made.spread;
+  };
+  EXPECT_NEAR(spread(1, true) / spread(1, false), 1, 0.2);
+  EXPECT_GT(spread(64, true), 2 * spread(64, false));
 }
 
 // Over NVSwitch a forward of a 7-billion model is longer than its parameters' gather.

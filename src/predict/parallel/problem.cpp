@@ -168,12 +168,27 @@ class ProblemMaker {
     wires.context_backward = 2 * wires.context_forward;
   }
 
+  // Of a GPU. Layers with biases have one product for queries, keys and values, as GPT-2's, the others three, as LLaMA's;
+  // and two norms.
+  double tensors() const {
+    const double layer = shape_.biases ? 2 * (2 + shape_.mlp_matrices) + 4 : 4 + shape_.mlp_matrices + 2;
+    return std::max(1.0, stage_layers_ * layer);
+  }
+
   // A layer's at once where collectives go on under compute, else all at once. Parameters that are sharded can't all be
   // gathered: each tensor travelled alone before units were laid flat (Rajbhandari et al. 2021, arXiv:2104.07857).
   double pieces() const {
-    const double tensors = 2 * (2 + shape_.mlp_matrices) + 4;  // products with their biases, two norms
     if (layout_.overlap) return std::max(1.0, stage_layers_);
-    return layout_.shard == 3 ? std::max(1.0, stage_layers_ * tensors) : 1;
+    return layout_.shard == 3 ? tensors() : 1;
+  }
+
+  // Share of a layer's parameters that a second forward has released before backward comes to them: each is used again
+  // after twice as many as follow it in the layer.
+  double gathered_again() const {
+    if (layout_.recompute != Recompute::full) return 0;
+    const double layer = over_tensor(weights_.attention + weights_.mlp + weights_.norms) +
+                         weights_.experts / layout_.expert_pieces();
+    return std::max(0.0, 1 - layout_.kept_parameters / (2 * layer));
   }
 
   // Ranks that hold the same parameters, `stride` apart, and how many of them share one set out.
@@ -185,6 +200,12 @@ class ProblemMaker {
   Seconds by_layer(Collective collective, const Holders& holders, int size, double bytes) {
     if (size <= 1) return 0;
     return pieces() * wires_.time(collective, size, holders.stride, bytes / pieces());
+  }
+
+  // What each owner of tensors broadcasts, one after another: the next one to send mostly gets the last one's late.
+  Seconds by_owner(const Holders& holders, double bytes) {
+    const double owners = std::min(double(holders.shards), tensors());
+    return owners * wires_.time(Collective::broadcast, holders.shards, holders.stride, bytes / owners);
   }
 
   void add_replica_wires(PlanWires& wires) {
@@ -205,18 +226,20 @@ class ProblemMaker {
     if (layout_.shard == 3) {
       const Seconds gather = over_shards(Collective::all_gather, holders.parameters * packed);
       wires.gather_forward += gather;
-      wires.gather_backward += gather;
+      wires.gather_backward += gather * (1 + gathered_again());
     }
     if (layout_.shard >= 2)
       wires.scatter += over_shards(Collective::reduce_scatter, gradients);
-    else if (layout_.shard == 1)
+    else if (layout_.shard == 1 && !layout_.whole_tensors)
       wires.join += over_shards(Collective::reduce_scatter, gradients);
     else
       wires.join += by_layer(Collective::all_reduce, holders, holders.copies, gradients);
     if (layout_.shard == 1 || layout_.shard == 2)
-      wires.spread += over_shards(Collective::all_gather, trained * number_);
-    // Shards inside a part of the copies: their sums are joined between the parts.
-    if (holders.shards < holders.copies && layout_.shard > 0)
+      wires.spread += layout_.whole_tensors ? by_owner(holders, trained * number_)
+                                            : over_shards(Collective::all_gather, trained * number_);
+    // Shards inside a part of the copies: their sums are joined between the parts, unless all have been.
+    const bool joined = layout_.shard == 0 || (layout_.shard == 1 && layout_.whole_tensors);
+    if (holders.shards < holders.copies && !joined)
       wires.join += wires_.time(Collective::all_reduce, holders.copies / holders.shards,
                                 holders.stride * holders.shards, gradients / holders.shards);
   }

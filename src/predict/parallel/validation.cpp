@@ -82,6 +82,7 @@ std::vector<Differs> differences(const ParallelCase& a, const ParallelCase& b) {
   x.precision = y.precision, x.recompute = y.recompute, x.schedule = y.schedule;
   x.virtual_stages = y.virtual_stages, x.micro_batches = y.micro_batches;
   x.fused_attention = y.fused_attention, x.overlap = y.overlap, x.gradient_bytes = y.gradient_bytes;
+  x.whole_tensors = y.whole_tensors, x.kept_parameters = y.kept_parameters;
   if (more) x.mesh.dp = y.mesh.dp;
   if (!(x == y)) things.push_back(Differs::layout);
   return things;

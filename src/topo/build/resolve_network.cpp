@@ -59,7 +59,8 @@ NetworkSpec resolve_network(ResolvedNode& node, const std::optional<NetworkSpec>
   NetworkSpec network = asked ? *asked : *node.spec.network;
   resolve_rate(node, network);
   resolve_cards(node, network);
-  const bool rdma = *network.kind != NetworkKind::ethernet;
+  // Omni-Path's verbs are software, which leaves data in host memory (openucx/ucx issue 3196).
+  const bool rdma = *network.kind != NetworkKind::ethernet && *network.kind != NetworkKind::omnipath;
   if (!network.gpudirect) network.gpudirect = rdma && node.gpu.pcie_p2p;
   if (!network.latency) network.latency = network_rate(network).latency;
   if (!network.rails) network.rails = false;
