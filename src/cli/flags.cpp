@@ -85,8 +85,9 @@ void write_html(const std::string& file, PageData page) {
 void add_nccl_flag(CLI::App& verb, std::map<std::string, std::string>& variables) {
   variables = nccl_environment();
   const auto take = [&variables](const std::string& version) {
-    if (!find_nccl_version(version))
-      throw ConfigError(fmt::format("--nccl {}: write a version, as in 2.26", version));
+    const auto number = find_nccl_version(version);
+    if (!number || *number < 200 || *number >= 300)
+      throw ConfigError(fmt::format("--nccl {}: write a version of NCCL 2, as in 2.26", version));
     variables["NCCL_VERSION"] = version;
   };
   verb.add_option_function<std::string>(

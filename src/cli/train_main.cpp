@@ -22,6 +22,7 @@
 #include "report/page/page_file.h"
 #include "report/render.h"
 #include "report/train.h"
+#include "train/compute_check.h"
 #include "train/job/agreement.h"
 #include "train/job/options.h"
 #include "train/job/restart.h"
@@ -215,6 +216,12 @@ int train(const World& world, TrainOptions options) {
   if (world.rank == 0 && beginning.kind != BeginningKind::as_asked)
     complain(fmt::format("{} from step {}: {}", name_of(beginning.kind), trainer.describe().first_step,
                          beginning.why));
+  const bool bfloat16_here = options.precision == Precision::bf16 && trainer.on_processor();
+  if (world.rank == 0 && bfloat16_here && !multiplies_bfloat16_fast())
+    complain(
+        "bfloat16 matrices are multiplied quickly by processors with AVX-512, which this one has not: steps "
+        "take "
+        "many times as long as in fp32");
   display.begin(trainer.describe());
   TrainResult result =
       trainer.train({.on_step = [&](int step, double loss, Seconds time) { display.step(step, loss, time); },

@@ -27,6 +27,13 @@ std::string to_words(const MeasuredThere& measured) {
       join(names, ", "), 100 * measured.now, 100 * measured.before, remark_on(measured));
 }
 
+std::optional<std::string> find_guess_note(const Machine& machine) {
+  if (!machine.node.gpu_guessed) return std::nullopt;
+  return fmt::format(
+      "{0} does not name its GPU: {1} is what its links suggest; write {0}:GPU if it is another",
+      machine.node.name, machine.gpu.name);
+}
+
 std::vector<std::string> all_notes(const Machine& machine) {
   auto all = machine.notes;
   if (machine.measured) all.push_back(to_words(*machine.measured));

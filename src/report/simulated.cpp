@@ -94,7 +94,8 @@ std::string sent_text(const SimulatedStep& step) {
 // What was measured there, what the environment tells NCCL, and what of that it can't follow.
 void add_machine_notes(Report& report, const SimulatedOn& on) {
   if (on.machine.measured) report.add(Sentence{to_words(*on.machine.measured), kAside, kAside});
-  for (const auto& note : {find_environment_note(on.nccl), find_unmet_note(on.machine, on.nccl)})
+  for (const auto& note :
+       {find_guess_note(on.machine), find_environment_note(on.nccl), find_unmet_note(on.machine, on.nccl)})
     if (note) report.add(Sentence{*note, kAside, kAside});
 }
 

@@ -19,9 +19,11 @@ std::string tested(const TrainResult& result) {
 std::string learnt(const TrainOptions& options, const TrainResult& result) {
   std::string text = fmt::format("loss {:.4f} -> {:.4f} in {} steps", result.losses.front(),
                                  result.losses.back(), result.losses.size());
+  const int next = result.first_step + static_cast<int>(result.losses.size()) + 1;
   if (result.interrupted_by != 0)
-    text += fmt::format(", ended by {} before step {} of {}", describe_signal(result.interrupted_by),
-                        result.first_step + static_cast<int>(result.losses.size()) + 1, options.steps);
+    text += fmt::format(", ended by {} {}", describe_signal(result.interrupted_by),
+                        next > options.steps ? "before it was tested"
+                                             : fmt::format("before step {} of {}", next, options.steps));
   if (result.skipped_steps > 0)
     text += fmt::format(", {} left out because float16 overflowed", result.skipped_steps);
   return text + tested(result);

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <csignal>
+
 #include "report/render.h"
 
 namespace gradwire {
@@ -24,6 +26,16 @@ TEST(TrainReport, names_the_trace_that_was_written) {
   const auto report = train_report(options, three_steps());
   EXPECT_THAT(to_text(report), HasSubstr("trace: t.json (open it at ui.perfetto.dev)"));
   EXPECT_EQ(report.data.at("trace"), "t.json");
+}
+
+TEST(TrainReport, says_where_a_signal_ended_it) {
+  TrainOptions options;
+  auto result = three_steps();
+  result.interrupted_by = SIGTERM;
+  options.steps = 5;
+  EXPECT_THAT(to_text(train_report(options, result)), HasSubstr("ended by SIGTERM before step 4 of 5"));
+  options.steps = 3;
+  EXPECT_THAT(to_text(train_report(options, result)), HasSubstr("ended by SIGTERM before it was tested"));
 }
 
 TEST(TrainReport, promises_no_file_that_could_not_be_written) {

@@ -17,6 +17,7 @@ struct NetworkSpec {
   std::optional<NetworkKind> kind;
   std::optional<double> gbit_per_nic;  // nominal
   std::optional<int> nics_per_node;    // those in use
+  bool nics_assumed = false;           // nobody stated how many
   std::optional<bool> gpudirect;       // the card reads GPU memory; otherwise data passes through host memory
   // It could, but cards are stated to meet all GPUs at a processor: NCCL does not go that far unless it is told to.
   bool cards_far = false;

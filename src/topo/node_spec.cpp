@@ -1,6 +1,7 @@
 #include "topo/node_spec.h"
 
 #include <array>
+#include <cctype>
 #include <utility>
 
 #include "base/text.h"
@@ -44,8 +45,11 @@ std::optional<int> find_nccl_version(std::string_view text) {
   const auto dot = text.find('.');
   if (dot == std::string_view::npos) return std::nullopt;
   const std::string_view behind = text.substr(dot + 1);
+  const auto end = behind.find_first_not_of("0123456789");
+  if (end != std::string_view::npos && std::isalpha(static_cast<unsigned char>(behind[end])) != 0)
+    return std::nullopt;  // "2.1x"
   const auto major = find_integer<int>(text.substr(0, dot));
-  const auto minor = find_integer<int>(behind.substr(0, behind.find_first_not_of("0123456789")));
+  const auto minor = find_integer<int>(behind.substr(0, end));
   const bool possible = major && minor && *major >= 1 && *major < 100 && *minor < 100;
   return possible ? std::optional(*major * 100 + *minor) : std::nullopt;
 }

@@ -62,6 +62,7 @@ struct NodeSpec {
   std::string cpu_model;  // id as in presets/cpus.yaml; empty: usual for maker and PCIe generation
   std::optional<PcieLayout> pcie;
   bool pcie_assumed = false;   // the layout is the usual one: nobody stated it
+  bool gpu_guessed = false;    // by its links: the file does not name it
   bool lanes_assumed = false;  // two cards are taken to share a desktop's lanes, x8 each
   std::optional<TopoMatrix>
       matrix;  // wins over the layout and over intra, except that pcie leaves its NVLinks out

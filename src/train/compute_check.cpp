@@ -46,6 +46,14 @@ std::vector<std::string> find_compute_problems(const ComputeFacts& facts) {
   return problems;
 }
 
+bool multiplies_bfloat16_fast() {
+#ifdef __x86_64__
+  return __builtin_cpu_supports("avx512bw") != 0;
+#else
+  return true;
+#endif
+}
+
 std::vector<std::string> mapped_libraries() {
   std::set<std::string> paths;
   std::ifstream maps("/proc/self/maps");

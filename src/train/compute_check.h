@@ -20,4 +20,8 @@ std::vector<std::string> find_compute_problems(const ComputeFacts& facts);
 
 std::vector<std::string> mapped_libraries();
 
+// Whether libtorch multiplies bfloat16 matrices quickly on this processor. oneDNN, which does it, needs AVX-512; without it they are
+// multiplied number by number.
+bool multiplies_bfloat16_fast();
+
 }  // namespace gradwire

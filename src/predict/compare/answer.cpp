@@ -61,9 +61,25 @@ class Rewiring {
 
   void add_slots(LinkQuestion& question) const {
     const auto of_better = in_other_slots(better_.machine), of_worse = in_other_slots(worse_.machine);
+    const bool better_lanes = better_.machine.node.lanes_assumed,
+               worse_lanes = worse_.machine.node.lanes_assumed;
+    if (better_lanes != worse_lanes) return add_lanes(question, better_lanes ? better_ : worse_);
     if (!of_better || !of_worse) return;
     question.otherwise.push_back({on(*of_better, options_), on(*of_worse, options_)});
     question.unstated.emplace_back(other_slots_of(worse_.machine));
+  }
+
+  // Of one machine alone: two cards beside four, whose lanes are taken to be a server's.
+  void add_lanes(LinkQuestion& question, const Contender& assumed) const {
+    const auto others = in_other_slots(assumed.machine);
+    if (!others) return;
+    const auto in_place = [&](const Contender& one) {
+      return &one == &assumed ? on(*others, options_) : on(one.wires);
+    };
+    question.otherwise.push_back({in_place(better_), in_place(worse_)});
+    auto slots = other_slots_of(assumed.machine);
+    slots.machine = assumed.machine.name;
+    question.unstated.emplace_back(std::move(slots));
   }
 
   WiredStep with_version(const Contender& one, const std::optional<OtherVersion>& other) const {

@@ -209,6 +209,14 @@ TEST(Compare, knows_what_slots_that_nobody_stated_would_answer_if_they_were_othe
   EXPECT_LT(assumed.low, stated.link.speedup);
 }
 
+TEST(Compare, knows_what_slots_that_nobody_stated_of_one_machine_would_answer) {
+  const auto two_and_four = ask("gpt2", 4, {"4x-rtx3090-pcie", "2x-rtx3090-pcie"}).answer;
+  ASSERT_FALSE(two_and_four.otherwise.empty());
+  EXPECT_EQ(std::get<OtherSlots>(two_and_four.otherwise[0].what).machine, "2x-rtx3090-pcie");
+  EXPECT_GT(two_and_four.link.speedup, 1) << "a server's slots beside a desktop's";
+  EXPECT_LT(two_and_four.otherwise[0].gain, 1.01) << "in equal slots four cards have no better link than two";
+}
+
 // 70.6 G parameters of 16 bytes each: weights, gradients, two moments.
 TEST(Compare, knows_when_a_model_does_not_fit_the_gpu) {
   const auto result = ask("llama-70b", 1, {"dgx-h100"}, Precision::bf16);

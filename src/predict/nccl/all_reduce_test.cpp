@@ -142,6 +142,7 @@ TEST(NcclSettings, read_the_variables_that_change_times) {
     EXPECT_NO_THROW(nccl_settings({{"NCCL_ALGO", list}})) << list;
   EXPECT_EQ(find_nccl_version("2.23.4"), 223);
   EXPECT_EQ(find_nccl_version("new"), std::nullopt);
+  EXPECT_EQ(find_nccl_version("2.1x"), std::nullopt);
 }
 
 TEST(NcclSettings, remember_the_variables_that_change_something) {

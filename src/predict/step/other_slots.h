@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "topo/machine.h"
 
@@ -14,6 +15,7 @@ std::optional<Machine> in_other_slots(const Machine&);
 // How the slots of a machine that may be in others were taken, and what they may be instead.
 struct OtherSlots {
   int lanes = 0, all_lanes = 0;  // of each card; 0: with no PCIe switch that two cards share, and with one
+  std::string machine = {};      // whose slots; empty: those of all that are compared
 };
 OtherSlots other_slots_of(const Machine&);
 

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "report/compare/compare.h"
+#include "report/machine_notes.h"
 #include "report/narrowest.h"
 #include "report/nccl_notes.h"
 
@@ -158,8 +159,38 @@ std::string to_words(const Misfit& misfit) {
       gibibytes(misfit.memory));
 }
 
+namespace {
+
+// A network's name says how fast a card is; how many a node has was taken to be what is usual.
+std::optional<std::string> find_cards_note(const Machine& one, const Machine& other) {
+  if (!one.network || !other.network || one.node.gpus != other.node.gpus) return std::nullopt;
+  if (*one.network->nics_per_node < *other.network->nics_per_node) return find_cards_note(other, one);
+  const auto &more = *one.network, &fewer = *other.network;
+  if (*more.nics_per_node == *fewer.nics_per_node || !(more.nics_assumed || fewer.nics_assumed))
+    return std::nullopt;
+  const auto as_many = fewer.name.empty()
+                           ? std::string()
+                           : fmt::format("; @{}x-{} is as many", *more.nics_per_node, fewer.name);
+  return fmt::format("a node of {} has {} network cards in this, one of {} {}{}", one.name,
+                     *more.nics_per_node, other.name, *fewer.nics_per_node, as_many);
+}
+
+const Machine* find_compared(const Comparison& comparison, const std::string& name) {
+  const auto found = std::ranges::find(comparison.contenders, name,
+                                       [](const Contender& contender) { return contender.machine.name; });
+  return found == comparison.contenders.end() ? nullptr : &found->machine;
+}
+
+}  // namespace
+
 std::vector<std::string> warnings_of(const Comparison& comparison) {
   auto warnings = comparison.warnings;
+  for (const Contender& contender : comparison.contenders)
+    if (const auto note = find_guess_note(contender.machine)) warnings.push_back(*note);
+  const auto *better = find_compared(comparison, comparison.answer.better),
+             *worse = find_compared(comparison, comparison.answer.worse);
+  if (better != nullptr && worse != nullptr)
+    if (const auto note = find_cards_note(*better, *worse)) warnings.push_back(*note);
   for (const Misfit& misfit : comparison.misfits) warnings.push_back(to_words(misfit));
   if (comparison.links_alone)
     warnings.emplace_back(
@@ -169,7 +200,8 @@ std::vector<std::string> warnings_of(const Comparison& comparison) {
 
 std::string to_words(const OtherSlots& slots) {
   if (slots.lanes == 0) return "slots are assumed, with two cards behind each PCIe switch";
-  return fmt::format("slots are taken as x{} each, with x{}", slots.lanes, slots.all_lanes);
+  const auto whose = slots.machine.empty() ? "" : " of " + slots.machine;
+  return fmt::format("slots{} are taken as x{} each, with x{}", whose, slots.lanes, slots.all_lanes);
 }
 
 std::string communication_words(const StepEstimate& estimate) {

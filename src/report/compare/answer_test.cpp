@@ -88,6 +88,17 @@ TEST(Answer, names_what_nobody_stated_and_what_is_so_if_it_is_otherwise) {
               HasSubstr("NCCL is taken as 2.28, before 2.23 "));
 }
 
+TEST(Answer, says_that_networks_are_taken_to_have_different_numbers_of_cards) {
+  const auto notes = [](const char* other) {
+    return warnings_of(ask("bert-large", 8, {"4*dgx-h100@ndr", other}));
+  };
+  EXPECT_THAT(notes("4*dgx-h100@100gbe"),
+              ElementsAre("a node of 4*dgx-h100@ndr has 8 network cards in this, one of 4*dgx-h100@100gbe 1; "
+                          "@8x-100gbe is as many"));
+  EXPECT_THAT(notes("4*dgx-h100@8x-100gbe"), IsEmpty());
+  EXPECT_THAT(notes("4*dgx-h100@1x-100gbe"), IsEmpty()) << "stated";
+}
+
 TEST(Answer, says_when_nothing_is_sent) {
   StepOptions options;
   options.distribution = Distribution::none;

@@ -18,6 +18,7 @@ namespace gradwire {
 namespace {
 
 std::string milliseconds(Seconds time) {
+  if (time < 5e-5) return "0.0 ms";  // nor "-0.0 ms"
   return time < 0.0995 ? fmt::format("{:.1f} ms", time * 1e3) : fmt::format("{:.0f} ms", time * 1e3);
 }
 
@@ -70,9 +71,10 @@ std::array<DrawnPart, 7> drawn_parts(const StepEstimate& estimate) {
 
 StackedBars bars_of(const Comparison& comparison) {
   StackedBars chart{.parts = {}, .bars = {}, .name_width = name_width(comparison)};
+  const bool waits_for_data = std::ranges::any_of(
+      comparison.contenders, [](const Contender& one) { return one.estimate.parts.data > 0; });
   for (const auto& part : drawn_parts(comparison.contenders.front().estimate))
-    chart.parts.push_back(
-        {part.mark, part.name, part.name != std::string_view("data") || comparison.options.data > 0});
+    chart.parts.push_back({part.mark, part.name, part.name != std::string_view("data") || waits_for_data});
   for (const auto& contender : comparison.contenders) {
     chart.bars.push_back({contender.machine.name, milliseconds(contender.estimate.step), {}});
     for (const auto& part : drawn_parts(contender.estimate)) chart.bars.back().values.push_back(part.time);

@@ -42,6 +42,7 @@ void resolve_cards(ResolvedNode& node, NetworkSpec& network) {
   const auto& own = node.spec.network;
   if (!network.nics_per_node && own && own->nics_per_node && *network.kind != NetworkKind::ethernet)
     network.nics_per_node = own->nics_per_node;
+  network.nics_assumed = !network.nics_per_node;
   if (!network.nics_per_node && *network.kind == NetworkKind::ethernet) network.nics_per_node = boards(node);
   if (!network.nics_per_node) {
     const int usual = static_cast<int>(std::lround(node.total_gpus * node.gpu.usual_cards_per_gpu));

@@ -61,7 +61,8 @@ MatrixNode node_from_matrix(std::string_view text, const std::string& where, std
     node.gpu = named->id;
   } else {
     node.gpu = guess_gpu(*node.matrix);
-    if (!node.gpu.empty())
+    node.gpu_guessed = !node.gpu.empty();
+    if (node.gpu_guessed)
       result.notes.push_back(fmt::format(
           "the report does not name the GPU: its NVLinks suggest {}; say {}:GPU if not", node.gpu, where));
   }

@@ -159,6 +159,7 @@ class XmlBuilder {
     NodeSpec spec;
     spec.name = where_;
     spec.gpu = gpu_id();
+    spec.gpu_guessed = options_.gpu.empty() && !spec.gpu.empty();
     spec.gpus = static_cast<int>(gpus_.size());
     spec.gpu_indices = ranks();
     spec.intra = any_nvlink([](const XmlNvlink&) { return true; }) ? Intra::nvlink_mesh : Intra::pcie;

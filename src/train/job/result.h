@@ -44,7 +44,7 @@ struct TrainResult {
   std::optional<PipelineResult> pipeline;
   HeldMemory held;
   int skipped_steps = 0;   // whose float16 gradients overflowed
-  int interrupted_by = 0;  // the signal that ended it before its last step
+  int interrupted_by = 0;  // the signal that ended it before its last step, or in its test
   bool saved = true;       // its last checkpoint, where it was to have one
   bool traced = true;      // its trace is written, where it was to have one
 };

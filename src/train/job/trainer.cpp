@@ -200,14 +200,25 @@ double Trainer::test(int number, Metrics& metrics) {
   return count;
 }
 
-// Every model takes its share of the test, each sample once.
-void Trainer::evaluate(TrainResult& result) {
+// By which any rank was asked to end.
+int Trainer::shared_signal(const TrainHooks& hooks) {
+  std::array<double, 1> signal{hooks.asked_to_end ? static_cast<double>(hooks.asked_to_end()) : 0.0};
+  host_->run(all_reduce(bytes_of(signal), DType::f64, Reduction::max));
+  return static_cast<int>(signal[0]);
+}
+
+// Every model takes its share of the test, each sample once. Who is asked to end leaves it out.
+void Trainer::evaluate(TrainResult& result, const TrainHooks& hooks) {
   if (data_.tests() == 0) return;
   const torch::NoGradGuard no_grad;
   Metrics metrics;
   metrics.add("loss", 0, 0), metrics.add("accuracy", 0, 0);  // for ranks without a sample
   std::array<double, 1> count{};
-  for (int number = 0; number < data_.tests(); ++number) count[0] += test(number, metrics);
+  for (int number = 0; number < data_.tests(); ++number) {
+    result.interrupted_by = shared_signal(hooks);
+    if (result.interrupted_by != 0) return;
+    count[0] += test(number, metrics);
+  }
   host_->run(all_reduce(bytes_of(count), DType::f64));
   const auto means = metrics.reduce(*host_);
   result.test_loss = means.at("loss");
@@ -242,7 +253,7 @@ void Trainer::average_losses(TrainResult& result) {
 TrainResult Trainer::train(const TrainHooks& hooks) {
   TrainResult result = describe();
   if (first_step_ >= options_.steps) {  // there is nothing left but to say how good it is
-    evaluate(result);
+    evaluate(result, hooks);
     return result;
   }
   train_steps(result, hooks);
@@ -261,7 +272,7 @@ TrainResult Trainer::train(const TrainHooks& hooks) {
   if (mesh_.pp > 1)
     result.pipeline =
         measure_pipeline(timeline_, options_, {.step = first_step_, .complete = result.dropped_spans == 0});
-  if (result.interrupted_by == 0) evaluate(result);
+  if (result.interrupted_by == 0) evaluate(result, hooks);
   return result;
 }
 

@@ -38,6 +38,7 @@ class Trainer {
   TrainResult describe() const;                // what is known before the first step
   TrainResult train(const TrainHooks& hooks);  // all ranks call it; each gets the whole result
   void save_last(const TrainResult& result);   // the checkpoint of that; all ranks call it, and throw alike
+  bool on_processor() const { return device_.is_cpu(); }
   const Timeline& timeline() const { return timeline_; }            // of the training, on all ranks
   int left_out() const { return saver_ ? saver_->left_out() : 0; }  // checkpoints that were due
 
@@ -61,7 +62,8 @@ class Trainer {
   std::unique_ptr<TrainedModel> make_parts(std::shared_ptr<Net> net);
   std::size_t spans_a_step() const;
   void save(int step);
-  void evaluate(TrainResult& result);
+  int shared_signal(const TrainHooks& hooks);
+  void evaluate(TrainResult& result, const TrainHooks& hooks);
   double test(int number, Metrics& metrics);  // how many answers it asked for
 
   const World world_;
