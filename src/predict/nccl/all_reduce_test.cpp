@@ -184,7 +184,7 @@ TEST(NcclPrice, a_card_gets_what_the_way_from_the_gpu_gives) {
 }
 
 // An all-reduce of 1.4 GB between two nodes of one A100 each took 122 ms where their cards hang on the processor: 11 GB/s of the 23
-// that HDR carries (two nodes of Baskerville, https://www.baskerville.ac.uk; NCCL from PyTorch).
+// that HDR carries ("The Impact of GPU Networking (Part 1)", 2025-03-14: two nodes of Baskerville, PyTorch with NCCL).
 TEST(NcclModel, cards_at_the_processor_give_half_of_what_they_could_unless_nccl_is_told) {
   NodeSpec node;
   node.name = "tray", node.gpu = "a100-sxm-40";
