@@ -45,6 +45,10 @@ Machine assemble(const ResolvedNode& resolved, const Topology& node, int nodes) 
   machine.p2p = *resolved.spec.p2p;
   machine.network = resolved.spec.network;
   machine.notes = resolved.notes;
+  if (nodes > 1 && machine.network->cards_far)
+    machine.notes.emplace_back(
+        "GPUs and network cards meet at a processor, farther apart than NCCL uses GPUDirect: data is taken "
+        "through host memory; gpudirect: true in a file, or NCCL_NET_GDR_LEVEL=SYS, says otherwise");
   machine.topology = build_topology(node, machine);
   machine.gpus = gpus_in_use(machine);
   return machine;
@@ -123,7 +127,7 @@ bool are_gpus(const Topology& topology, DeviceId a, DeviceId b) {
 }
 
 bool goes_through_host(const Machine& machine, PathClass path) {
-  if (path == PathClass::net) return machine.network && !machine.network->gpudirect.value_or(true);
+  if (path == PathClass::net) return machine.network && !goes_direct(*machine.network, true);
   return !machine.p2p && path >= PathClass::pix && path <= PathClass::sys;
 }
 

@@ -133,6 +133,39 @@ TEST(Machine, without_gpudirect_data_passes_through_the_memory_of_both_nodes) {
   EXPECT_DOUBLE_EQ(across.bytes_per_s, 9.4e9 / 8);
 }
 
+// NCCL lets a card read GPU memory up to PXB. Who states where cards are gets that; who says that they read it, or nothing, does not.
+TEST(Machine, cards_that_meet_gpus_at_a_processor_do_not_read_their_memory) {
+  NodeSpec node = box("a100-sxm-40", 2);
+  node.pcie.emplace();
+  node.pcie->gpus_per_bridge = 1, node.pcie->gpus_per_socket = 2, node.pcie->nics_at_switch = false;
+  const auto across = [&](std::optional<bool> gpudirect) {
+    NetworkSpec network = find_network("1x-hdr");
+    network.gpudirect = gpudirect;
+    return build_machine(node, 2, network);
+  };
+  EXPECT_TRUE(across({}).network->cards_far);
+  EXPECT_TRUE(path(across({}), 0, 2).through_host);
+  EXPECT_THAT(across({}).notes, Contains(HasSubstr("NCCL_NET_GDR_LEVEL=SYS")));
+  EXPECT_FALSE(path(across(true), 0, 2).through_host);
+  node.pcie->gpus_per_switch = 1, node.pcie->nics_at_switch = true;
+  EXPECT_FALSE(path(across({}), 0, 2).through_host) << "under a switch with a GPU";
+  node.pcie.reset();
+  EXPECT_FALSE(path(across({}), 0, 2).through_host) << "nobody said where";
+}
+
+TEST(Machine, cards_are_as_far_as_a_matrix_shows_them) {
+  const auto with_card = [](const std::string& first, const std::string& second) {
+    NodeSpec node = box("a100-sxm-40", 2);
+    node.matrix = parse_matrix("\tGPU0\tGPU1\tmlx5_0\nGPU0\tX\tNV4\t" + first + "\nGPU1\tNV4\tX\t" + second +
+                                   "\nmlx5_0\t" + first + "\t" + second + "\tX\n",
+                               "test");
+    return build_machine(node, 2, find_network("1x-hdr")).network->cards_far;
+  };
+  EXPECT_TRUE(with_card("NODE", "NODE"));
+  EXPECT_TRUE(with_card("PHB", "PHB"));
+  EXPECT_FALSE(with_card("PIX", "NODE")) << "the first GPU sends for both";
+}
+
 TEST(Machine, plain_ethernet_is_one_card_but_rdma_takes_the_cards_a_node_has) {
   EXPECT_EQ(find_machine("2*dgx-h100@10gbe").network->nics_per_node, 1);
   EXPECT_EQ(find_machine("2*dgx-h100@ndr").network->nics_per_node, 8);

@@ -83,6 +83,10 @@ const NetworkPreset& nearest_preset(const NetworkSpec& spec) {
 
 }  // namespace
 
+bool goes_direct(const NetworkSpec& network, bool otherwise) {
+  return network.gpudirect.value_or(otherwise) && !network.cards_far;
+}
+
 std::string_view to_string(NetworkKind kind) { return kKinds.at(static_cast<std::size_t>(kind)); }
 
 std::optional<NetworkKind> find_network_kind(std::string_view text) {

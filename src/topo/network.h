@@ -18,9 +18,11 @@ struct NetworkSpec {
   std::optional<double> gbit_per_nic;  // nominal
   std::optional<int> nics_per_node;    // those in use
   std::optional<bool> gpudirect;       // the card reads GPU memory; otherwise data passes through host memory
-  std::optional<Seconds> latency;      // one way, card to card
-  std::optional<bool> rails;  // card i of every node on a switch of its own (leaves joined by spines)
-  std::string name;           // "ndr"; may be empty
+  // It could, but cards are stated to meet all GPUs at a processor: NCCL does not go that far unless it is told to.
+  bool cards_far = false;
+  std::optional<Seconds> latency;  // one way, card to card
+  std::optional<bool> rails;       // card i of every node on a switch of its own (leaves joined by spines)
+  std::string name;                // "ndr"; may be empty
   bool operator==(const NetworkSpec&) const = default;
 };
 
@@ -33,6 +35,9 @@ struct NetworkPreset {
 const std::vector<NetworkPreset>& all_networks();
 NetworkSpec find_network(
     std::string_view text);  // "ndr", "10gbe", "8x-hdr", "4x-efa-100"; throws ConfigError
+
+// What NCCL does with it by itself. Where nobody says whether cards can: `otherwise`.
+bool goes_direct(const NetworkSpec&, bool otherwise);
 
 // One card: its nominal rate, and what the nearest preset of that kind achieves of it. Kind and gbit_per_nic
 // are needed.

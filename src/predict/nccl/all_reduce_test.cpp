@@ -182,6 +182,21 @@ TEST(NcclPrice, a_card_gets_what_the_way_from_the_gpu_gives) {
   EXPECT_NEAR(gbps(Detour::processor), 2.6, 0.2) << "a thread copies no faster over a faster slot";
 }
 
+// An all-reduce of 1.4 GB between two nodes of one A100 each took 122 ms where their cards hang on the processor: 11 GB/s of the 23
+// that HDR carries ("The Impact of GPU Networking (Part 1)", 2025-03-14: two nodes of Baskerville, PyTorch with NCCL).
+TEST(NcclModel, cards_at_the_processor_give_half_of_what_they_could_unless_nccl_is_told) {
+  NodeSpec node;
+  node.name = "tray", node.gpu = "a100-sxm-40";
+  node.pcie.emplace().nics_at_switch = false;
+  const Machine machine = build_machine(node, 2, find_network("1x-hdr"));
+  const auto gbps = [&](const NcclSettings& settings) {
+    return NcclModel(machine, default_calibration(), settings).all_reduce(1'400'000'000).bus_gbps;
+  };
+  EXPECT_NEAR(gbps({}), 10, 1.5);
+  EXPECT_GT(gbps(nccl_settings({{"NCCL_NET_GDR_LEVEL", "SYS"}})), 20);
+  EXPECT_NEAR(gbps(nccl_settings({{"NCCL_NET_GDR_LEVEL", "PXB"}})), gbps({}), 1e-9);
+}
+
 TEST(NcclModel, a_time_that_is_a_smaller_buffers_says_so) {
   const NcclModel model(find_machine("2*2x-rtx3090-nvlink@10gbe"));
   EXPECT_FALSE(model.all_reduce(60 << 20).as_smaller);

@@ -12,9 +12,19 @@
 namespace gradwire {
 namespace {
 
-bool far_from_card(const Machine& machine, DeviceId gpu) {
+PathClass way_to_card(const Machine& machine, DeviceId gpu) {
   const auto cards = machine.topology.nearest(gpu, DeviceKind::nic);
-  return !cards.empty() && classify(machine.topology, gpu, cards.front()) == PathClass::sys;
+  return cards.empty() ? PathClass::none : classify(machine.topology, gpu, cards.front());
+}
+
+// Of a node's GPUs the nearest to a card sends for all. Farther than PXB NCCL uses GPUDirect only when told to (its paths.cc).
+bool uses_gpudirect(const Machine& machine, const NcclFabric& fabric) {
+  const NetworkSpec& network = *machine.network;
+  const auto& told = fabric.settings.gpudirect_level;
+  if (!network.gpudirect.value_or(false) || told == PathClass::self) return false;
+  if (!network.cards_far) return true;
+  const auto near = [&](DeviceId gpu) { return told && way_to_card(machine, gpu) <= *told; };
+  return std::any_of(machine.gpus.begin(), machine.gpus.begin() + fabric.ranks_per_node, near);
 }
 
 // Omni-Path's verbs are software (openucx/ucx issue 3196), and EFA had no RDMA before the instances of PCIe 5, but for those
@@ -24,11 +34,10 @@ bool places_data(const Machine& machine, NetworkKind kind) {
   return kind != NetworkKind::omnipath && (kind != NetworkKind::efa || generation >= 5);
 }
 
-// Between sockets NCCL uses GPUDirect only when told to (NCCL's paths.cc: up to PXB).
 Detour detour_of(const Machine& machine, DeviceId gpu, const NcclFabric& fabric, bool direct) {
-  const bool far = fabric.ranks_per_node == 1 && far_from_card(machine, gpu);
+  const bool far = fabric.ranks_per_node == 1 && way_to_card(machine, gpu) == PathClass::sys;
   if (direct && !far) return Detour::none;
-  if (direct && fabric.settings.gpudirect_far) return Detour::sockets;
+  if (direct && fabric.settings.gpudirect_level == PathClass::sys) return Detour::sockets;
   return places_data(machine, *fabric.network) ? Detour::memory : Detour::processor;
 }
 
@@ -46,7 +55,7 @@ void add_network(const Machine& machine, DeviceId gpu, NcclFabric& fabric) {
   const NetworkSpec& network = *machine.network;
   const double gbit = network.gbit_per_nic.value_or(100);
   const int cards = network.nics_per_node.value_or(1);
-  const bool direct = fabric.settings.gpudirect.value_or(network.gpudirect.value_or(false));
+  const bool direct = uses_gpudirect(machine, fabric);
   fabric.network = network.kind.value_or(NetworkKind::ethernet);
   fabric.detour = detour_of(machine, gpu, fabric, direct);
   // What reaches a card over the root complex comes in smaller packets; 12 of 15.75 GB/s is NCCL's count.

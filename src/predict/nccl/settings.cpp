@@ -122,11 +122,7 @@ void apply(const Variable& variable, NcclSettings& settings) {
   if (name == "NCCL_MIN_NCHANNELS") settings.least_channels = positive<int>(name, value);
   if (name == "NCCL_MAX_NCHANNELS") settings.most_channels = positive<int>(name, value);
   if (name == "NCCL_BUFFSIZE") settings.buffer = positive<Bytes>(name, value);
-  if (name == "NCCL_NET_GDR_LEVEL") {
-    const auto reach = level(name, value);
-    if (reach == PathClass::self) settings.gpudirect = false;
-    settings.gpudirect_far = reach == PathClass::sys;
-  }
+  if (name == "NCCL_NET_GDR_LEVEL") settings.gpudirect_level = level(name, value);
   if (name == "NCCL_ALGO") settings.algorithms = allowed_by(variable, kNcclAlgorithms, kOtherAlgorithms);
   if (name == "NCCL_PROTO") settings.protocols = allowed_by(variable, kProtocols);
   if (name == "NCCL_VERSION") settings.version = find_nccl_version(value);

@@ -37,10 +37,11 @@ struct NcclSettings {
   bool p2p_disabled = false;           // NCCL_P2P_DISABLE=1: NVLink is not used either
   std::optional<PathClass> p2p_level;  // NCCL_P2P_LEVEL: farther GPUs go through host memory
   bool shm_disabled = false;           // NCCL_SHM_DISABLE=1: what can't go straight goes through sockets
-  bool copy_engine = false;       // NCCL_SHM_USE_CUDA_MEMCPY=1: copies instead of kernels, gone since 2.30
-  bool nvls = true;               // NCCL_NVLS_ENABLE
-  std::optional<bool> gpudirect;  // NCCL_NET_GDR_LEVEL: LOC turns it off; absent: as the machine says
-  bool gpudirect_far = false;     // SYS: also where GPU and card sit on different sockets
+  bool copy_engine = false;  // NCCL_SHM_USE_CUDA_MEMCPY=1: copies instead of kernels, gone since 2.30
+  bool nvls = true;          // NCCL_NVLS_ENABLE
+  // NCCL_NET_GDR_LEVEL: cards farther from the GPU than that are reached through host memory; self (LOC): all of them; absent: up
+  // to PXB
+  std::optional<PathClass> gpudirect_level;
   Allowed<NcclAlgorithm> algorithms;  // NCCL_ALGO
   Allowed<NcclProtocol> protocols;    // NCCL_PROTO
   std::optional<int> least_channels,

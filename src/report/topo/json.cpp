@@ -82,7 +82,7 @@ nlohmann::json network_json(const NetworkSpec& network) {
   if (network.kind) json["kind"] = to_string(*network.kind);
   if (network.gbit_per_nic) json["gbit_per_nic"] = *network.gbit_per_nic;
   if (network.nics_per_node) json["nics_per_node"] = *network.nics_per_node;
-  if (network.gpudirect) json["gpudirect"] = *network.gpudirect;
+  if (network.gpudirect) json["gpudirect"] = goes_direct(network, true);
   if (network.rails) json["rails"] = *network.rails;
   return json;
 }

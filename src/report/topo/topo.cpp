@@ -127,7 +127,7 @@ void add_network(Report& report, const Machine& machine) {
                                  *network.nics_per_node, *network.gbit_per_nic, to_string(*network.kind),
                                  network.rails.value_or(false) ? ", rails" : "", rate.bytes_per_s / 1e9,
                                  format_seconds(rate.latency));
-  if (!network.gpudirect.value_or(true)) text += ", through host memory";
+  if (!goes_direct(network, true)) text += ", through host memory";
   report.add(Sentence{text, "", std::string(12, ' ')});
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "topo/placement.h"
 
 namespace gradwire {
 namespace {
@@ -53,17 +54,37 @@ void resolve_cards(ResolvedNode& node, NetworkSpec& network) {
     throw ConfigError(fmt::format("a node has 1 to 256 network cards, not {}", *network.nics_per_node));
 }
 
+bool are_cards_placed(const NodeSpec& spec) {
+  return matrix_nics(spec) > 0 || (spec.pcie && !spec.pcie_assumed && !spec.pcie->nics_at_switch);
+}
+
+// NCCL's paths.cc lets cards read GPU memory up to PXB: under one switch, or under switches of one upper switch. Whichever GPU is
+// nearest to a card sends for its node.
+bool are_cards_far(const ResolvedNode& node) {
+  const SeatPlan seats = place(node);
+  const auto near = [](const Seat& gpu, const Seat& card) {
+    return (gpu.leaf >= 0 && gpu.leaf == card.leaf) || (gpu.upper >= 0 && gpu.upper == card.upper);
+  };
+  return std::ranges::none_of(node.spec.gpu_indices, [&](int index) {
+    const Seat& gpu = seats.gpus.at(static_cast<std::size_t>(index));
+    return std::ranges::any_of(seats.nics, [&](const Seat& card) { return near(gpu, card); });
+  });
+}
+
 }  // namespace
 
 NetworkSpec resolve_network(ResolvedNode& node, const std::optional<NetworkSpec>& asked) {
   NetworkSpec network = asked ? *asked : *node.spec.network;
   resolve_rate(node, network);
   resolve_cards(node, network);
-  const bool rdma = *network.kind != NetworkKind::ethernet;
-  if (!network.gpudirect) network.gpudirect = rdma && node.gpu.pcie_p2p;
+  const bool rdma = *network.kind != NetworkKind::ethernet, stated = network.gpudirect.has_value();
+  if (!stated) network.gpudirect = rdma && node.gpu.pcie_p2p;
   if (!network.latency) network.latency = network_rate(network).latency;
   if (!network.rails) network.rails = false;
   if (*network.nics_per_node == 1) network.rails = false;
+  if (stated || !*network.gpudirect || !are_cards_placed(node.spec) || joined_by_c2c(node)) return network;
+  node.spec.network = network;
+  network.cards_far = are_cards_far(node);
   return network;
 }
 
