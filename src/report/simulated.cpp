@@ -120,9 +120,10 @@ Report simulated_report(const SimulatedStep& step) {
     add_step(report, title_of(step), step.estimate.parts);
   else
     add_predicted_step(report, title_of(step), step.estimate);
-  report.add(Sentence{
-      fmt::format("{}; expect an error of {:.0f} %", sent_text(step), 100 * step.estimate.relative_error),
-      kAside});
+  report.add(Sentence{fmt::format("{}; {} {:.0f} %", sent_text(step),
+                                  step.replayed ? "expect an error of" : "eight of ten such steps are within",
+                                  100 * step.estimate.relative_error),
+                      kAside});
   if (const auto real = real_time(step))
     report.add(Sentence{fmt::format("really {:.1f} ms a step: the prediction is {:+.1f} % off", *real * 1e3,
                                     100 * (step.estimate.step / *real - 1)),

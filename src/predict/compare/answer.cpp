@@ -10,10 +10,9 @@ namespace {
 double each(const StepEstimate& estimate) { return estimate.samples_per_s / estimate.ranks; }
 
 // On the same wires. Estimates of different GPUs err independently.
-Effect gpu_effect(const StepEstimate& better, const StepEstimate& worse, const StepModel& model) {
+Effect gpu_effect(const StepEstimate& better, const StepEstimate& worse) {
   const double speedup = each(better) / each(worse);
-  const double error =
-      std::max(std::hypot(better.computing_error, worse.computing_error), model.constants.error_anchored);
+  const double error = std::hypot(better.computing_error, worse.computing_error);
   return {speedup, speedup / (1 + error), speedup * (1 + error)};
 }
 
@@ -138,7 +137,7 @@ Answer judge(const Workload& workload, const Contender& better, const Contender&
   answer.count = double(better.wires.ranks) / worse.wires.ranks;
   const auto question = Rewiring(workload, better, worse, options, model).question();
   answer.link = link_gain(question);
-  if (!answer.alike) answer.gpu = gpu_effect(better.estimate, answer.on_better.estimate, model);
+  if (!answer.alike) answer.gpu = gpu_effect(better.estimate, answer.on_better.estimate);
   static_cast<Effect&>(answer) = product(answer.count, answer.gpu, answer.link);
   answer.verdict = verdict_of(answer);
   answer.certain = is_certain(answer);

@@ -49,6 +49,20 @@ TEST(Compare, the_order_of_machines_does_not_change_the_answer) {
   EXPECT_DOUBLE_EQ(one.speedup, other.speedup);
 }
 
+// Of one number of GPUs most of what the model leaves open is the same.
+TEST(Compare, what_more_gpus_give_is_less_sure_than_what_a_link_gives) {
+  StepOptions options;
+  options.anchor = Anchor{.step = 0.2, .batch = 8};
+  options.batch = 8;
+  const auto width = [&](const char* better, const char* worse) {
+    const auto link =
+        compare(build_model("bert-large"), {find_machine(better), find_machine(worse)}, options).answer.link;
+    return link.high / link.low;
+  };
+  EXPECT_GT(width("dgx-a100", "1x-a100-sxm-80"), 1.1);
+  EXPECT_LT(width("dgx-a100", "dgx-h100"), 1.1);
+}
+
 TEST(Compare, the_bar_holds_the_answer) {
   const auto answer = ask("bert-large", 8, {"2x-rtx3090-nvlink", "2x-rtx3090-pcie"}).answer;
   EXPECT_LT(answer.low, answer.speedup);

@@ -24,7 +24,6 @@ std::vector<StepConstant> all_constants() {
                          {"sgd_bytes", &C::sgd_bytes},
                          {"adam_bytes", &C::adam_bytes},
                          {"lamb_bytes", &C::lamb_bytes},
-                         {"error_anchored", &C::error_anchored},
                          {"error_roofline", &C::error_roofline}});
   return all;
 }

@@ -41,9 +41,8 @@ struct StepConstants {
   // Memory traffic of a whole optimizer step in bytes a parameter, by kind.
   double sgd_bytes = 0, adam_bytes = 0, lamb_bytes = 0;
 
-  // Error to expect of a predicted step beside the collective's own: from cross-validation by platform, with
-  // compute time anchored on a measurement, and without.
-  double error_anchored = 0, error_roofline = 0;
+  // What eight of ten steps of one GPU differ from the roofline by, at most.
+  double error_roofline = 0;
 
   bool operator==(const StepConstants&) const = default;
 };

@@ -88,11 +88,18 @@ Seconds communication_of(const StepProblem& problem) {
   return sum;
 }
 
+// What more GPUs wait for (their slowest, the input that all read, a framework's own work) is not what fewer wait for.
+double runs_differ_by(const StepProblem& better, const StepProblem& worse) {
+  if (better.ranks == worse.ranks) return kSpreadOfRatio;
+  return std::max({kSpreadOfRatio, run_spread(better), run_spread(worse)});
+}
+
 // That collectives through host memory hide nothing rests on one pair of GPUs (presets/step.yaml).
 std::vector<Unknown> doubts_of(const GainQuestion& q) {
   const auto& [better, worse] = q.here;
+  const double runs = runs_differ_by(better.problem, worse.problem);
   std::vector<Unknown> doubts = {
-      [](World& world, double share) { world.noise += share * kEightOfTen * kSpreadOfRatio; }};
+      [runs](World& world, double share) { world.noise += share * kEightOfTen * runs; }};
   if (const double unsure = q.computing_error; unsure > 0)
     doubts.push_back([unsure](World& world, double share) { world.computing += share * std::log1p(unsure); });
   for (std::size_t i = 0; i < q.otherwise.size(); ++i)

@@ -172,6 +172,11 @@ double lost_pace(const StepProblem& problem, const StepConstants& constants) {
   return std::max(problem.host_share * host, std::min(direct, host));
 }
 
+double run_spread(const StepProblem& problem) {
+  if (problem.options.distribution == Distribution::tf_replicated) return problem.staged > 0 ? 0.10 : 0.035;
+  return problem.family == Family::other ? 0.10 : problem.family == Family::transformer ? 0.065 : 0.035;
+}
+
 StepProblem make_problem(const Workload& workload, const Gpu& gpu, const Wires& wires,
                          const StepOptions& given, const StepConstants& constants, const Roofline& roofline) {
   check_options(given);
@@ -187,6 +192,7 @@ StepProblem make_problem(const Workload& workload, const Gpu& gpu, const Wires& 
   problem.nodes = wires.nodes;
   problem.host_share = wires.through_host ? wires.host_share : 0;
   problem.wire_error = wires.relative_error;
+  problem.family = workload.family;
   problem.tensors = tensor_count(workload);
   problem.optimizer =
       memory_time(gpu, double(parameter_count(workload)) * optimizer_bytes(options.optimizer, constants));

@@ -3,6 +3,7 @@
 // GPU, the wires and the options; solve() in step.h adds the constants. A value.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "predict/step/compute.h"
@@ -35,14 +36,21 @@ struct StepProblem {
   double host_share = 0;  // of a collective's time, that NCCL's kernels move data through host memory
   double staged =
       0;  // times a gradient byte passes through one socket's memory in tf-replicated; 0: not at all
-  double wire_error = 0;
-  Bytes gradient_bytes = 0;  // that travel in a step
+  double wire_error = 0;  // relative: half the width of the range that holds eight of ten collectives
+  Family family = Family::cnn;
+  std::optional<double> unsteady = {};  // what steps varied by in a run that was recorded: its own spread
+  Bytes gradient_bytes = 0;             // that travel in a step
 };
 
 // Share of computing's pace that is lost while a collective runs beside it: its kernels take SMs and memory all the time. Where they
 // also move data through host memory it is what that takes while it is busy, if that is more; so a slower network, which leaves
 // host memory idle for longer, never makes a step shorter. tf-replicated leaves that to copy engines.
 double lost_pace(const StepProblem&, const StepConstants&);
+
+// What one run's rate differs from another's by beside its wires, and what the step model leaves open: standard deviation of its
+// logarithm, found so that eight of ten measured runs lie inside (presets/measured/training.jsonl). Of two runs with as many GPUs
+// most of that is the same: kSpreadOfRatio.
+double run_spread(const StepProblem&);
 
 StepProblem make_problem(const Workload&, const Gpu&, const Wires&, const StepOptions&, const StepConstants&,
                          const Roofline&);

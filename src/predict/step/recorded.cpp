@@ -132,6 +132,7 @@ StepProblem recorded_problem(const RecordedStep& recorded, const Wires& wires, b
   problem.nodes = wires.nodes;
   problem.on_processor = static_cast<bool>(wires.processor);
   problem.wire_error = wires.relative_error;
+  problem.unsteady = recorded.unsteady;
   problem.forward = recorded.parts.forward;
   problem.backward = recorded.parts.backward;
   problem.optimizer = recorded.parts.optimizer;
@@ -152,7 +153,6 @@ StepConstants recorded_constants(const RecordedStep& recorded) {
   const auto computing = parts.forward + parts.backward + parts.optimizer;
   const auto most = expected_maximum(recorded.ranks) * computing;
   if (most > 0) constants.spread_share = std::max(0.0, recorded.slowest - parts.step()) / most;
-  constants.error_anchored = recorded.unsteady;
   return constants;
 }
 

@@ -166,9 +166,16 @@ double answer_to_wires(const StepProblem& problem, const StepConstants& constant
   return std::log(solve_step(on_slower_wires(problem, kTimes), constants) / step) / std::log(kTimes);
 }
 
+// Of a step beside its collectives, as a logarithm that holds eight of ten.
+double own_width(const StepProblem& problem, const StepConstants& constants) {
+  if (problem.unsteady) return std::log1p(*problem.unsteady);
+  const double runs = kEightOfTen * run_spread(problem);
+  return problem.options.anchor ? runs : std::hypot(runs, std::log1p(constants.error_roofline));
+}
+
 double error_of(const StepProblem& problem, const StepEstimate& estimate, const StepConstants& constants) {
-  const double own = problem.options.anchor ? constants.error_anchored : constants.error_roofline;
-  return std::hypot(own, problem.wire_error * estimate.wire_answer);
+  const double of_wires = std::asinh(problem.wire_error) * estimate.wire_answer;
+  return std::sinh(std::hypot(own_width(problem, constants), of_wires));
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ struct StepEstimate {
   Seconds synchronising = 0;   // broadcasting buffers; part of parts.other
   double scaling = 1;          // throughput over that of as many GPUs without any distribution
   double wire_answer = 0;      // d log(step) / d log(time of every collective)
-  double relative_error = 0;   // to expect of the step
+  double relative_error = 0;   // of the step: half the width of the range that holds eight of ten
   double computing_error = 0;  // of its computing alone; 0 when that was measured
   int batch = 0, ranks = 1;    // of a micro-batch on a GPU; GPUs
   int accumulate = 1;          // micro-batches of the step

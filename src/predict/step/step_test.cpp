@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 #include "sched/ddp_step.h"
@@ -220,6 +221,17 @@ TEST(Step, parts_add_up_to_the_step) {
   problem.copies = 0.01;
   const auto estimate = solve(problem, {100, 10, 20, 1, 0.5, 0.5, 0.01, 5});
   EXPECT_NEAR(estimate.parts.step(), estimate.step, 1e-12);
+}
+
+// Runs of transformers differ by 6.5 %; half of the step answers to collectives that are off by a factor of e.
+TEST(Step, says_how_far_off_it_may_be) {
+  auto problem = two_buckets(0, 3);
+  problem.family = Family::transformer;
+  problem.options.anchor = Anchor{.step = 3, .batch = 8};
+  const double runs = 1.28155 * 0.065;
+  EXPECT_NEAR(solve(problem, {}).relative_error, std::sinh(runs), 1e-6);
+  problem.wire_error = std::sinh(1);
+  EXPECT_NEAR(solve(problem, {}).relative_error, std::sinh(std::hypot(runs, 0.5)), 0.01);
 }
 
 TEST(Step, the_timeline_says_the_same_as_the_estimate) {

@@ -125,13 +125,6 @@ std::string scope_of(const TrainingCase& one) {
   return one.distribution == Distribution::tf_replicated ? family + " tf-replicated" : family;
 }
 
-// Beside its wires, what one run differs from another by, and what the step model leaves open: found so that
-// eight of ten lie inside. A ratio of two runs of one machine cancels most of that.
-double own_spread(const TrainingCase& one) {
-  if (one.distribution == Distribution::tf_replicated) return one.problem.staged > 0 ? 0.10 : 0.035;
-  return one.family == Family::other ? 0.10 : one.family == Family::transformer ? 0.065 : 0.035;
-}
-
 // And the range that should hold eight of ten.
 struct Predicted {
   double value, low, high;
@@ -139,8 +132,7 @@ struct Predicted {
 
 Predicted predict_rate(const TrainingCase& one, const StepConstants& constants) {
   const auto estimate = solve(one.problem, constants);
-  const double spread = std::hypot(own_spread(one), estimate.wire_answer * one.wires.doubt.total());
-  const double rate = one.samples / estimate.step, width = std::exp(kEightOfTen * spread);
+  const double rate = one.samples / estimate.step, width = std::exp(std::asinh(estimate.relative_error));
   return {rate, rate / width, rate * width};
 }
 

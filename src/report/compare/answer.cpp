@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
@@ -76,8 +77,9 @@ std::string count_and_link(const Answer& answer) {
                        percent(link.low - 1), percent(link.high - 1));
   if (verdict_of(link) == Verdict::no_difference && is_certain(link))
     return fmt::format("{} the GPUs, of which the link takes next to nothing", times);
-  return fmt::format("{} the GPUs, of which the link takes {} % ({} to {})", times, percent(1 - link.speedup),
-                     percent(1 - link.high), percent(1 - link.low));
+  const auto taken = [&](double gain) { return percent(std::max(0.0, 1 - gain)); };
+  return fmt::format("{} the GPUs, of which the link takes {} % ({} to {})", times, taken(link.speedup),
+                     taken(link.high), taken(link.low));
 }
 
 // Where several things differ: what each contributes.

@@ -30,8 +30,10 @@ TEST(Answer, says_what_the_gpu_does_and_what_the_link_does) {
 }
 
 TEST(Answer, says_what_more_gpus_give_and_what_the_link_takes_of_it) {
-  EXPECT_THAT(sentence(ask("bert-large", 8, {"2*dgx-h100@ndr", "dgx-h100"})),
+  EXPECT_THAT(sentence(ask("resnet50", 64, {"2*dgx-h100@ndr", "dgx-h100"})),
               HasSubstr("twice the GPUs, of which the link takes next to nothing"));
+  EXPECT_THAT(sentence(ask("bert-large", 8, {"2*dgx-h100@ndr", "dgx-h100"})),
+              HasSubstr("twice the GPUs, of which the link takes 2 % (0 to 10)"));
   EXPECT_THAT(sentence(ask("gpt2", 4, {"1x-rtx3090", "2x-rtx3090-pcie"})),
               AllOf(HasSubstr("2x-rtx3090-pcie over 1x-rtx3090 gives 1."),
                     HasSubstr("): twice the GPUs, of which the link takes"), Not(HasSubstr("but"))));
