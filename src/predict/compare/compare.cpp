@@ -17,7 +17,7 @@ constexpr double kMuch = 1.01;  // all-reduce times closer than this are equal
 
 Seconds wire_time(const Contender& contender) { return contender.estimate.communication; }
 
-// First the better connected, whose all-reduces take less time; the first one asked for on a tie.
+// First the better connected, whose all-reduces take less time.
 struct Pair {
   std::size_t better = 0, worse = 0;
 };
@@ -54,10 +54,12 @@ Pair choose_pair(const std::vector<Contender>& all, const StepOptions& options) 
   if (like_for_like(all[chosen.better], all[chosen.worse], options)) return chosen;
   const bool same_gpu =
       options.anchor || all[chosen.better].machine.gpu.id == all[chosen.worse].machine.gpu.id;
-  // Of equal GPUs the question is what more of them give.
-  if (same_gpu && all[chosen.better].wires.ranks < all[chosen.worse].wires.ranks)
-    std::swap(chosen.better, chosen.worse);
-  return chosen;
+  const auto &better = all[chosen.better], &worse = all[chosen.worse];
+  const bool tied = wire_time(worse) <= wire_time(better) * kMuch;
+  // Of equal GPUs the question is what more of them give; where neither is better connected, which one trains faster.
+  const bool second_first = same_gpu ? better.wires.ranks < worse.wires.ranks
+                                     : tied && better.estimate.samples_per_s < worse.estimate.samples_per_s;
+  return second_first ? Pair{chosen.worse, chosen.better} : chosen;
 }
 
 Bytes typical_bucket(const Workload& workload, const StepOptions& options) {

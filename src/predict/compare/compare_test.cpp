@@ -49,6 +49,15 @@ TEST(Compare, the_order_of_machines_does_not_change_the_answer) {
   EXPECT_DOUBLE_EQ(one.speedup, other.speedup);
 }
 
+TEST(Compare, where_neither_is_better_connected_the_faster_one_comes_first) {
+  for (const auto& on :
+       {std::vector<std::string>{"1x-h100-pcie", "1x-rtx3090"}, {"1x-rtx3090", "1x-h100-pcie"}}) {
+    const auto answer = ask("gpt2", 4, on).answer;
+    EXPECT_EQ(answer.better, "1x-h100-pcie");
+    EXPECT_GT(answer.speedup, 1);
+  }
+}
+
 // Of one number of GPUs most of what the model leaves open is the same.
 TEST(Compare, what_more_gpus_give_is_less_sure_than_what_a_link_gives) {
   StepOptions options;
