@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "predict/calibration/fit.h"
 #include "predict/nccl/all_reduce.h"
 #include "sim/sweep.h"
@@ -59,6 +60,20 @@ Machine measured_part(const OwnSweep& sweep, const Machine& machine) {
   return only(machine, first, nodes);
 }
 
+// Hosts differ by a few times. What is off by more was measured elsewhere, or in another unit.
+void check_plausible(const NcclPredictor& usual, const OwnSweep& sweep, const std::string& machine) {
+  constexpr Bytes kRates = 1'000'000;
+  constexpr double kMostFaster = 20, kMostSlower = 1000;
+  for (const auto& [bytes, time] : sweep.rows) {
+    const double faster = usual.time(bytes) / time;
+    if (bytes < kRates || (faster < kMostFaster && faster > 1 / kMostSlower)) continue;
+    throw ConfigError(
+        fmt::format("an all-reduce of {} bytes in {:.3g} us is {:.3g} times as fast as links of {} are: see "
+                    "whether it was measured there, and in which unit",
+                    bytes, time * 1e6, faster, machine));
+  }
+}
+
 // Owns what its sweeps borrow.
 class OwnFit {
  public:
@@ -66,6 +81,7 @@ class OwnFit {
 
   void add(const OwnSweep& sweep) {
     const NcclFabric& fabric = keep(nccl_fabric(measured_part(sweep, machine_), settings_));
+    check_plausible(NcclPredictor(fabric, default_calibration()), sweep, machine_.name);
     FitSweep fitted{&fabric, {}, 1};
     for (const auto& [bytes, time] : sweep.rows)
       fitted.rows.push_back({nccl_choice(fabric, bytes), bytes, time});
@@ -131,7 +147,7 @@ std::vector<OwnSweep> own_sweeps(std::string_view bench, const std::string& file
   throw ConfigError(fmt::format("{}: {}", file, error.what()));
 }
 
-void take_measured(Machine& machine, const OwnMeasurements& all, const NcclSettings& settings) {
+void take_measured(Machine& machine, const OwnMeasurements& all, const NcclSettings& settings) try {
   if (machine.gpus.size() < 2)
     throw ConfigError(fmt::format("{}: nothing to measure between GPUs", machine.name));
   const double before = expected_error(machine, settings);
@@ -140,6 +156,9 @@ void take_measured(Machine& machine, const OwnMeasurements& all, const NcclSetti
   for (const OwnCopies& copies : all.copies) measured.add(copies);
   machine.node.own = measured.fitted();
   machine.measured = MeasuredThere{all.files, before, expected_error(machine, settings), tells_a_rate(all)};
+} catch (const ConfigError& error) {
+  if (all.files.empty()) throw;
+  throw ConfigError(fmt::format("{}: {}", join(all.files, ", "), error.what()));
 }
 
 Calibration own_calibration(const Machine& machine, const Calibration& of_all) {

@@ -39,7 +39,7 @@ struct OwnMeasurements {
 std::vector<OwnSweep> own_sweeps(std::string_view bench, const std::string& file);
 
 // Moves the machine, and notes in it what that narrowed. Throws ConfigError for more GPUs than the machine has, or for a
-// number that its nodes do not divide.
+// number that its nodes do not divide, or for what no such links can have taken.
 void take_measured(Machine&, const OwnMeasurements&, const NcclSettings&);
 
 Calibration own_calibration(const Machine&, const Calibration& of_all);

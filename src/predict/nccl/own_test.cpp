@@ -1,5 +1,6 @@
 #include "predict/nccl/own.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -7,6 +8,8 @@
 
 namespace gradwire {
 namespace {
+
+using ::testing::HasSubstr;
 
 // A host whose memory path gives a third of what is usual, or another part.
 OwnSweep slow_sweep(const Machine& machine, double times = 3) {
@@ -42,6 +45,23 @@ TEST(OwnMeasurements, leave_open_what_they_say_nothing_of) {
   EXPECT_GT(error_at(large, 8192), 0.5 * error_at(usual, 8192)) << "no latency was measured";
   take_measured(short_of, {{{2, {{1 << 20, 160e-6}, {2 << 20, 318e-6}, {4 << 20, 630e-6}}}}, {}}, {});
   EXPECT_GT(error_at(short_of, 64 << 20), error_at(large, 64 << 20)) << "it ends before the full rate";
+}
+
+TEST(OwnMeasurements, that_no_such_links_can_have_given_are_refused) {
+  Machine machine = find_machine("2x-rtx3090-pcie");
+  const auto refused = [&](Bytes bytes, Seconds time) {
+    try {
+      take_measured(machine, {{{2, {{bytes, time}}}}, {}}, {});
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refused(Bytes{1} << 25, 8e-6), HasSubstr("times as fast as links of 2x-rtx3090-pcie"))
+      << "4200 MB/s taken for GB/s";
+  EXPECT_THAT(refused(Bytes{1} << 25, 8000), HasSubstr("in which unit")) << "milliseconds taken for seconds";
+  EXPECT_EQ(refused(Bytes{1} << 25, 8e-3 * 19), "") << "the slowest host on record";
+  EXPECT_EQ(refused(1024, 1e-9), "") << "small ones tell no rate";
 }
 
 TEST(OwnMeasurements, go_on_with_the_machine_when_its_cards_are_rearranged) {
