@@ -1,5 +1,5 @@
-// What launchers, schedulers, frameworks and programs themselves print when a rank ends: the second half of the data behind
-// known_failures.cpp, which alone includes it. Asked after failure_table.h, whose words are more special; the first that fits counts.
+// What launchers, schedulers, frameworks and programs themselves print when a rank ends. Data of known_failures.cpp, which alone
+// includes it. Asked after all other tables, whose words are more special; the first that fits counts.
 #pragma once
 
 #include "import/failure_meanings.h"
