@@ -51,6 +51,18 @@ constexpr Meaning kDeadGpu = {
     "reboot, or take the power away for a minute; dmesg | grep NVRM; check its power cables, its slot or "
     "riser; in a virtual machine how it is passed through; have the board replaced if it comes back"};
 
+constexpr Meaning kFailedCheck = {
+    "R00",
+    "a check inside of a kernel failed, mostly a label, token or index that the model has no place for; the "
+    "other ranks then "
+    "wait for the one it ended",
+    "CUDA_LAUNCH_BLOCKING=1 names the call; compare labels and tokens with the sizes of the layers"};
+constexpr Meaning kWeakPcie = {
+    "R15", "a PCIe link has errors: it sends again what was lost, and may lose its device",
+    "lspci -vv of the device that the line names: LnkSta, and what is behind it; reseat the card, its riser "
+    "or cable; a lower "
+    "generation of PCIe in the BIOS"};
+
 constexpr KnownFailure kGpuFailures[] = {
     {"nvlink sharp*multicast", Told::cause, kNoSharp},
     {"system not yet initialized", Told::cause,
@@ -88,12 +100,8 @@ constexpr KnownFailure kGpuFailures[] = {
     {"p2p.cc*cuda failure*invalid argument", Told::usual_cause, kApart},
     {"p2p.cc*cuda failure*invalid device ordinal", Told::usual_cause, kApart},
     {"uncorrectable ecc error", Told::cause, kSickMemory, Scope::any},
-    {"device-side assert triggered", Told::cause,
-     Meaning{"R00",
-             "a check inside of a kernel failed, mostly a label, token or index that the model has no place "
-             "for; the other ranks then wait for the one it ended",
-             "CUDA_LAUNCH_BLOCKING=1 names the call; compare labels and tokens with the sizes of the layers"},
-     Scope::any},
+    {"device-side assert triggered", Told::cause, kFailedCheck, Scope::any},
+    {".cu:*block: [*thread: [*assertion*failed", Told::cause, kFailedCheck, Scope::any},
     {"has fallen off the bus", Told::cause, kLostGpu, Scope::any},
     {"unable to determine the device handle for gpu", Told::cause, kLostGpu, Scope::any},
     {"gpu is lost", Told::cause, kLostGpu, Scope::any},
@@ -106,6 +114,8 @@ constexpr KnownFailure kGpuFailures[] = {
     {"nvidia*io_page_fault", Told::cause, kIommu, Scope::any},
     {"amd-vi: event logged [io_page_fault", Told::hint, kIommu, Scope::any},  // any device's
     {"dmar: [dma *fault addr", Told::hint, kIommu, Scope::any},
+    {"pcie bus error: severity=uncorrect*(fatal)", Told::usual_cause, kWeakPcie, Scope::any},
+    {"pcie bus error: severity=", Told::hint, kWeakPcie, Scope::any},  // any device's
     {"nvrm: xid*nonfatal", Told::hint, kSickLink, Scope::any},
     {"nvrm: xid*): 74,", Told::cause, kSickLink, Scope::any},
     {"nvrm: xid*): 137,", Told::cause, kSickLink, Scope::any},

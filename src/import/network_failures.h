@@ -40,6 +40,11 @@ constexpr Meaning kFailedEfa = {"R37", "the plugin for EFA (libfabric) failed: n
                                 "aws-ofi-nccl on all; allow all "
                                 "traffic inside the security group"};
 
+constexpr Meaning kOtherFamily = {
+    "R36", "NCCL can't open a socket for an address: a machine without any, or IPv6 on some nodes alone",
+    "ip addr on every node; NCCL_SOCKET_FAMILY=AF_INET; NCCL_SOCKET_IFNAME names an interface with an "
+    "address"};
+
 constexpr KnownFailure kNetworkFailures[] = {
     {"ibv_reg_mr*bad address", Told::cause,
      Meaning{"R38", "the network card can't reach the GPU's memory (GPUDirect RDMA)",
@@ -85,6 +90,8 @@ constexpr KnownFailure kNetworkFailures[] = {
     {"net/ofi*provider", Told::symptom, kNoEfa, Scope::sockets},
     {"net/ofi*initialization", Told::symptom, kNoEfa, Scope::sockets},
     {"connect*refused*exceeded", Told::symptom, kSilentPeer},
+    {"call to connect*refused", Told::symptom, kSilentPeer},
+    {"socket creation failed", Told::symptom, kOtherFamily},
     {"no route to host", Told::symptom, kNoWay},
     {"connect*connection timed out", Told::symptom, kNoWay},
     {"connect to*failed", Told::symptom, kNoWay},
@@ -100,6 +107,8 @@ constexpr KnownFailure kNetworkFailures[] = {
     {"runtimeerror: connect() timed out", Told::symptom, kNoMeeting, Scope::any},
     {"runtimeerror: connection timed out", Told::symptom, kNoMeeting, Scope::any},
     {"runtimeerror: connection refused", Told::symptom, kNoMeeting, Scope::any},
+    {"runtimeerror: resource temporarily unavailable", Told::symptom, kNoMeeting,
+     Scope::any},  // a time-out's errno
     {"seconds waiting for clients*joined", Told::symptom, kNoMeeting, Scope::any},
     {"seconds waiting for workers*joined", Told::symptom, kNoMeeting, Scope::any},
     {"valueerror: host not found", Told::symptom, kNoMeeting, Scope::any},

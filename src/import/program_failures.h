@@ -134,6 +134,7 @@ constexpr KnownFailure kProgramFailures[] = {
     {"attempting to deserialize object on cuda device", Told::cause, kSavedElsewhere, Scope::any},
     {"default process group has not been initialized", Told::cause, kNoGroup, Scope::any},
     {"default process group is not initialized", Told::cause, kNoGroup, Scope::any},
+    {"only supported in process-group mode", Told::cause, kNoGroup, Scope::any},
     {"keyerror: 'local_rank'", Told::cause, kNoLauncher, Scope::any},
     {"keyerror: 'world_size'", Told::cause, kNoLauncher, Scope::any},
     {"keyerror: 'master_addr'", Told::cause, kNoLauncher, Scope::any},
