@@ -196,6 +196,7 @@ class LogReader {
  private:
   void read_other(std::string_view line, int number) {
     log_.of_kernel = log_.of_kernel || (log_.nccl_lines == 0 && is_line_of_kernel(line));
+    if (repeated_ && trim(line).empty()) return;  // somebody's blank lines in between
     const bool pythons = may_be_of_python(line);
     if (!repeated_ && !tracebacks_.are_open() && !pythons && !may_tell_of_failure(line)) return;
     tracebacks_.read(line, number);
