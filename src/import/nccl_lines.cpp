@@ -158,12 +158,11 @@ std::optional<int> number_after(std::string_view text, std::string_view word) {
 }
 
 std::optional<std::size_t> find_unnamed_mark(std::string_view line) {
-  for (const std::string_view mark : {" INFO ", " WARN "}) {
+  for (const std::string_view mark : {"INFO ", "WARN "}) {  // a blank before it would stop at each word
     const auto at = line.find(mark);
-    if (at == std::string_view::npos) continue;
-    const auto before = line.substr(0, at);
-    const bool warns = mark == " WARN " && ends_in_source(before);
-    if (warns || ends_in_thread(before)) return at + 1;
+    if (at == std::string_view::npos || at == 0 || line[at - 1] != ' ') continue;
+    const auto before = line.substr(0, at - 1);
+    if (ends_in_thread(before) || (mark == "WARN " && ends_in_source(before))) return at;
   }
   return std::nullopt;
 }
