@@ -18,11 +18,12 @@ constexpr int kFindingsCode = 3, kUnreadCode = 2;
 
 constexpr const char* kDoctorExample = R"(
 FILES are any mix of: logs of a run with NCCL_DEBUG=INFO, or its last words,
-dmesg, traces of torch.profiler, nvidia-smi topo -m, topo -p2p r, nvlink -s, -q
-and --query-gpu, rocm-smi --showtopo, lspci -vv, output of nccl-tests, NCCL's
-topology XML, an environment (env > env.txt) or a job's YAML, training scripts,
-folders of them. Without files it looks at this machine. Exit code 0: nothing
-found; 3: findings; 2: nothing found, and a file can't be read.
+where it hangs (py-spy dump), dmesg, traces of torch.profiler, nvidia-smi topo
+-m, topo -p2p r, nvlink -s, -q and --query-gpu, rocm-smi --showtopo, lspci -vv,
+output of nccl-tests, NCCL's topology XML, an environment (env > env.txt) or a
+job's YAML, training scripts, folders of them. Without files it looks at this
+machine. Exit code 0: nothing found; 3: findings; 2: nothing found, and a file
+can't be read.
 
 Examples, each below what makes its files:
   gradwire doctor

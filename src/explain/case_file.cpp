@@ -56,6 +56,9 @@ std::vector<std::string> looked_at(const CaseFile& given) {
   look(list, given.files.scripts.size(), "a script", "scripts");
   look(list, given.files.dumps.size(), "a dump of the flight recorder: one rank's alone tells no hang",
        "dumps of the flight recorder");
+  std::size_t stacks = 0;
+  for (const StackDump& dump : given.files.stacks) stacks += dump.processes.size();
+  look(list, stacks, "where the threads of a process stand", "processes and where their threads stand");
   look(list, given.files.nvlink_traffic.size(), "NVML's counters of NVLink", "counters of NVLink");
   look(list, given.files.nccl_calls.size(), "NCCL's own record of its calls", "records of NCCL's calls");
   look(list, given.files.notes.size(), "notes of gradwire watch", "notes of gradwire watch");
@@ -206,6 +209,7 @@ Diagnosis diagnose(const CaseFile& given) {
   add_trace_findings(given, diagnosis);
   add_script_findings(given, diagnosis);
   add_flight_findings(given, diagnosis);
+  add_stack_findings(given, diagnosis);
   add_watch_findings(given, diagnosis);
   add_loop_findings(given, diagnosis);
   price_findings(given, diagnosis.findings);

@@ -65,6 +65,7 @@ void add_process_findings(const CaseFile&, Diagnosis&);
 void add_trace_findings(const CaseFile&, Diagnosis&);
 void add_script_findings(const CaseFile&, Diagnosis&);
 void add_flight_findings(const CaseFile&, Diagnosis&);
+void add_stack_findings(const CaseFile&, Diagnosis&);
 void add_watch_findings(const CaseFile&, Diagnosis&);
 void add_loop_findings(const CaseFile&, Diagnosis&);
 NvlinkAnswer answer_nvlink(const CaseFile&);

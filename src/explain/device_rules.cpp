@@ -16,6 +16,23 @@ bool is_a_name(std::string_view argument) {
   return !argument.empty() && std::isalpha(static_cast<unsigned char>(argument[0])) != 0;
 }
 
+bool begins_with_digit(std::string_view text) {
+  return !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) != 0;
+}
+
+// "local_rank = 0", and nothing else gives it a value: the same in every process, whatever it is called.
+bool is_written_number(const ScriptFile& script, std::string_view name) {
+  const std::string sets = std::string(name) + "=", counts = "for" + std::string(name) + "in";
+  bool number = false;
+  for (const ScriptLine& line : script.lines) {
+    if (line.code.starts_with(counts) || line.code.starts_with("global" + std::string(name))) return false;
+    if (!line.code.starts_with(sets) || line.code.starts_with(sets + "=")) continue;
+    if (!begins_with_digit(std::string_view(line.code).substr(sets.size()))) return false;
+    number = true;
+  }
+  return number;
+}
+
 // ".to(rank)", ".cuda(args.gpu)", "set_device(local_rank)", "device_ids=[gpu]"
 bool places_by_rank(const ScriptFile& script, const ScriptLine& line) {
   constexpr std::size_t kArgument = 50;
@@ -24,6 +41,7 @@ bool places_by_rank(const ScriptFile& script, const ScriptLine& line) {
     for (auto at = code.find(call); at != std::string::npos; at = code.find(call, at + 1)) {
       const auto rest = std::string_view(code).substr(at + call.size(), kArgument);
       const auto argument = rest.substr(0, rest.find_first_of("),]"));
+      if (is_written_number(script, argument)) continue;
       if (names_a_rank(argument) || (!call.starts_with('.') && is_a_name(argument))) return true;
     }
   return false;
@@ -39,9 +57,18 @@ bool places_by_rank(const ScriptFile& script) {
 
 // A GPU that is written into the script. Not as what a run without others falls back to, nor as where a file is loaded to.
 const ScriptLine* find_written_gpu(const ScriptFile& script) {
-  const auto found = std::find_if(script.lines.begin(), script.lines.end(), [](const ScriptLine& line) {
-    return holds_any(line.code, {"set_device(0)", "device_ids=[0]", "\"cuda:0\"", "'cuda:0'", ".cuda(0)"}) &&
-           !holds_any(line.code, {"is_available()", "map_location", "else"});
+  const auto sets_written = [&](std::string_view code) {
+    constexpr std::string_view kSet = "set_device(";
+    const auto at = code.find(kSet);
+    if (at == std::string_view::npos) return false;
+    const auto argument = code.substr(at + kSet.size());
+    return is_written_number(script, argument.substr(0, argument.find_first_of("),")));
+  };
+  const auto found = std::find_if(script.lines.begin(), script.lines.end(), [&](const ScriptLine& line) {
+    const bool written =
+        sets_written(line.code) ||
+        holds_any(line.code, {"set_device(0)", "device_ids=[0]", "\"cuda:0\"", "'cuda:0'", ".cuda(0)"});
+    return written && !holds_any(line.code, {"is_available()", "map_location", "else"});
   });
   return found == script.lines.end() ? nullptr : &*found;
 }

@@ -257,5 +257,14 @@ TEST(DoctorOnDeaths, knows_what_plugins_say_of_networks_that_break) {
   EXPECT_EQ(rule_of("a:1:2 [0] graph/xml.h:77 NCCL WARN Attribute arch of node cpu not found\n"), "R19");
 }
 
+TEST(DoctorOnDeaths, reads_what_nccl_of_old_says_of_sockets) {
+  EXPECT_EQ(first_rule(diagnosis_of_log(
+                "a:1:2 [0] include/socket.h:9 WARN Call to connect failed : Connection refused\n")),
+            "R36");
+  EXPECT_EQ(first_rule(diagnosis_of_log(
+                "include/socket.h:8 WARN Socket creation failed : Address family not supported\n")),
+            "R36");
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -37,7 +37,7 @@ constexpr Meaning kMulticast = {"R20", "NVLink SHARP failed",
                                 "NCCL_NVLS_ENABLE=0 tells whether the rest works; the fabric manager's log"};
 
 constexpr PartOfNccl kParts[] = {
-    {"xml.cc", kTopology},   {"topo.cc", kTopology},  {"net_ib", kCards},    {"ibvwrap", kCards},
+    {"xml.cc", kTopology},   {"topo.", kTopology},    {"net_ib", kCards},    {"ibvwrap", kCards},
     {"NET/IB", kCards},      {"socketTry", kSockets}, {"socket.", kSockets}, {"net_socket", kSockets},
     {"bootstrap", kSockets}, {"ipcsocket", kSockets}, {"NET/", kPlugin},     {"shm", kSharedMemory},
     {"p2p.cc", kPeers},      {"nvls.cc", kMulticast},

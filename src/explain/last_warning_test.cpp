@@ -27,6 +27,7 @@ TEST(LastWarning, tells_by_the_part_of_nccl_that_gave_it_where_to_look) {
     return first_rule(diagnosis_of_log(kStarted + warning(source, words) + kDied));
   };
   EXPECT_EQ(rule("graph/xml.cc:332", "Could not find real path of /sys/class/pci_bus/0000:21"), "R19");
+  EXPECT_EQ(rule("graph/topo.h:88", "Could not find a node with id 3"), "R19");
   EXPECT_EQ(rule("transport/net_ib.cc:1", "NET/IB : twisted"), "R37");
   EXPECT_EQ(rule("misc/socket.cc:1", "twisted"), "R36");
   EXPECT_EQ(rule("transport/p2p.cc:1", "twisted"), "R12");

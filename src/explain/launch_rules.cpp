@@ -88,6 +88,37 @@ void check_gpus_of_tasks(const ScriptFile& script, std::vector<Finding>& finding
   findings.back().apart = Apart::hidden;
 }
 
+// The batch script itself runs on the first node alone; somebody has to start the rest.
+void check_started_nodes(const ScriptFile& script, std::vector<Finding>& findings) {
+  const auto option = [&](const ScriptLine& line) {
+    if (!line.text.starts_with("#SBATCH")) return std::optional<int>();
+    const auto nodes = find_option(line, "--nodes");
+    return nodes ? nodes : find_option(line, "-N ");
+  };
+  const auto asks = std::find_if(script.lines.begin(), script.lines.end(),
+                                 [&](const ScriptLine& line) { return option(line).value_or(1) > 1; });
+  if (asks == script.lines.end()) return;
+  const auto starts = [](const ScriptLine& line) {
+    return !line.text.starts_with("#SBATCH") &&
+           holds_any(line.text, {"srun", "mpirun", "mpiexec", "ssh", "pdsh", "deepspeed", "horovodrun",
+                                 "ray ", "parallel", "clush", "jsrun", "flux", "submitit"});
+  };
+  const auto command = std::find_if(script.lines.begin(), script.lines.end(), [](const ScriptLine& line) {
+    return holds_any(line.text, {"python", "torchrun", "accelerate launch"}) &&
+           !line.text.starts_with("#SBATCH");
+  });
+  const bool started = std::any_of(script.lines.begin(), script.lines.end(), starts);
+  if (started || command == script.lines.end()) return;
+  add_at(script, *command,
+         {"R23", Severity::high,
+          fmt::format("the job has {} nodes, and this starts processes on the first of them alone: the "
+                      "others' ranks never come",
+                      *option(*asks)),
+          "srun before it, with as many tasks a node as it needs (--ntasks-per-node: one for torchrun, else "
+          "one a GPU)"},
+         findings);
+}
+
 void hint_at_shared_memory(const ScriptFile& script, std::vector<Finding>& hints) {
   const auto line = std::find_if(script.lines.begin(), script.lines.end(), [](const ScriptLine& one) {
     return one.text.find("docker run") != std::string::npos && one.text.find("--gpus") != std::string::npos;
@@ -135,6 +166,7 @@ void add_launch_findings(const ScriptFile& script, const std::vector<NcclLog>& l
                    .reach = several ? Reach::several_nodes : Reach::unknown},
                   diagnosis);
   check_gpus_of_tasks(script, diagnosis.findings);
+  check_started_nodes(script, diagnosis.findings);
   hint_at_shared_memory(script, diagnosis.hints);
 }
 

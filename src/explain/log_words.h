@@ -28,6 +28,8 @@ bool names_own_network(const std::map<std::string, SaidInLog>& variables);
 // Whether sockets carry what goes between nodes, or would: what logs say goes before how many nodes somebody expects.
 bool goes_over_sockets(const std::vector<NcclLog>& logs, bool several_expected);
 
+// What a finding about ranks that wait says where they said in which calls.
+void blame_stuck_calls(const NcclLog& run, Finding&);
 // What a finding about a death says where the log itself tells more: what NCCL warned of before it gave up.
 void suit_to_log(const NcclLog&, Finding&);
 // A log that ends with NCCL's own failure to start, or with a traceback behind a warning, and nobody's word of it. Nothing: it

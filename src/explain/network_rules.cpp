@@ -58,11 +58,29 @@ bool has_rdma_to_gpus(const NcclLog& log) {
   });
 }
 
+// Whatever carries it, NCCL itself says whether it hands over the GPU's memory; of sockets there is nothing else.
+bool is_staged(const LoggedTransport& transport) {
+  return transport.transport == Transport::network && !transport.gpudirect &&
+         !transport.via.starts_with("NET/Socket");
+}
+
+bool is_staged_plugin(const LoggedTransport& transport) {
+  return is_staged(transport) && !transport.via.starts_with("NET/IB");
+}
+
+bool uses_staged_plugin(const NcclLog& log) {
+  return std::any_of(log.transports.begin(), log.transports.end(), is_staged_plugin);
+}
+
 std::string way_to_gpudirect(const NcclLog& log) {
   for (const char* name : {"NCCL_NET_GDR_LEVEL", "NCCL_IB_CUDA_SUPPORT", "NCCL_NET_GDR_READ"})
     if (const SaidInLog* said = find_variable(log.variables, name);
         said != nullptr && (said->text == "0" || said->text == "LOC"))
       return fmt::format("unset {}  # it is {}, which turns it off", name, said->text);
+  if (uses_staged_plugin(log))
+    return "the plugin's log says why (NCCL_DEBUG=INFO): of EFA a kind of instance that has it (P4d and "
+           "later do, G "
+           "and P3 do not), FI_EFA_USE_DEVICE_RDMA=1, and the provider's newest driver, libfabric and plugin";
   if (log.rccl) return "the peer memory of amdgpu (dkms) on every node; NCCL_NET_GDR_LEVEL=SYS";
   return "modprobe nvidia-peermem  # on every node; then NCCL_NET_GDR_LEVEL=SYS if card and GPU are on "
          "different sockets";
@@ -77,15 +95,13 @@ bool is_too_large_for_a_node(const NcclLog& run) {
 // "via NET/IB/0", or what NCCL says of its cards before it connects any, where nodes have to.
 std::string staged_evidence(const NcclLog& log, const NcclLog& run) {
   for (const LoggedTransport& transport : log.transports)
-    if (transport.transport == Transport::network && !transport.gpudirect &&
-        transport.via.starts_with("NET/IB"))
-      return place(log, transport) + ", none with GDRDMA";
+    if (is_staged(transport)) return place(log, transport) + ", none with GDRDMA";
   const bool leaves = run.spans_nodes() || is_too_large_for_a_node(run);
   if (!log.staged_network || !leaves || log.find(Transport::network) != nullptr) return {};
   return place(log.file, *log.staged_network, log.staged_network->text);
 }
 
-// Cards that can read a GPU's memory, and do not. Omni-Path and EFA of old can't, nor can a card for GPUs that are far from
+// Cards that can read a GPU's memory, and do not. Omni-Path can't, nor can a card for GPUs that are far from
 // it: then those of other ranks do. Where a piece of a log names no card it is one that can, mostly.
 void check_gpudirect(const NcclLog& log, const NcclLog& run, std::vector<Finding>& findings) {
   const bool direct = std::any_of(run.transports.begin(), run.transports.end(),
@@ -96,7 +112,8 @@ void check_gpudirect(const NcclLog& log, const NcclLog& run, std::vector<Finding
   finding.rule = "R38";
   if (run.cards.empty() || !run.spans_nodes()) finding.sure = Certainty::likely;
   finding.goes_on = true;
-  finding.severity = Severity::high;
+  finding.severity =
+      uses_staged_plugin(log) ? Severity::medium : Severity::high;  // a machine may not have it
   finding.what =
       "the network cards do not read the GPUs' memory (no GPUDirect RDMA): every byte between nodes is "
       "copied through host memory";
@@ -128,11 +145,9 @@ void check_distances(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosi
 void hint_at_far_cards(const NcclLog& log, const NcclLog& run, std::vector<Finding>& hints) {
   const bool direct = std::any_of(run.transports.begin(), run.transports.end(),
                                   [](const auto& transport) { return transport.gpudirect; });
-  const auto staged =
-      std::find_if(log.transports.begin(), log.transports.end(), [](const LoggedTransport& transport) {
-        return transport.transport == Transport::network && !transport.gpudirect &&
-               transport.via.starts_with("NET/IB");
-      });
+  const auto staged = std::find_if(
+      log.transports.begin(), log.transports.end(),
+      [](const LoggedTransport& transport) { return is_staged(transport) && !is_staged_plugin(transport); });
   if (!direct || staged == log.transports.end()) return;
   Finding hint;
   hint.rule = "R38";

@@ -175,5 +175,36 @@ TEST(DoctorOnPrograms, finds_nothing_in_what_healthy_runs_print) {
   EXPECT_TRUE(well.hints.empty());
 }
 
+TEST(DoctorOnPrograms, finds_an_error_that_nobody_knows_where_a_call_that_joins_ranks_raised_it) {
+  const auto died = [](const std::string& file) {
+    return diagnosis_of_log("Traceback (most recent call last):\n  File \"" + file +
+                            "\", line 9, in f\nValueError: odd: 3\n");
+  };
+  const auto call = died("/v/torch/distributed/fsdp/wrap.py");
+  ASSERT_EQ(first_rule(call), "R00");
+  EXPECT_TRUE(says(call.findings[0].what, "ValueError: odd: 3")) << call.findings[0].what;
+  const auto own = died("/home/me/model.py");
+  EXPECT_TRUE(own.findings.empty());
+  EXPECT_EQ(own.hints.size(), 1u);
+}
+
+TEST(DoctorOnPrograms, hints_at_last_words_that_were_pasted_alone) {
+  const auto words = diagnosis_of_log("TypeError: step() takes 3 arguments\n");
+  EXPECT_TRUE(words.findings.empty());
+  ASSERT_EQ(words.hints.size(), 1u);
+  EXPECT_TRUE(says(words.hints[0].evidence, "step() takes"));
+  EXPECT_EQ(rule_of("AssertionError: broadcast only supported in process-group mode"), "R23");
+}
+
+TEST(DoctorOnPrograms, reads_checks_inside_of_kernels_and_errors_of_pcie_links) {
+  EXPECT_EQ(rule_of("../aten/src/x.cu:7: f: block: [1,0,0], thread: [9,0,0] Assertion `i < n` failed."),
+            "R00");
+  const std::string link = "[    9.000001] pcieport 0000:00:01.0: PCIe Bus Error: severity=";
+  EXPECT_EQ(rule_of(link + "Uncorrected (Fatal), type=Transaction Layer"), "R15");
+  const auto weak = diagnosis_of_log(link + "Corrected, type=Data Link Layer, (Transmitter ID)\n");
+  EXPECT_TRUE(weak.findings.empty());
+  EXPECT_EQ(weak.hints.at(0).rule, "R15");
+}
+
 }  // namespace
 }  // namespace gradwire

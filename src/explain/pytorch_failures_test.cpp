@@ -47,6 +47,12 @@ const char* const kTimeout =
     "[rank{0}]:[E1 ProcessGroupNCCL.cpp:616] [{1}Rank {0}] Watchdog caught collective operation timeout: "
     "WorkNCCL(SeqNum={2}, OpType=ALLREDUCE, NumelIn=10, Timeout(ms)=600000) ran for 600021 milliseconds\n";
 
+TEST(DoctorOnPyTorchsWords, reads_what_pytorch_repeats_of_nccl_below_blank_lines) {
+  EXPECT_EQ(first_rule(diagnosis_of_log(
+                "ncclInvalidUsage: odd.\n\nLast error:\n\n \nBootstrap : no socket interface found\n")),
+            "R36");
+}
+
 TEST(DoctorOnPyTorchsWords, blames_peer_access_where_all_ranks_are_in_the_call_that_does_not_end) {
   const std::string two =
       kP2p + "n:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1000 - Init COMPLETE\n";

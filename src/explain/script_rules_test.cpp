@@ -201,5 +201,23 @@ TEST(DoctorOnScripts, minds_what_they_set_for_cuda_and_the_network) {
   EXPECT_EQ(rule_of_script("export NCCL_SOCKET_IFNAME=docker0,eth1\ntorchrun --nnodes=2 train.py\n"), "");
 }
 
+TEST(DoctorOnScripts, finds_a_rank_that_is_the_same_number_in_every_process) {
+  const std::string wraps =
+      "torch.cuda.set_device(local_rank)\nmodel = DistributedDataParallel(net.cuda())\n";
+  EXPECT_EQ(rule_of_script("import torch\nlocal_rank = 0\n" + wraps), "R22");
+  EXPECT_EQ(rule_of_script("import torch\nlocal_rank = 0\nif many:\n    local_rank = int(env)\n" + wraps),
+            "");
+  EXPECT_EQ(rule_of_script("import torch\nfor local_rank in ranks:\n    pass\n" + wraps), "");
+}
+
+TEST(DoctorOnScripts, finds_a_job_of_several_nodes_that_starts_on_one) {
+  const std::string job = "#!/bin/sh\n#SBATCH --nodes=3\n#SBATCH --ntasks-per-node=1\n";
+  EXPECT_EQ(rule_of_script(job + "python main.py\n"), "R23");
+  EXPECT_EQ(rule_of_script(job + "torchrun --nnodes 3 main.py\n"), "R23");
+  EXPECT_EQ(rule_of_script(job + "srun python main.py\n"), "");
+  EXPECT_EQ(rule_of_script(job + "for n in $NODES; do ssh $n python main.py & done\n"), "");
+  EXPECT_EQ(rule_of_script("#!/bin/sh\n#SBATCH --nodes=1\npython main.py\n"), "");
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -47,17 +47,26 @@ std::string interface_of_infiniband(const NcclLog& log) {
   return {};
 }
 
+// What says that NCCL has no card: itself; before 2.4 that it takes sockets. Null: it may have one.
+const SaidInLog* find_lack_of_cards(const NcclLog& log) {
+  if (log.no_network_card) return &*log.no_network_card;
+  return log.cards.empty() && log.network.text.starts_with("Socket") ? &log.network : nullptr;
+}
+
 // Addresses that a card of InfiniBand has, and NCCL has no card: the process may not open it.
 void check_unseen_cards(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis) {
   const std::string interface = interface_of_infiniband(log);
   const SaidInLog* const asked = find_variable(log.variables, "NCCL_IB_DISABLE");
-  const bool wanted = asked != nullptr && !is_on(asked);
-  if (!log.no_network_card || !uses_sockets(log) || !run.spans_nodes() || (interface.empty() && !wanted) ||
-      find_closed_card(log) != nullptr || find_variable(log.variables, "NCCL_IB_HCA") != nullptr)
+  const bool wanted = asked != nullptr && !is_on(asked) && run.spans_nodes();
+  const SaidInLog* const lack = find_lack_of_cards(log);
+  if (lack == nullptr || !uses_sockets(log) || run.is_of_one_node() || (interface.empty() && !wanted) ||
+      find_forced(log.variables).said != nullptr || find_closed_card(log) != nullptr ||
+      find_variable(log.variables, "NCCL_IB_HCA") != nullptr)
     return;
+  const bool sure_enough = !interface.empty() && run.spans_nodes();
   Finding finding;
   finding.rule = "R37";
-  finding.severity = interface.empty() ? Severity::low : Severity::high;
+  finding.severity = sure_enough ? Severity::high : Severity::low;
   finding.sure = Certainty::likely;
   finding.what =
       interface.empty()
@@ -66,11 +75,11 @@ void check_unseen_cards(const NcclLog& log, const NcclLog& run, Diagnosis& diagn
                 "{} is an interface of InfiniBand, and NCCL finds no card: nodes talk over TCP "
                 "sockets through it",
                 interface);
-  finding.evidence = place(log.file, *log.no_network_card, log.no_network_card->text);
+  finding.evidence = place(log.file, *lack, lack->text);
   finding.fix =
       "ibv_devices where the process runs; docker run --device /dev/infiniband --cap-add IPC_LOCK --ulimit "
       "memlock=-1; libibverbs and the card's provider in the image";
-  (interface.empty() ? diagnosis.hints : diagnosis.findings).push_back(std::move(finding));
+  (sure_enough ? diagnosis.findings : diagnosis.hints).push_back(std::move(finding));
 }
 
 // The loopback ends in each node itself.
@@ -120,12 +129,15 @@ void check_lost_cards(const NcclLog& log, const NcclLog& run, std::vector<Findin
 void check_sockets(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis) {
   const auto socket = std::find_if(log.transports.begin(), log.transports.end(),
                                    [](const auto& one) { return one.via.starts_with("NET/Socket"); });
-  if (socket == log.transports.end() || run.nodes == 1) return;
+  const bool connects = socket != log.transports.end();
+  const bool will = log.network.text.starts_with("Socket") && run.spans_nodes();  // before it connects any
+  if ((!connects && !will) || run.nodes == 1) return;
   Finding hint;
   hint.rule = "R36";
   hint.sure = Certainty::likely;
   hint.what = "nodes talk over TCP sockets, one connection a channel";
-  hint.evidence = place(log, *socket);
+  hint.evidence =
+      connects ? place(log, *socket) : place(log.file, log.network, "Using network " + log.network.text);
   hint.fix =
       "NCCL_SOCKET_NTHREADS=4 NCCL_NSOCKS_PERTHREAD=4; NCCL_SOCKET_IFNAME names the fast interface; check "
       "its route";

@@ -72,5 +72,29 @@ TEST(Containers, of_several_gpus_need_shared_memory) {
   EXPECT_TRUE(hints("  - mountPath: /dev/shm\n").empty());
 }
 
+TEST(Sockets, are_told_before_anything_is_connected) {
+  const std::string uses = "a:1:2 [0] NCCL INFO Using network Socket\n";
+  const auto nodes =
+      diagnosis_of_log(reached_by("a", "eth0:10.0.0.1") + uses + reached_by("b", "eth0:10.0.0.2"));
+  EXPECT_TRUE(nodes.findings.empty());
+  ASSERT_EQ(nodes.hints.size(), 1u);
+  EXPECT_EQ(nodes.hints[0].rule, "R36");
+  EXPECT_TRUE(diagnosis_of_log(reached_by("a", "eth0:10.0.0.1") + uses).hints.empty());
+}
+
+TEST(Sockets, on_an_interface_of_infiniband_are_a_hint_where_nobody_says_how_many_nodes_there_are) {
+  const auto log = [](const char* last) {
+    return diagnosis_of_log(std::string("a:7:7 [1] NCCL INFO NET : Using interface ib1:10.9.0.4<0>\na:7:7 "
+                                        "[1] NCCL INFO Using internal Network "
+                                        "Socket\n") +
+                            last);
+  };
+  const auto unsure = log("a:7:7 [1] NCCL INFO rank 1 nranks 8\n");
+  EXPECT_TRUE(unsure.findings.empty());
+  EXPECT_EQ(unsure.hints.at(0).rule, "R37");
+  EXPECT_EQ(first_rule(log("a:7:7 [1] NCCL INFO Ring 00 : 1 -> 4 [send] via NET/Socket/0\n")), "R37");
+  EXPECT_EQ(log("a:7:7 [1] NCCL INFO NCCL_IB_DISABLE set to 1\n").hints.size(), 0u);  // it was asked for
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -69,7 +69,7 @@ void read_shape(const CommWords& words, NcclLog& log) {
 }  // namespace
 
 void read_comm(std::string_view message, std::string_view host, NcclLog& log) {
-  if (message.find("comm 0x") == std::string_view::npos) return;
+  if (message.find("comm 0x") == std::string_view::npos && !message.starts_with("rank ")) return;
   const CommWords words(message);
   read_place(words, host, log);
   read_shape(words, log);

@@ -116,12 +116,18 @@ JobFile find_job(std::string_view text) {
   return job;
 }
 
+// What "accelerate config" writes.
+bool configures_accelerate(std::string_view text) {
+  return text.find("distributed_type: ") != std::string_view::npos &&
+         text.find("num_processes: ") != std::string_view::npos;
+}
+
 }  // namespace
 
 bool looks_like_job(std::string_view text) {
   bool yaml = false, sets = false;
   const JobFile job = find_job(text);
-  if (job.described && job.gpus > 0) return true;
+  if ((job.described && job.gpus > 0) || configures_accelerate(text)) return true;
   NamedEntries named;
   for (const auto raw : split(text, '\n')) {
     const auto line = trim(raw);

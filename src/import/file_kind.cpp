@@ -9,9 +9,11 @@
 #include "import/known_failures.h"
 #include "import/link_types.h"
 #include "import/machine_reports.h"
+#include "import/nccl_lines.h"
 #include "import/nccl_records.h"
 #include "import/nccl_tests.h"
 #include "import/smi_table.h"
+#include "import/stack_dump.h"
 #include "topo/import/matrix.h"
 
 namespace gradwire {
@@ -140,13 +142,24 @@ bool is_binary(std::string_view head) {
 }
 
 bool is_log(std::string_view head) {
-  return has_any(head, {"NCCL INFO", "NCCL WARN", "NCCL version", "RCCL version", "NCCL TRACE"});
+  if (has_any(head, {"NCCL INFO", "NCCL WARN", "NCCL version", "RCCL version", "NCCL TRACE"})) return true;
+  if (!has_any(head, {" INFO ", " WARN "})) return false;
+  const auto lines = split(head, '\n');
+  return std::any_of(lines.begin(), lines.end(),
+                     [](auto line) { return find_unnamed_mark(line).has_value(); });
 }
 
-// What PyTorch prints of a run that died, where nobody asked NCCL to log.
+// What PyTorch and those that start ranks print of a run, as it begins or dies, where nobody asked NCCL to log.
 bool tells_of_a_death(std::string_view head) {
-  return has_any(head, {"WorkNCCL", "ProcessGroupNCCL", ", MEMBER: ", "store based barrier "}) ||
+  return std::any_of(std::begin(kWordsOfTorch), std::end(kWordsOfTorch),
+                     [&](auto word) { return has_text(head, word); }) ||
          tells_of_failure(head);
+}
+
+// Somebody's last words, pasted without what led to them.
+bool names_an_error(std::string_view head) {
+  const auto lines = split(head, '\n');
+  return std::any_of(lines.begin(), lines.end(), [](auto line) { return !error_of_python(line).empty(); });
 }
 
 // With the calls below it, not as words in a script.
@@ -175,12 +188,14 @@ FileKind kind_of_text(std::string_view head) {
   // What a run died of goes before the lines of its script that the traceback quotes.
   if (holds_traceback(head) && tells_of_a_death(head)) return FileKind::nccl_log;
   if (is_script(head) || is_launch_script(head)) return FileKind::script;
+  if (!tells_of_a_death(head) && looks_like_stack_dump(head)) return FileKind::stack_dump;
   if (tells_of_a_death(head) || holds_traceback(head) || looks_like_kernel_log(head))
     return FileKind::nccl_log;
   if (looks_like_job(head)) return FileKind::environment;
   if (looks_like_nccl_rows(head)) return FileKind::nccl_tests;
   if (head.size() <= kShort && is_launch_command(head)) return FileKind::script;
-  return is_environment(head) ? FileKind::environment : FileKind::unknown;
+  if (is_environment(head)) return FileKind::environment;
+  return names_an_error(head) ? FileKind::nccl_log : FileKind::unknown;
 }
 
 }  // namespace
@@ -227,6 +242,7 @@ std::string_view words_for(FileKind kind) {
                                          "NCCL's calls, recorded by gradwire",
                                          "counters of NVLink over a run",
                                          "notes of gradwire watch",
+                                         "stacks of threads",
                                          "a training script",
                                          "an empty file",
                                          "binary data of no kind known here",

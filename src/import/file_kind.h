@@ -27,6 +27,7 @@ enum class FileKind : std::uint8_t {
   nccl_records,     // NCCL's calls, by Gradwire's profiler plugin
   nvlink_traffic,   // NVML's counters of NVLink over a watched run
   watch_notes,      // what the hook of gradwire watch noted
+  stack_dump,       // py-spy dump, faulthandler, gdb's backtraces
   script,           // a training script: Python or C++; one of a shell that starts a run
   empty,
   binary,

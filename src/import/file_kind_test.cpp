@@ -95,5 +95,15 @@ TEST(FileKind, knows_a_list_of_gpus) {
   EXPECT_EQ(kind_of("GPU 0: NVIDIA A40 (UUID: GPU-1)\nand that is all I know\n"), FileKind::unknown);
 }
 
+TEST(FileKind, knows_last_words_launchers_and_what_accelerate_is_told) {
+  EXPECT_EQ(kind_of("ValueError: sizes of 3 and 4\n"), FileKind::nccl_log);
+  EXPECT_EQ(kind_of("[2026-01-02 03:04:05,678] [INFO] [launch.py:90:main] nnodes=1, num_local_procs=4\n"),
+            FileKind::nccl_log);
+  EXPECT_EQ(kind_of("a:1:2 [0] INFO Using 256 threads\n"), FileKind::nccl_log);
+  EXPECT_EQ(kind_of("compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nnum_processes: 4\n"),
+            FileKind::environment);
+  EXPECT_EQ(kind_of("The program says ValueError: at times.\n"), FileKind::unknown);
+}
+
 }  // namespace
 }  // namespace gradwire

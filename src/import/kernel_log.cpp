@@ -9,12 +9,22 @@ namespace {
 
 constexpr std::string_view kDigits = "0123456789";
 
-// Seconds since the machine started, with six digits behind the point; of journalctl "Nov 18 02:29:38 box kernel: ".
+// "Fri Aug 30 11:43:09 2024", as dmesg -T has it.
+bool is_date(std::string_view stamp) {
+  constexpr std::string_view kShape = "Www Mmm dd 00:00:00 0000";
+  return stamp.size() == kShape.size() && stamp[13] == ':' && stamp[16] == ':' &&
+         stamp.substr(20).find_first_not_of(kDigits) == std::string_view::npos;
+}
+
+// Seconds since the machine started, or since the line before ("+0.000316"), with six digits behind the point; a date; of
+// journalctl "Nov 18 02:29:38 box kernel: ".
 bool has_stamp(std::string_view line) {
   constexpr std::size_t kWithin = 80;
   if (line.substr(0, kWithin).find(" kernel: ") != std::string_view::npos) return true;
   if (!line.starts_with('[')) return false;
-  const auto stamp = trim(line.substr(1, std::min(line.find(']'), line.size()) - 1));
+  auto stamp = trim(line.substr(1, std::min(line.find(']'), line.size()) - 1));
+  if (is_date(stamp)) return true;
+  if (stamp.starts_with('+')) stamp.remove_prefix(1);
   const auto point = stamp.find_first_not_of(kDigits);
   return point != std::string_view::npos && point > 0 && stamp[point] == '.' && stamp.size() == point + 7 &&
          stamp.find_first_not_of(kDigits, point + 1) == std::string_view::npos;

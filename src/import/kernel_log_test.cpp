@@ -20,6 +20,8 @@ TEST(KernelLog, is_known_by_its_words_and_by_its_stamps) {
   EXPECT_TRUE(looks_like_kernel_log("Nov 18 02:29:38 box kernel: Linux version 6.8.0-45-generic\n"));
   EXPECT_TRUE(looks_like_kernel_log("[  912.600123] mlx5_core 0000:5e:00.0: Port module event: plugged\n"));
   EXPECT_TRUE(looks_like_kernel_log("Nov 18 02:31:02 box kernel: mlx5_core 0000:5e:00.0: Port down\n"));
+  EXPECT_TRUE(looks_like_kernel_log("[  +0.000204] pcieport 0000:00:01.0: AER: Corrected error received\n"));
+  EXPECT_TRUE(looks_like_kernel_log("[Tue Mar  4 09:08:07 2025] usb 1-2: new device\n"));
   EXPECT_FALSE(looks_like_kernel_log("[rank0]: epoch 1\n[2026-11-18 02:29] epoch 2\n[12.5] loss\n"));
   EXPECT_FALSE(looks_like_kernel_log("[    2.480] (II) LoadModule: \"glx\"\n[]\n[\n"));
 }

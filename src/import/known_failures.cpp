@@ -2,14 +2,31 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <string>
 
-#include "import/failure_table.h"
+#include "import/ending_failures.h"
+#include "import/gpu_failures.h"
+#include "import/memory_failures.h"
+#include "import/network_failures.h"
 #include "import/program_failures.h"
 #include "import/quick_look.h"
+#include "import/rank_failures.h"
+#include "import/setup_failures.h"
 
 namespace gradwire {
 namespace {
+
+// One idea each; asked in this order.
+constexpr std::span<const KnownFailure> kTables[] = {kMemoryFailures, kGpuFailures,     kSetupFailures,
+                                                     kRankFailures,   kNetworkFailures, kEndingFailures,
+                                                     kProgramFailures};
+
+constexpr std::size_t count_failures() {
+  std::size_t count = 0;
+  for (const auto table : kTables) count += table.size();
+  return count;
+}
 
 constexpr std::string_view longest_part(std::string_view sign) {
   std::string_view longest;
@@ -23,13 +40,13 @@ constexpr std::string_view longest_part(std::string_view sign) {
 
 // What anybody may say, and what readers of logs ask for besides.
 constexpr auto make_look() {
-  QuickLook<std::size(kFailures) + std::size(kProgramFailures) + std::size(kWordsOfTorch) + 2> look;
+  QuickLook<count_failures() + std::size(kWordsOfTorch) + 2> look;
   look.add(kLastError);
   look.add(kTraceback);
   for (const std::string_view word : kWordsOfTorch) look.add(word);
-  for (const KnownFailure& failure : kFailures)
-    if (failure.scope == Scope::any) look.add(longest_part(failure.sign));
-  for (const KnownFailure& failure : kProgramFailures) look.add(longest_part(failure.sign));
+  for (const auto table : kTables)
+    for (const KnownFailure& failure : table)
+      if (failure.scope == Scope::any) look.add(longest_part(failure.sign));
   return look;
 }
 
@@ -53,16 +70,16 @@ std::string in_small_letters(std::string_view text) {
   return small;
 }
 
-// The first of both tables, in small letters; null: none.
+// The first of all tables, in small letters; null: none.
 template <typename Asked>
 const KnownFailure* find_first(std::string_view small, const Asked& is_asked) {
   const auto fitting = [&](const KnownFailure& failure) {
     return is_asked(failure) && fits(failure.sign, small);
   };
-  const auto known = std::find_if(std::begin(kFailures), std::end(kFailures), fitting);
-  if (known != std::end(kFailures)) return known;
-  const auto other = std::find_if(std::begin(kProgramFailures), std::end(kProgramFailures), fitting);
-  return other == std::end(kProgramFailures) ? nullptr : other;
+  for (const auto table : kTables)
+    if (const auto known = std::find_if(table.begin(), table.end(), fitting); known != table.end())
+      return &*known;
+  return nullptr;
 }
 
 bool is_told_by_anybody(std::string_view line) {

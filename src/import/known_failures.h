@@ -69,10 +69,20 @@ inline constexpr std::string_view kLastError = "Last error:";
 // Python's word for what a program died of; the error itself stands below the calls that led to it.
 inline constexpr std::string_view kTraceback = "Traceback (most recent call last)";
 
-// Lines of PyTorch's that are about a run on several GPUs, whether it fails or not; the third and fourth are Lightning's.
-inline constexpr std::string_view kWordsOfTorch[] = {"ProcessGroupNCCL", "WorkNCCL",
-                                                     "GLOBAL_RANK: ", "All distributed processes registered",
-                                                     "store based barrier "};
+// Lines of PyTorch's that are about a run on several GPUs, whether it fails or not; the third and fourth are Lightning's, those
+// behind the fifth of whoever starts ranks: torchrun and DeepSpeed.
+inline constexpr std::string_view kWordsOfTorch[] = {"ProcessGroupNCCL",
+                                                     "WorkNCCL",
+                                                     "GLOBAL_RANK: ",
+                                                     "All distributed processes registered",
+                                                     "store based barrier ",
+                                                     "torch.distributed.run:",
+                                                     "torch/distributed/run.py:",
+                                                     "torch.distributed.launcher.api:",
+                                                     "torch.distributed.elastic.",
+                                                     "[INFO] [launch.py:",
+                                                     "[INFO] [runner.py:",
+                                                     "init_distributed]"};
 
 // False where neither a failure nor one of these words stands in a text; quick, and at times true where it should not be.
 bool may_tell_of_failure(std::string_view text);

@@ -1,7 +1,6 @@
 #include "import/nccl_lines.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/text.h"
 
@@ -122,54 +121,27 @@ void read_paths(std::string_view message, NcclLog& log) {
   }
 }
 
-// "Bootstrap : Using eth0:10.0.0.5<0>", from 2.25 "Bootstrap: Using", before 2.8 "Using [0]ib0:10.148.0.205<0> [1]ib1:...".
-void read_address(std::string_view message, NcclLog& log) {
-  if (!message.starts_with("Bootstrap") || log.addresses.size() >= kMostKeptOfLog) return;
-  const auto rest = find_after(message, ": Using ");
-  if (!rest) return;
-  const auto colon = rest->find(':'), end = rest->find('<');
-  if (colon == std::string_view::npos || end == std::string_view::npos || end <= colon + 1) return;
-  log.addresses.emplace(rest->substr(colon + 1, end - colon - 1));
-  const auto name = rest->substr(0, colon);
-  log.interfaces.emplace(name.substr(name.find(']') + 1));  // 0 where there is none
+// "include/socket.h:185" of "host:12:13 [0] include/socket.h:185 ".
+bool ends_in_source(std::string_view text) {
+  const auto number = trailing_digits(text);
+  const auto source = text.substr(0, text.size() - number.size());
+  return !number.empty() && (source.ends_with(".h:") || source.ends_with(".cu:") || source.ends_with(".cc:"));
 }
 
-double number_at(std::string_view text) {
-  double number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);  // stays 0 where there is none
-  return number;
-}
-
-// "NET/IB: [0] mlx5_0:uverbs0:1/IB provider=Mlx5 speed=200000 context=...": Mbit/s, of subsystem NET from 2.26 on. In the
-// picture of the machine, of GRAPH, "+ NET[25.0] - NET/0": GB/s.
-void read_card_rate(std::string_view message, NcclLog& log) {
-  double gbit = 0;
-  if (message.starts_with("NET/IB"))
-    gbit = number_after(message, " speed=").value_or(0) * 1e-3;
-  else if (message.starts_with("+ NET["))
-    gbit = 8 * number_at(message.substr(6));
-  if (gbit > 0 && gbit < 1e5) log.card_gbit = std::min(log.card_gbit.value_or(gbit), gbit);
+// "host:12:13 [0]": a process, its thread and its GPU.
+bool ends_in_thread(std::string_view text) {
+  const auto open = text.rfind(" [");
+  if (open == std::string_view::npos || !text.ends_with(']')) return false;
+  const auto device = text.substr(open + 2, text.size() - open - 3), thread = text.substr(0, open);
+  const auto tid = trailing_digits(thread);
+  const auto process = thread.substr(0, thread.size() - tid.size());
+  return !device.empty() && leading_digits(device).size() == device.size() && !tid.empty() &&
+         process.ends_with(':') && !trailing_digits(process.substr(0, process.size() - 1)).empty();
 }
 
 bool is_of_rccl(std::string_view message) {
   return message.find("rsmi") != std::string_view::npos || message.starts_with("ROCr version") ||
          message.starts_with("hipDriverVersion") || message.find("librccl") != std::string_view::npos;
-}
-
-void say_once(std::optional<SaidInLog>& said, std::string_view text, int line) {
-  if (!said) said = SaidInLog{};
-  say(*said, text, line);
-}
-
-// "NET/IB : GPU Direct RDMA Disabled for HCA 1 'mlx5_1' (no module)"
-void read_staged_card(std::string_view message, int line, NcclLog& log) {
-  if (!message.starts_with("NET/") || message.find("GPU Direct RDMA Disabled for HCA") == message.npos)
-    return;
-  say_once(log.staged_network, message, line);
-  const auto name = message.substr(std::min(message.find('\''), message.size()));
-  const auto end = name.find('\'', 1);
-  if (message.starts_with("NET/IB") && end != name.npos && log.cards.size() < kMostKeptOfLog)
-    log.cards.emplace(name.substr(1, end - 1));
 }
 
 }  // namespace
@@ -185,6 +157,16 @@ std::optional<int> number_after(std::string_view text, std::string_view word) {
   return rest ? find_integer<int>(leading_digits(*rest)) : std::nullopt;
 }
 
+std::optional<std::size_t> find_unnamed_mark(std::string_view line) {
+  for (const std::string_view mark : {"INFO ", "WARN "}) {  // a blank before it would stop at each word
+    const auto at = line.find(mark);
+    if (at == std::string_view::npos || at == 0 || line[at - 1] != ' ') continue;
+    const auto before = line.substr(0, at - 1);
+    if (ends_in_thread(before) || (mark == "WARN " && ends_in_source(before))) return at;
+  }
+  return std::nullopt;
+}
+
 std::string_view first_word(std::string_view text) {
   const auto ends = [](char c) { return c == ' ' || c == '\t' || c == ',' || c == ';'; };
   return text.substr(0,
@@ -197,6 +179,11 @@ void say(SaidInLog& said, std::string_view text, int line) {
   if (said.times++ > 0) return;
   said.text = shortened(text);
   said.line = line;
+}
+
+void say_once(std::optional<SaidInLog>& said, std::string_view text, int line) {
+  if (!said) said = SaidInLog{};
+  say(*said, text, line);
 }
 
 Connections::Means& Connections::means_of(std::string_view via, int line) {
@@ -233,15 +220,6 @@ void read_machine_line(std::string_view message, int line, NcclLog& log) {
   if (message.starts_with("+ NVL[")) log.gpu_paths.emplace("NVL");
   read_paths(message, log);
   log.rccl = log.rccl || (log.version.empty() && is_of_rccl(message));  // else its version says so
-}
-
-void read_network_line(std::string_view message, int line, NcclLog& log) {
-  read_address(message, log);
-  read_card_rate(message, log);
-  read_staged_card(message, line, log);
-  if (message.starts_with("GPU Direct RDMA Disabled for GPU ")) say_once(log.far_card, message, line);
-  if (message.starts_with("Topology detection : could not read")) say_once(log.hidden_pci, message, line);
-  if (message.starts_with("NET/IB : No device found")) say_once(log.no_network_card, message, line);
 }
 
 void read_retry(std::string_view message, int line, NcclLog& log) {

@@ -1,5 +1,5 @@
 // Kinds of lines in a log of NCCL that are read by themselves: connections, and what it sees of the machine. Each adds to the
-// log what a message (all behind "NCCL INFO ") says; other messages are left alone. For nccl_log.cpp alone.
+// log what a message (all behind "NCCL INFO ") says; other messages are left alone. For readers of logs alone.
 #pragma once
 
 #include <map>
@@ -21,6 +21,7 @@ std::string shortened(std::string_view text);
 
 // Once more where it was said already.
 void say(SaidInLog& said, std::string_view text, int line);
+void say_once(std::optional<SaidInLog>& said, std::string_view text, int line);
 
 // "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM": logs have a line of each channel of each pair, in few words that differ. Borrows
 // the log.
@@ -61,7 +62,8 @@ class WaysBack {
 };
 
 // The error below a traceback of Python: the first line that is indented no more than the traceback. What stands before its
-// heading, "(pid=41) ", "2024-02-27 [rank=1] || ", stands before the rest in as many letters. Borrows the log.
+// heading, "(pid=41) ", "2024-02-27 [rank=1] || ", stands before the rest in as many letters. A piece may begin below the heading.
+// Borrows the log.
 class Tracebacks {
  public:
   explicit Tracebacks(NcclLog& log) : log_(log) {}
@@ -72,10 +74,23 @@ class Tracebacks {
   NcclLog& log_;
   bool open_ = false;
   std::size_t column_ = 0;  // of the heading
+  bool in_call_ = false;    // the last of its calls is one of what joins ranks
 };
+
+// Whether a line may be Python's, of an error or a call that led to it; quick, and at times true where it should not be.
+bool may_be_of_python(std::string_view line);
+
+// "ValueError: ...", "[rank0]: torch.cuda.OutOfMemoryError: ...": the line in which Python names an error, which people paste alone.
+// Empty: it is none.
+std::string_view error_of_python(std::string_view line);
+bool is_of_launcher(std::string_view error);  // that a rank ended, and not of what
 
 // Of whoever started the run: "[rank0]:[W326 ... ProcessGroupNCCL.cpp:1487] ...", "GLOBAL_RANK: 1, MEMBER: 2/8".
 void read_words_of_torch(std::string_view line, int number, NcclLog& log);
+
+// NCCL before 2.3 does not name itself: "host:12:13 [0] INFO NET : ...", "host:12:13 [0] include/socket.h:185 WARN Call ...". Where
+// the word is that it would have named itself before; nothing: the line is another's.
+std::optional<std::size_t> find_unnamed_mark(std::string_view line);
 
 void read_comm(std::string_view message, std::string_view host, NcclLog& log);
 void read_machine_line(std::string_view message, int line, NcclLog& log);

@@ -53,22 +53,6 @@ void read_variable(std::string_view message, int line, NcclLog& log) {
   if (log.variables.size() < kMostKeptOfLog) say(log.variables[std::string(name)], word, line);
 }
 
-// "NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/IB [RO]; OOB eth0"; a plugin may call itself "NET/IBext_v8". Ports that are
-// used as one: "Using [0]={[0] mlx5_2:1/RoCE, [1] mlx5_3:1/RoCE} [RO]; OOB eth0".
-void read_cards(std::string_view message, NcclLog& log) {
-  if (!message.starts_with("NET/IB")) return;
-  const auto rest = find_after(message, ": Using ");
-  if (!rest) return;
-  for (auto word : split(rest->substr(0, rest->find("OOB")), ' ')) {
-    word = word.substr(word.rfind(']') + 1);  // 0 where there is none
-    while (word.ends_with(',') || word.ends_with('}')) word.remove_suffix(1);
-    const auto colon = word.find(':');
-    if (colon != std::string_view::npos && colon > 0 && log.cards.size() < kMostKeptOfLog)
-      log.cards.insert(std::string(word.substr(0, colon)));
-    log.roce = log.roce || word.ends_with("/RoCE");
-  }
-}
-
 // Of a call, not of the run: "AllReduce: opCount 28c sendbuff ...", "AllReduce: 4096 Bytes -> Algo RING ...", and RCCL's record of
 // kernels, "## [10042496.466647] [03:01] 00028c KL hwid ...". Long logs are made of these.
 bool is_of_a_call(std::string_view message) {
@@ -109,16 +93,17 @@ bool may_tell(std::string_view message) {
 
 void read_info(std::string_view message, std::string_view host, int line, NcclLog& log) {
   const char first = message[0];
-  if (first == 'c' || first == 'n' || first == '[') return read_comm(message, host, log);
+  const bool of_comm = first == 'c' || first == 'n' || first == '[' || message.starts_with("rank ");  // 2.3
+  if (of_comm) return read_comm(message, host, log);
   if (message.starts_with("NCCL_")) return read_variable(message, line, log);
   if (message.starts_with("P2P Chunksize set to ")) log.p2p_chunk = number_after(message, " set to ");
   if (std::isdigit(static_cast<unsigned char>(first)) != 0 &&
       message.find(" coll channels") != std::string_view::npos)
     log.channels = std::max(log.channels.value_or(0), find_integer<int>(first_word(message)).value_or(0));
-  if (message.starts_with("Using network ")) say(log.network, trim(message.substr(14)), line);
+  for (const std::string_view words : {"Using network ", "Using internal Network "})  // the latter of 2.3
+    if (message.starts_with(words)) say(log.network, trim(message.substr(words.size())), line);
   if (message.starts_with("NVLS multicast support is"))
     log.nvls = message.find("not available") == std::string_view::npos;
-  read_cards(message, log);
   read_machine_line(message, line, log);
   read_network_line(message, line, log);
 }
@@ -184,7 +169,12 @@ class LogReader {
       : log_(log), warnings_(log.warnings), failures_(log.failures), connections_(log) {}
 
   void read(std::string_view line, int number) {
-    if (line.find("CCL ") == std::string_view::npos) return read_other(line, number);
+    if (line.find("CCL ") == std::string_view::npos) {
+      const auto unnamed = find_unnamed_mark(line);
+      if (!unnamed) return read_other(line, number);
+      named_ = fmt::format("{}NCCL {}", line.substr(0, *unnamed), line.substr(*unnamed));
+      line = named_;
+    }
     read_version(line, log_);
     auto at = find_mark(line, 0);
     if (at == std::string_view::npos) return read_other(line, number);
@@ -196,11 +186,22 @@ class LogReader {
     }
   }
 
+  // An error that nothing led to, at the end of what others printed: somebody pasted it alone.
+  void finish(int lines) {
+    constexpr int kAtTheEnd = 20;
+    if (log_.error.times == 0 && log_.nccl_lines == 0 && lines - last_words_.line < kAtTheEnd)
+      log_.error = last_words_;
+  }
+
  private:
   void read_other(std::string_view line, int number) {
     log_.of_kernel = log_.of_kernel || (log_.nccl_lines == 0 && is_line_of_kernel(line));
-    if (!repeated_ && !tracebacks_.are_open() && !may_tell_of_failure(line)) return;
+    if (repeated_ && trim(line).empty()) return;  // somebody's blank lines in between
+    const bool pythons = may_be_of_python(line);
+    if (!repeated_ && !tracebacks_.are_open() && !pythons && !may_tell_of_failure(line)) return;
     tracebacks_.read(line, number);
+    if (const auto error = error_of_python(line); pythons && !error.empty() && !is_of_launcher(error))
+      last_words_ = {shortened(error), number, 1};
     read_words_of_torch(line, number, log_);
     const auto error = find_after(line, kLastError);
     if (error && !error->empty()) failures_.say(*error, number);  // a long line may be cut before it
@@ -276,7 +277,8 @@ class LogReader {
   Connections connections_;
   WaysBack ways_back_{log_};
   Tracebacks tracebacks_{log_};
-  std::string last_host_;
+  std::string last_host_, named_;
+  SaidInLog last_words_;  // the last error that a line names; times is 0: none
   std::map<std::string, std::string, std::less<>> last_warnings_;  // by thread: ranks of a host take turns
   std::optional<std::size_t> repeated_;  // the line above ends in "Last error:", which begins there
 };
@@ -289,12 +291,14 @@ NcclLog read_nccl_log(ByteSource& source, const std::string& name) {
   LogLines lines(source);
   LogReader reader(log);
   while (const auto line = lines.next()) reader.read(*line, lines.number());
+  reader.finish(lines.number());
   std::erase_if(log.warnings, [](const SaidInLog& said) { return said.times <= 0; });
   log.lines = lines.number();
   log.cut_lines = lines.cut();
   const bool of_nccl = log.nccl_lines > 0 || !log.version.empty();
   log.of_kernel = log.of_kernel && !of_nccl;
-  if (!of_nccl && !log.of_kernel && log.torch_lines + log.tracebacks == 0 && log.failures.empty())
+  if (!of_nccl && !log.of_kernel && log.torch_lines + log.tracebacks + log.error.times == 0 &&
+      log.failures.empty())
     throw ConfigError(fmt::format("{}: no line of it is NCCL's; run with NCCL_DEBUG=INFO", name));
   return log;
 }

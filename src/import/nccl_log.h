@@ -1,4 +1,4 @@
-// What NCCL_DEBUG=INFO says, of NCCL 2.4 to 2.30, alone or among the output of whatever ran: who is
+// What NCCL_DEBUG=INFO says, of NCCL 2.2 to 2.30, alone or among the output of whatever ran: who is
 // connected to whom by which means, which variables were set, what it warned of. Lines are read one by one;
 // what is kept is what differs, with the first line that says it. A value.
 #pragma once
@@ -90,7 +90,10 @@ struct NcclLog {
   LoggedMembers members;
   LoggedMeeting meeting;
   int tracebacks = 0;
-  SaidInLog error;                          // what the first of them ended in, known or not; times is 0: none
+  SaidInLog
+      error;  // what the first of them ended in, known or not, or what stands at the end alone; times is 0: none
+  bool failed_in_call =
+      false;  // it was raised by a call of what joins ranks: torch.distributed, Horovod, DeepSpeed
   std::optional<SaidInLog> blocked_p2p;     // "P2P is disabled between connected GPUs ...", see kNoPeersOfOld
   std::optional<SaidInLog> staged_network;  // "GPU Direct RDMA Disabled for HCA ..."
   std::optional<SaidInLog> far_card;        // "GPU Direct RDMA Disabled for GPU ... (distance 5 > 4)"

@@ -231,5 +231,33 @@ TEST(NcclLog, keeps_each_warning_once_of_ever_so_many) {
   EXPECT_EQ(log.warnings[3].times, 4);
 }
 
+TEST(NcclLog, reads_what_2_3_says_of_its_network_and_its_ranks) {
+  const auto log = log_of(
+      "a:7:7 [1] NCCL INFO NET : Using interface ib0:10.9.0.4<0>\n"
+      "a:7:7 [1] NCCL INFO NET/IB: [0] mlx5_2:1/IB\na:7:7 [1] NCCL INFO NET/IB: [1] mlx5_3:1/RoCE\n"
+      "a:7:7 [1] NCCL INFO Using internal Network IB\na:7:7 [1] NCCL INFO rank 5 nranks 12\n");
+  EXPECT_EQ(log.network.text, "IB");
+  EXPECT_EQ(log.cards, (std::set<std::string>{"mlx5_2", "mlx5_3"}));
+  EXPECT_TRUE(log.roce);
+  EXPECT_EQ(log.interfaces, std::set<std::string>{"ib0"});
+  EXPECT_EQ(log.addresses, std::set<std::string>{"10.9.0.4"});
+  EXPECT_EQ(log.ranks, 12);
+}
+
+TEST(NcclLog, knows_lines_of_versions_that_did_not_name_themselves) {
+  const auto log = log_of(
+      "box:31:35 [2] INFO Ring 00 : 2[2] -> 3[3] via P2P/IPC\n"
+      "box:31:35 [2] include/socket.h:99 WARN Call to connect failed : Connection refused\n"
+      "include/socket.h:41 WARN Socket creation failed\n");
+  EXPECT_EQ(log.nccl_lines, 3);
+  ASSERT_EQ(log.transports.size(), 1u);
+  EXPECT_EQ(log.transports[0].transport, Transport::p2p);
+  ASSERT_EQ(log.warnings.size(), 2u);
+  EXPECT_EQ(log.warnings[0].text, "socket.h:99 Call to connect failed : Connection refused");
+  EXPECT_EQ(log.hosts, std::set<std::string>{"box"});
+  EXPECT_THROW(log_of("2026-11-18 10:00:00,1 INFO trainer: epoch 1\n[3] INFO step\n12:30:01 WARN slow\n"),
+               ConfigError);
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -1,5 +1,5 @@
-// What launchers, schedulers, frameworks and programs themselves print when a rank ends: the second half of the data behind
-// known_failures.cpp, which alone includes it. Asked after failure_table.h, whose words are more special; the first that fits counts.
+// What launchers, schedulers, frameworks and programs themselves print when a rank ends. Data of known_failures.cpp, which alone
+// includes it. Asked after all other tables, whose words are more special; the first that fits counts.
 #pragma once
 
 #include "import/failure_meanings.h"
@@ -134,6 +134,7 @@ constexpr KnownFailure kProgramFailures[] = {
     {"attempting to deserialize object on cuda device", Told::cause, kSavedElsewhere, Scope::any},
     {"default process group has not been initialized", Told::cause, kNoGroup, Scope::any},
     {"default process group is not initialized", Told::cause, kNoGroup, Scope::any},
+    {"only supported in process-group mode", Told::cause, kNoGroup, Scope::any},
     {"keyerror: 'local_rank'", Told::cause, kNoLauncher, Scope::any},
     {"keyerror: 'world_size'", Told::cause, kNoLauncher, Scope::any},
     {"keyerror: 'master_addr'", Told::cause, kNoLauncher, Scope::any},

@@ -106,6 +106,7 @@ std::vector<std::optional<Profile>> read_profiles(std::vector<ReadFile>& files) 
 bool may_hold_reports(FileKind kind) {
   switch (kind) {
     case FileKind::nccl_log:
+    case FileKind::stack_dump:
     case FileKind::nccl_tests:
     case FileKind::topo_matrix:
     case FileKind::nvlink_status:
@@ -146,6 +147,8 @@ void read_reports(const ReadFile& file, const std::string& text, Gathered& gathe
   if (looks_like_peer_test(text)) gathered.peers.push_back(parse_peer_test(text, file.file));
   if (looks_like_smi_query(text)) gathered.pci.push_back(parse_smi_query(text, file.file));
   if (looks_like_smi_csv(text)) gathered.pci.push_back(parse_smi_csv(text, file.file));
+  if (auto stacks = parse_stack_dump(text, file.file); !stacks.processes.empty())
+    gathered.stacks.push_back(std::move(stacks));
   if (looks_like_lspci(text)) gathered.pci.push_back(parse_lspci(text, file.file));
 }
 

@@ -18,6 +18,7 @@
 #include "import/profile.h"
 #include "import/script.h"
 #include "import/smi_table.h"
+#include "import/stack_dump.h"
 #include "import/watch_notes.h"
 #include "topo/import/matrix.h"
 #include "trace/timeline.h"
@@ -55,6 +56,7 @@ struct Gathered {
   std::vector<SmiTable> process_tables;
   std::vector<ScriptFile> scripts;
   std::vector<FlightDump> dumps;
+  std::vector<StackDump> stacks;
   std::vector<WatchNotes> notes;
   std::vector<NcclCalls> nccl_calls;
   std::vector<NvlinkTraffic> nvlink_traffic;

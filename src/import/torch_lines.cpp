@@ -1,5 +1,6 @@
 // Lines that are not NCCL's own words: which warning it gave up on, and what PyTorch and Lightning say of ranks.
 #include <algorithm>
+#include <cctype>
 
 #include "base/text.h"
 #include "import/known_failures.h"
@@ -46,7 +47,58 @@ void read_meeting(std::string_view line, int number, LoggedMeeting& meeting) {
   if (world && came) meeting = {*world, *came, number, shortened(line)};
 }
 
+// "  File "a.py", line 3, in f": a call of a traceback. Where the file's name stands; nothing: it is none.
+std::optional<std::size_t> find_traced_call(std::string_view line) {
+  const auto file = line.find("File \""), number = line.find("\", line ");
+  const bool call = file != std::string_view::npos && number != std::string_view::npos && file < number &&
+                    line.find(", in ", number) != std::string_view::npos;
+  return call ? std::optional(file + 6) : std::nullopt;
+}
+
+// Sources of what joins ranks; what starts them is in torch.distributed too.
+bool joins_ranks(std::string_view file) {
+  constexpr std::string_view kSources[] = {"torch/distributed/", "torch/nn/parallel/distributed.py",
+                                           "horovod/", "deepspeed/comm/", "deepspeed/runtime/"};
+  constexpr std::string_view kStarters[] = {"torch/distributed/elastic/", "torch/distributed/launch",
+                                            "torch/distributed/run.py"};
+  const auto is_part = [&](auto part) { return file.find(part) != std::string_view::npos; };
+  return std::any_of(std::begin(kSources), std::end(kSources), is_part) &&
+         std::none_of(std::begin(kStarters), std::end(kStarters), is_part);
+}
+
+// "[rank0]: ", "> ", "stderr: ", or a bracket around all of it.
+std::string_view without_what_quotes(std::string_view line) {
+  auto text = trim(line);
+  if (text.starts_with("[rank") && text.find("]:") != std::string_view::npos)
+    text = trim(text.substr(text.find("]:") + 2));
+  for (const std::string_view quote : {">", "stderr:", "E  ", "["})
+    if (text.starts_with(quote)) text = trim(text.substr(quote.size()));
+  return text;
+}
+
 }  // namespace
+
+bool may_be_of_python(std::string_view line) {
+  return line.find("Error: ") != std::string_view::npos ||
+         line.find("Exception: ") != std::string_view::npos || line.find("File \"") != std::string_view::npos;
+}
+
+std::string_view error_of_python(std::string_view line) {
+  constexpr std::size_t kLongestErrorName = 100;
+  const auto text = without_what_quotes(line);
+  const auto name = text.substr(0, text.find(": "));
+  const bool kind = name.ends_with("Error") || name.ends_with("Exception");
+  const bool word = std::all_of(name.begin(), name.end(),
+                                [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; });
+  const bool error =
+      kind && word && name.size() > 5 && name.size() < kLongestErrorName && name.size() + 2 < text.size();
+  return error ? text : std::string_view{};
+}
+
+bool is_of_launcher(std::string_view error) {
+  const KnownFailure* const known = find_known_failure(error);
+  return known != nullptr && known->meaning.effect == Effect::rank_failed;
+}
 
 void WaysBack::warn(std::string_view prefix, std::string_view warning, int line) {
   awaited_ = !log_.gave_up || !log_.failed_start;
@@ -92,15 +144,21 @@ void Tracebacks::read(std::string_view line, int number) {
     ++log_.tracebacks;
     return;
   }
+  if (const auto file = find_traced_call(line)) {
+    if (!open_) column_ = line.substr(0, *file - 6).find_last_not_of(" \t") + 1;  // 0 where there is none
+    open_ = true;
+    in_call_ = joins_ranks(line.substr(*file, line.find('"', *file) - *file));
+    return;
+  }
   line = line.substr(std::min(column_, line.size()));
   const auto text = trim(line);
   const bool indented = line.starts_with("  ") || line.starts_with("\t");
   const bool error = !indented && text.find(": ") != std::string_view::npos;
   if (!open_ || !error || text.find("File \"") != std::string_view::npos) return;
   open_ = false;
-  const KnownFailure* const known = find_known_failure(text);
-  const bool launchers = known != nullptr && known->meaning.effect == Effect::rank_failed;
-  if (log_.error.times == 0 && !launchers) say(log_.error, text, number);
+  if (log_.error.times > 0 || is_of_launcher(text)) return;
+  say(log_.error, text, number);
+  log_.failed_in_call = in_call_;
 }
 
 void read_words_of_torch(std::string_view line, int number, NcclLog& log) {

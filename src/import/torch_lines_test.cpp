@@ -87,5 +87,38 @@ TEST(Members, are_counted_and_those_that_come_twice_told_apart_from_a_second_sta
   EXPECT_EQ(again.members.times.at(1), 2);
 }
 
+TEST(Tracebacks, are_read_where_a_piece_begins_below_the_heading) {
+  const auto log = read(
+      "  File \"/v/torch/distributed/fsdp/wrap.py\", line 8, in wrap\n    raise ValueError(\nValueError: "
+      "odd: 3\n");
+  EXPECT_EQ(log.error.text, "ValueError: odd: 3");
+  EXPECT_TRUE(log.failed_in_call);
+}
+
+TEST(Tracebacks, tell_whether_the_call_that_failed_joins_ranks) {
+  const auto failed_in = [](const std::string& file) {
+    return read("Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n  File \"" + file +
+                "\", line 3, in g\nOSError: x: y\n")
+        .failed_in_call;
+  };
+  EXPECT_TRUE(failed_in("/v/torch/distributed/distributed_c10d.py"));
+  EXPECT_TRUE(failed_in("/v/deepspeed/runtime/engine.py"));
+  EXPECT_FALSE(failed_in("/v/torch/distributed/elastic/agent/server/api.py"));  // it starts ranks
+  EXPECT_FALSE(failed_in("/home/me/model.py"));
+}
+
+TEST(LastWords, are_read_where_they_stand_alone) {
+  EXPECT_EQ(read("ValueError: sizes of 3 and 4\n").error.text, "ValueError: sizes of 3 and 4");
+  EXPECT_EQ(read("[rank2]: some.pkg.OddError: no\n").error.text, "some.pkg.OddError: no");
+  EXPECT_THROW(read("Error: no\nerror: no\nthe last ValueError: no\nValueError:\n"), ConfigError);
+}
+
+TEST(LastWords, are_the_last_and_none_where_much_follows) {
+  std::string text = "KeyError: 3\nTypeError: 4\n";
+  EXPECT_EQ(read(text).error.text, "TypeError: 4");
+  for (int step = 0; step < 30; ++step) text += "step " + std::to_string(step) + "\n";
+  EXPECT_THROW(read(text), ConfigError);
+}
+
 }  // namespace
 }  // namespace gradwire

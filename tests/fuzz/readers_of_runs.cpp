@@ -11,6 +11,7 @@
 #include "import/nvlink_traffic.h"
 #include "import/profile.h"
 #include "import/script.h"
+#include "import/stack_dump.h"
 #include "import/watch_notes.h"
 
 namespace gradwire {
@@ -100,6 +101,14 @@ std::vector<Reader> readers_of_runs() {
              read_nccl_log(source, "l");
            },
            {kLog, gzipped(kLog)}},
+          {"stack_dump",
+           [](std::string_view text) { parse_stack_dump(text, "s"); },
+           {"Process 7: x\nThread 7 (idle): \"MainThread\"\n    all_reduce "
+            "(torch/distributed/distributed_c10d.py:9)\n",
+            "Thread 0x7f (most recent call first):\n  File \"a.py\", line 3 in f\n",
+            "Thread 2 (Thread 0x7 (LWP 4)):\n#0  0x1 in poll () from c.so\n#1  0x2 in PMPI_Gather (a=1) at "
+            "m.c:8\n",
+            "Traceback (most recent call last):\n  File \"a.py\", line 3, in f\nKeyboardInterrupt\n"}},
           {"flight_dump", [](std::string_view text) { parse_flight_dump(text, "d"); }, {kDump, kPickle}},
           {"nccl_records", [](std::string_view text) { parse_nccl_records(text, "r"); }, {nccl_calls()}},
           {"watch_notes", [](std::string_view text) { parse_watch_notes(text, "n"); }, {kNotesOfWatch}},
