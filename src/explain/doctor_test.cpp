@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "explain/log_fixture.h"
 #include "explain/trace_fixture.h"
 
@@ -241,6 +243,22 @@ TEST(Doctor, shows_the_file_of_the_rank_that_it_blames) {
   const auto diagnosis = diagnose(make_case(std::move(files), ""));
   ASSERT_EQ(first_rule(diagnosis), "R35");
   EXPECT_TRUE(says(diagnosis.findings[0].evidence, "rank1.json")) << diagnosis.findings[0].evidence;
+}
+
+TEST(Doctor, keeps_to_the_traces_of_one_run) {
+  Gathered files;
+  for (const auto& [rank, world, name] :
+       {std::tuple(0, 2, "a0.json"), {1, 2, "a1.json"}, {1, 16, "b1.json"}}) {
+    SampleTrace trace;
+    trace.distributed(rank, world).gpus(1).step(0, 0, 1000).kernel(10, 500).all_reduce(520, 400);
+    files.profiles.push_back(trace.profile(name));
+    files.files.emplace_back().file = name;
+  }
+  const auto given = make_case(std::move(files), "");
+  EXPECT_EQ(given.files.profiles.size(), 2u);
+  EXPECT_EQ(given.analysis->world, 2);
+  EXPECT_EQ(diagnose(given).left_out,
+            std::vector<std::string>{"b1.json: this trace is of a run of 16 ranks, not of the one of 2"});
 }
 
 TEST(Doctor, notes_a_trace_that_is_cut_off) {

@@ -42,6 +42,7 @@ struct SeenOnMachine {
   NvlinkAnswer answer;
   std::optional<Answered> stated;      // of a machine that was named, where no report shows it
   const TopoMatrix* matrix = nullptr;  // of several GPUs
+  bool of_two_machines = false;        // reports contradict each other
 };
 
 // `nvidia-smi -L`, or `nvlink -s` of cards without a link: the same lines. Some makes have no connector for one.
@@ -61,14 +62,22 @@ NvlinkAnswer answer_from_names(const NvlinkReport& report) {
 SeenOnMachine seen_on_machine(const Gathered& files) {
   SeenOnMachine seen;
   seen.answer.why = "nothing that was given tells; save nvidia-smi topo -m and a log with NCCL_DEBUG=INFO";
+  const MatrixReport *with = nullptr, *without = nullptr;
   for (const MatrixReport& report : files.matrices) {
     if (report.matrix.gpus < 2) continue;
+    (has_nvlink(report.matrix) ? with : without) = &report;
     seen.matrix = &report.matrix;
     seen.answer.present = has_nvlink(report.matrix) ? Answered::yes : Answered::no;
     seen.answer.why = seen.answer.present == Answered::yes
                           ? "the matrix shows NVLink; whether NCCL uses it, a log with NCCL_DEBUG=INFO tells"
                           : "the matrix shows no NVLink between any two GPUs";
   }
+  seen.of_two_machines = with != nullptr && without != nullptr;
+  if (seen.of_two_machines)
+    seen.answer = {
+        Answered::unknown, Answered::unknown,
+        fmt::format("{} shows NVLink and {} none: these are two machines, give that of the run alone",
+                    short_name(with->file), short_name(without->file))};
   int active = 0, gpus = 0;
   for (const NvlinkReport& report : files.nvlinks) {
     if (report.names_alone && seen.matrix == nullptr) seen.answer = answer_from_names(report);
@@ -162,6 +171,7 @@ NvlinkAnswer answer_from_link_types(const LinkTypes& types) {
 NvlinkAnswer answer_from_files(const CaseFile& given) {
   if (!given.files.link_types.empty()) return answer_from_link_types(given.files.link_types.front());
   SeenOnMachine seen = seen_on_machine(given.files);
+  if (seen.of_two_machines) return seen.answer;
   if (seen.answer.present == Answered::no) return {Answered::no, Answered::no, seen.answer.why};
   take_stated(given, seen);
   seen.answer.present = seen.stated.value_or(seen.answer.present);

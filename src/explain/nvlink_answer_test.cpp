@@ -24,6 +24,17 @@ TEST(NvlinkAnswer, knows_that_nvlink_is_used_from_matrix_and_log_together) {
             Answered::yes);
 }
 
+TEST(NvlinkAnswer, is_open_where_matrices_are_of_two_machines) {
+  CaseFile given;
+  given.files.logs.push_back(small_log(kShm));
+  given.files.matrices.push_back({"topo.txt", parse_matrix(kPair, "topo.txt")});
+  given.files.matrices.push_back(
+      {"other.txt", parse_matrix("\tGPU0\tGPU1\nGPU0\t X \tSYS\nGPU1\tSYS\t X \n", "other.txt")});
+  const auto answer = diagnose(given).nvlink;
+  EXPECT_EQ(answer.present, Answered::unknown);
+  EXPECT_TRUE(says(answer.why, "topo.txt shows NVLink and other.txt none")) << answer.why;
+}
+
 TEST(NvlinkAnswer, looks_up_the_pairs_of_a_log_in_the_matrix) {
   const std::string matrix =
       "\tGPU0\tGPU1\tGPU2\nGPU0\t X \tNV4\tSYS\nGPU1\tNV4\t X \tSYS\nGPU2\tSYS\tSYS\t X \n";

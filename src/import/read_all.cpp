@@ -63,13 +63,25 @@ FileKind kind_of_all(const std::string& path) {
   return FileKind::unknown;
 }
 
+// One that can't be read hides nothing of what the others tell.
+ReadFile look_at_named(const std::string& path) {
+  try {
+    auto file = look_at(path);
+    if (file.kind == FileKind::unknown) file.kind = kind_of_all(path);
+    return file;
+  } catch (const std::exception& error) {
+    ReadFile unread;
+    unread.file = path, unread.problem = error.what();
+    return unread;
+  }
+}
+
 std::vector<ReadFile> look_at_all(const std::vector<std::string>& paths) {
   std::vector<ReadFile> files;
   for (const std::string& path : paths) {
     std::error_code ignored;
     if (!fs::is_directory(path, ignored)) {
-      files.push_back(look_at(path));
-      if (files.back().kind == FileKind::unknown) files.back().kind = kind_of_all(path);
+      files.push_back(look_at_named(path));
       continue;
     }
     for (const std::string& inside : files_in(path))

@@ -32,6 +32,15 @@ TEST(ReadAll, says_that_a_long_text_is_of_no_kind_it_knows) {
   EXPECT_NE(read_all({file.string()}).files.at(0).problem.find("text of no kind"), std::string::npos);
 }
 
+TEST(ReadAll, reads_what_is_there_where_another_file_is_missing) {
+  const TempDir folder;
+  const auto file = folder.path() / "topo.txt", missing = folder.path() / "none.log";
+  write_file(file, "\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n");
+  const Gathered gathered = read_all({missing.string(), file.string()});
+  EXPECT_EQ(gathered.matrices.size(), 1u);
+  EXPECT_NE(gathered.files.at(0).problem.find("none.log"), std::string::npos) << gathered.files[0].problem;
+}
+
 TEST(ReadAll, reads_every_report_of_a_text_that_holds_several) {
   const TempDir folder;
   const auto file = folder.path() / "machine.txt";

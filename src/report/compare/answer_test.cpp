@@ -9,7 +9,9 @@ namespace gradwire {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 std::string sentence(const Comparison& comparison) {
