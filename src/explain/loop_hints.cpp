@@ -38,10 +38,20 @@ void check_data_parallel(const ScriptFile& script, Diagnosis& diagnosis) {
          alone ? diagnosis.findings : diagnosis.hints);
 }
 
+// One that is made is not yet one that a loader is given.
+bool is_fed_by_sampler(const ScriptFile& script) {
+  if (!script.has("Sampler")) return false;
+  return std::any_of(script.lines.begin(), script.lines.end(), [&](const ScriptLine& line) {
+    const bool loads = holds(line.code, "DataLoader(");
+    return loads && (holds(script.statement(line), "ampler") || holds(script.statement(line), "**"));
+  });
+}
+
 bool shares_data_itself(const ScriptFile& script) {
-  constexpr std::string_view kWays[] = {
-      "Sampler",    "Accelerator(",          ".prepare(", "IterableDataset", "Subset(",
-      "webdataset", "split_dataset_by_node", ".shard(",   "random_split",    "Trainer("};
+  if (is_fed_by_sampler(script)) return true;
+  constexpr std::string_view kWays[] = {"Accelerator(", ".prepare(",    "IterableDataset",
+                                        "Subset(",      "webdataset",   "split_dataset_by_node",
+                                        ".shard(",      "random_split", "Trainer("};
   return std::any_of(std::begin(kWays), std::end(kWays), [&](auto way) { return script.has(way); });
 }
 
@@ -54,10 +64,11 @@ void check_equal_data(const ScriptFile& script, Diagnosis& diagnosis) {
   const bool loads = loader != script.lines.end();
   const ScriptLine* const shuffled = loads ? &*loader : script.find("shuffle=True");
   if (shuffled == nullptr) return;
+  const std::string missing = script.has("Sampler(") ? "shuffle=True, and the sampler is given to no loader"
+                                                     : "shuffle=True without a DistributedSampler";
   add_at(script, *shuffled,
          {"R41", loads ? Severity::medium : Severity::low,
-          "shuffle=True without a DistributedSampler: every rank goes through all of the data, so an epoch "
-          "takes as long as on one GPU",
+          missing + ": every rank goes through all of the data, so an epoch takes as long as on one GPU",
           "DataLoader(dataset, sampler=DistributedSampler(dataset), ...) instead of shuffle=True, and "
           "sampler.set_epoch(epoch) before each epoch"},
          loads ? diagnosis.findings : diagnosis.hints);

@@ -44,6 +44,9 @@ TEST(LoopFindings, miss_a_sampler_where_ranks_shuffle_the_same_data) {
   EXPECT_TRUE(
       says(finds("model = DDP(model)\nloader = DataLoader(\n    data,\n    shuffle=True, num_workers=4)\n"),
            "DistributedSampler"));
+  EXPECT_TRUE(says(finds("model = DDP(model)\nsampler = DistributedSampler(data)\n"
+                         "loader = DataLoader(data, shuffle=True, num_workers=4)\n"),
+                   "given to no loader"));
   EXPECT_EQ(finds("model = DDP(model)\nsampler = DistributedSampler(data, shuffle=True)\n"
                   "loader = DataLoader(data, sampler=sampler, num_workers=4)\n"),
             "");

@@ -71,10 +71,23 @@ bool steps_optimizer(std::span<const ScriptLine> block) {
   });
 }
 
+// A condition, and what its name stands for: "if last:" with "last = (i + 1) % 4 == 0" above it.
+std::string condition_of(const ScriptFile& script, std::size_t at) {
+  const std::string& text = script.lines[at].text;
+  const auto end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_",
+                                          std::string_view("if ").size());
+  if (!text.starts_with("if ") || end == std::string::npos) return text;
+  const auto name = text.substr(3, end - 3) + "=";
+  for (std::size_t i = at; i-- > 0;)
+    if (const auto& code = script.lines[i].code; code.starts_with(name) && !code.starts_with(name + "="))
+      return text + " " + script.lines[i].text;
+  return text;
+}
+
 // "if (i + 1) % every == 0:" around the optimizer's step alone; "for micro in range(accumulate):" around backward alone;
 // "if step % accumulate != 0: continue".
 bool accumulates(const ScriptFile& script, std::size_t at) {
-  const std::string& text = script.lines[at].text;
+  const std::string text = condition_of(script, at);
   const bool asks = text.starts_with("if "),
              repeats = text.starts_with("for ") && holds_any(text, {"range("});
   if (!asks && !repeats) return false;

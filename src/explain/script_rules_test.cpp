@@ -71,6 +71,8 @@ TEST(DoctorOnScripts, finds_accumulation_by_what_the_loop_does) {
   EXPECT_EQ(every("    if (i + 1) % accum_steps == 0:\n        optimizer.step()\n"), "R26");
   EXPECT_EQ(every("    if (i + 1) % args.every == 0:\n        scaler.step(optimizer)\n"), "R26");
   EXPECT_EQ(every("    if i - last >= accumulate:\n        scaler.step(optimizer)\n"), "R26");
+  EXPECT_EQ(every("    last = (i + 1) % 4 == 0\n    if last:\n        optimizer.step()\n"), "R26");
+  EXPECT_EQ(every("    last = i == len(loader) - 1\n    if last:\n        optimizer.step()\n"), "");
   EXPECT_EQ(every("    if scaler is not None:\n        scaler.step(optimizer)\n"), "");
   EXPECT_EQ(every("    if accum > 1:\n        loss = loss / accum\n    optimizer.step()\n"), "");
   EXPECT_EQ(every("    optimizer.step()\n    if i % 1000 == 0:\n        scheduler.step()\n"), "");
