@@ -249,7 +249,7 @@ Gathered read_all(const std::vector<std::string>& paths) {
   auto profiles = read_profiles(gathered.files);
   for (std::size_t i = 0; i < profiles.size(); ++i) {
     if (profiles[i]) gathered.profiles.push_back(std::move(*profiles[i]));
-    read_other(gathered.files[i], gathered);
+    if (gathered.files[i].problem.empty()) read_other(gathered.files[i], gathered);
   }
   join_notes(gathered);
   return gathered;

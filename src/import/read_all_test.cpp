@@ -38,7 +38,8 @@ TEST(ReadAll, reads_what_is_there_where_another_file_is_missing) {
   write_file(file, "\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n");
   const Gathered gathered = read_all({missing.string(), file.string()});
   EXPECT_EQ(gathered.matrices.size(), 1u);
-  EXPECT_NE(gathered.files.at(0).problem.find("none.log"), std::string::npos) << gathered.files[0].problem;
+  EXPECT_NE(gathered.files.at(0).problem.find("No such file"), std::string::npos)
+      << gathered.files[0].problem;
 }
 
 TEST(ReadAll, reads_every_report_of_a_text_that_holds_several) {
