@@ -102,8 +102,9 @@ std::string staged_evidence(const NcclLog& log, const NcclLog& run) {
 }
 
 // Cards that can read a GPU's memory, and do not. Omni-Path can't, nor can a card for GPUs that are far from
-// it: then those of other ranks do. Where a piece of a log names no card it is one that can, mostly.
-void check_gpudirect(const NcclLog& log, const NcclLog& run, std::vector<Finding>& findings) {
+// it: then those of other ranks do. Where a piece of a log names no card it is one that can, mostly. Of a plugin's cards
+// nobody knows: many kinds of machine have none that can.
+void check_gpudirect(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis) {
   const bool direct = std::any_of(run.transports.begin(), run.transports.end(),
                                   [](const auto& transport) { return transport.gpudirect; });
   const std::string evidence = staged_evidence(log, run);
@@ -112,14 +113,13 @@ void check_gpudirect(const NcclLog& log, const NcclLog& run, std::vector<Finding
   finding.rule = "R38";
   if (run.cards.empty() || !run.spans_nodes()) finding.sure = Certainty::likely;
   finding.goes_on = true;
-  finding.severity =
-      uses_staged_plugin(log) ? Severity::medium : Severity::high;  // a machine may not have it
+  finding.severity = Severity::high;
   finding.what =
       "the network cards do not read the GPUs' memory (no GPUDirect RDMA): every byte between nodes is "
       "copied through host memory";
   finding.evidence = evidence;
   finding.fix = way_to_gpudirect(log);
-  findings.push_back(std::move(finding));
+  (uses_staged_plugin(log) ? diagnosis.hints : diagnosis.findings).push_back(std::move(finding));
 }
 
 // "GPU Direct RDMA Disabled for GPU 18000 / HCA 0 (distance 5 > 4)", beside others of which it is enabled.
@@ -222,7 +222,7 @@ void hint_at_containers(const NcclLog& log, const NcclLog& run, std::vector<Find
 
 void check_network(const NcclLog& log, const NcclLog& run, Diagnosis& diagnosis) {
   check_network_inside_node(log, run, diagnosis.findings);
-  check_gpudirect(log, run, diagnosis.findings);
+  check_gpudirect(log, run, diagnosis);
   hint_at_far_cards(log, run, diagnosis.hints);
   check_distances(log, run, diagnosis);
   check_single_card(log, run, diagnosis.findings);
