@@ -69,15 +69,16 @@ function(gradwire_module name)
   install(TARGETS ${target} LIBRARY DESTINATION lib/gradwire COMPONENT program)
 endfunction()
 
-# gradwire_test(NAME SOURCES ... USES ... [LABELS ...] [TIMEOUT s] [BUSY] [TOGETHER])
+# gradwire_test(NAME SOURCES ... USES ... [LABELS ...] [TIMEOUT s] [BUSY] [TOGETHER] [PARTS n])
 # A GoogleTest program; each of its tests is a test of ctest, or, where they share what takes long, all of them are one:
-# TOGETHER. The label `fast` is for those that end in milliseconds.
+# TOGETHER. Where it is loading that takes long (libtorch: a second), n tests of ctest load it and fork each test of theirs: PARTS.
+# The label `fast` is for those that end in milliseconds.
 # What is tested is optimized, the tests are not, unless loops of their own are what they take their time for: BUSY.
 function(gradwire_test name)
   if(NOT GRADWIRE_TESTS)
     return()
   endif()
-  cmake_parse_arguments(arg "BUSY;TOGETHER" "TIMEOUT" "SOURCES;USES;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "BUSY;TOGETHER" "TIMEOUT;PARTS" "SOURCES;USES;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -92,8 +93,17 @@ function(gradwire_test name)
   if(NOT arg_BUSY)
     target_compile_options(${name} PRIVATE -O0)
   endif()
-  target_link_libraries(${name} PRIVATE ${arg_USES} gradwire_flags GTest::gtest GTest::gmock GTest::gtest_main)
-  if(arg_TOGETHER)
+  target_link_libraries(${name} PRIVATE ${arg_USES} gradwire_flags GTest::gtest GTest::gmock
+    $<IF:$<BOOL:${arg_PARTS}>,gradwire_forked_main,GTest::gtest_main>)
+  if(arg_PARTS)
+    foreach(part RANGE 1 ${arg_PARTS})
+      math(EXPR index "${part} - 1")
+      set(test "${name}: part ${part} of ${arg_PARTS}")
+      add_test(NAME ${test} COMMAND ${name})
+      set_tests_properties(${test} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 3600 # each test in it has the limit
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_PARTS};GTEST_SHARD_INDEX=${index};GRADWIRE_TEST_SECONDS=${arg_TIMEOUT}")
+    endforeach()
+  elseif(arg_TOGETHER)
     add_test(NAME "${name}: all of it" COMMAND ${name})
     set_tests_properties("${name}: all of it" PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
   else()
@@ -102,11 +112,15 @@ function(gradwire_test name)
       PROPERTIES LABELS ${label} TIMEOUT ${arg_TIMEOUT})
   endif()
   add_dependencies(${name} gradwire_modules)
-  if("train" IN_LIST arg_LABELS)
-    add_dependencies(train_tests ${name})
-  endif()
+  foreach(label fast train)
+    if(label IN_LIST arg_LABELS)
+      add_dependencies(${label}_tests ${name})
+    endif()
+  endforeach()
 endfunction()
-add_custom_target(train_tests) # what has the label `train`: DistributedDataParallel and all that trains
+# What has these labels. `train`: DistributedDataParallel and all that trains.
+add_custom_target(fast_tests)
+add_custom_target(train_tests)
 
 # gradwire_benchmark(NAME SOURCES ... USES ...): a Google Benchmark program, built with the tests, run by hand.
 function(gradwire_benchmark name)
