@@ -85,7 +85,7 @@ struct NameWords {
 
 const NameWords& name_words() {
   static const NameWords words = [] {
-    const auto map = parse_yaml(preset_text("gpus.yaml"), "presets/gpus.yaml").find_map("name_words");
+    const auto map = parse_built_in(preset_text("gpus.yaml"), "presets/gpus.yaml").find_map("name_words");
     check(map.has_value(), "presets/gpus.yaml has name_words");
     map->only({"idle", "other_card"});
     return NameWords{map->texts("idle"), map->texts("other_card")};
@@ -161,14 +161,15 @@ bool occurs_as_word(std::string_view text, std::string_view word) {
 
 }  // namespace
 
-std::vector<Gpu> parse_gpus(std::string_view yaml, std::string_view where) {
+std::vector<Gpu> read_gpus(const YamlMap& file) {
   std::vector<Gpu> gpus;
-  for (const YamlMap& entry : parse_yaml(yaml, where).maps("gpus")) gpus.push_back(gpu_preset(entry));
+  for (const YamlMap& entry : file.maps("gpus")) gpus.push_back(gpu_preset(entry));
   return gpus;
 }
 
 const std::vector<Gpu>& all_gpus() {
-  static const std::vector<Gpu> gpus = parse_gpus(preset_text("gpus.yaml"), "presets/gpus.yaml");
+  static const std::vector<Gpu> gpus =
+      read_gpus(parse_built_in(preset_text("gpus.yaml"), "presets/gpus.yaml"));
   return gpus;
 }
 

@@ -10,6 +10,8 @@
 
 namespace gradwire {
 
+class YamlMap;
+
 struct Gpu {
   std::string id;    // "a100-sxm-80": the id of measured records
   std::string name;  // "NVIDIA A100-SXM4-80GB"
@@ -42,7 +44,6 @@ Gpu find_gpu(std::string_view called);
 // The one that a text names, such as the output of nvidia-smi -L.
 std::optional<Gpu> find_gpu_by_name(std::string_view text);
 
-std::vector<Gpu> parse_gpus(std::string_view yaml,
-                            std::string_view where);  // a file of that form; throws ConfigError
+std::vector<Gpu> read_gpus(const YamlMap& file);  // of the form of presets/gpus.yaml; throws ConfigError
 
 }  // namespace gradwire

@@ -111,7 +111,7 @@ MakerRules maker_preset(const YamlMap& entry) {
 }
 
 std::vector<Processor> read_processors() {
-  const YamlMap file = parse_yaml(preset_text("cpus.yaml"), "presets/cpus.yaml");
+  const YamlMap& file = parse_built_in(preset_text("cpus.yaml"), "presets/cpus.yaml");
   const Shares shares = {.memory = file.number("memory_achieved", {0, 1}),
                          .socket = file.number("socket_achieved", {0, 1}),
                          .memory_latency = file.number("memory_latency_us", kLatency) * kMicro,
@@ -216,7 +216,7 @@ Processor usual_processor(std::optional<CpuMaker> maker, int pcie_gen) {
 const MakerRules& maker_rules(CpuMaker maker) {
   static const std::vector<MakerRules> all = [] {
     std::vector<MakerRules> read;
-    for (const YamlMap& entry : parse_yaml(preset_text("cpus.yaml"), "presets/cpus.yaml").maps("makers"))
+    for (const YamlMap& entry : parse_built_in(preset_text("cpus.yaml"), "presets/cpus.yaml").maps("makers"))
       read.push_back(maker_preset(entry));
     return read;
   }();

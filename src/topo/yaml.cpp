@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 
 #include "base/error.h"
+#include "base/mutex.h"
 #include "base/similar.h"
 #include "base/text.h"
 
@@ -200,6 +202,15 @@ std::optional<YamlMap> YamlMap::find_map(std::string_view key) const {
 
 YamlMap parse_yaml(std::string_view text, std::string_view where) {
   return YamlMap(load_yaml(text, where), std::string(where));
+}
+
+const YamlMap& parse_built_in(std::string_view text, std::string_view where) {
+  static Mutex mutex;
+  static std::map<const char*, YamlMap> read;  // by where the text lies
+  const Lock lock(mutex);
+  const auto known = read.find(text.data());
+  return known != read.end() ? known->second
+                             : read.emplace(text.data(), parse_yaml(text, where)).first->second;
 }
 
 }  // namespace gradwire

@@ -52,6 +52,8 @@ std::optional<double> find_yaml_number(std::string_view scalar);
 std::optional<bool> find_yaml_flag(std::string_view scalar);
 
 YamlMap parse_yaml(std::string_view text, std::string_view where);  // throws ConfigError
+// The same for a text that is compiled in: read once, however many ask.
+const YamlMap& parse_built_in(std::string_view text, std::string_view where);
 
 // The files of presets/, compiled in, so that the program works wherever it is.
 std::string_view preset_text(std::string_view file);  // "gpus.yaml"; throws Error if there is no such file

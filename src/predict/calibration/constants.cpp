@@ -15,10 +15,10 @@ constexpr Range kValue = {1e-6, 1e6}, kSpread = {0, 5};
 constexpr std::string_view kFile = "presets/nccl.yaml";
 
 // By place in the list: the enumeration has the same order, which a test checks by name.
-std::array<NcclPrior, kNcclConstants> read_priors(std::string_view yaml) {
+std::array<NcclPrior, kNcclConstants> read_priors(const YamlMap& file) {
   std::array<NcclPrior, kNcclConstants> priors;
   std::size_t i = 0;
-  for (const auto& entry : parse_yaml(yaml, kFile).maps("constants")) {
+  for (const auto& entry : file.maps("constants")) {
     if (i == kNcclConstants) entry.fail("name", fmt::format("the last of {} constants", kNcclConstants));
     priors[i++] = {entry.text("name"), entry.text("unit"), entry.text("source"),
                    entry.number("prior", kValue), entry.number("spread", kSpread)};
@@ -36,10 +36,33 @@ std::size_t index_of(const YamlMap& entry) {
   entry.fail("name", "the name of a constant of presets/nccl.yaml");
 }
 
+const YamlMap& built_in_file() { return parse_built_in(predict_preset_text("nccl.yaml"), kFile); }
+
+Calibration read_calibration(const YamlMap& file) {
+  Calibration calibration;
+  for (std::size_t i = 0; i < kNcclConstants; ++i) {
+    calibration.values[i] = nccl_priors()[i].value;
+    calibration.spreads[i] = nccl_priors()[i].spread;
+  }
+  for (const auto& entry : file.maps("constants")) {
+    entry.only({"name", "unit", "prior", "spread", "value", "after", "source"});
+    const auto i = index_of(entry);
+    calibration.values[i] = entry.number("value", kValue);
+    calibration.spreads[i] = entry.number("after", kSpread);
+  }
+  for (const auto& entry : file.maps("unexplained")) {
+    entry.only({"class", "below_1mb", "from_1mb"});
+    const auto of = find_enumerator<MachineClass>(entry.text("class"));
+    if (!of) entry.fail("class", "a class of machines of presets/nccl.yaml");
+    calibration.unexplained[*of] = {entry.number("below_1mb", kSpread), entry.number("from_1mb", kSpread)};
+  }
+  return calibration;
+}
+
 }  // namespace
 
 const std::array<NcclPrior, kNcclConstants>& nccl_priors() {
-  static const auto priors = read_priors(predict_preset_text("nccl.yaml"));
+  static const auto priors = read_priors(built_in_file());
   return priors;
 }
 
@@ -58,25 +81,7 @@ Unexplained Calibration::unexplained_of(MachineClass wanted) const {
 }
 
 Calibration parse_calibration(std::string_view yaml, std::string_view where) {
-  const auto root = parse_yaml(yaml, where);
-  Calibration calibration;
-  for (std::size_t i = 0; i < kNcclConstants; ++i) {
-    calibration.values[i] = nccl_priors()[i].value;
-    calibration.spreads[i] = nccl_priors()[i].spread;
-  }
-  for (const auto& entry : root.maps("constants")) {
-    entry.only({"name", "unit", "prior", "spread", "value", "after", "source"});
-    const auto i = index_of(entry);
-    calibration.values[i] = entry.number("value", kValue);
-    calibration.spreads[i] = entry.number("after", kSpread);
-  }
-  for (const auto& entry : root.maps("unexplained")) {
-    entry.only({"class", "below_1mb", "from_1mb"});
-    const auto of = find_enumerator<MachineClass>(entry.text("class"));
-    if (!of) entry.fail("class", "a class of machines of presets/nccl.yaml");
-    calibration.unexplained[*of] = {entry.number("below_1mb", kSpread), entry.number("from_1mb", kSpread)};
-  }
-  return calibration;
+  return read_calibration(parse_yaml(yaml, where));
 }
 
 std::string calibration_yaml(const Calibration& calibration) {
@@ -102,7 +107,7 @@ std::string calibration_yaml(const Calibration& calibration) {
 }
 
 const Calibration& default_calibration() {
-  static const Calibration calibration = parse_calibration(predict_preset_text("nccl.yaml"), kFile);
+  static const Calibration calibration = read_calibration(built_in_file());
   return calibration;
 }
 

@@ -178,7 +178,7 @@ std::vector<MachinePreset> parse_machines(std::string_view yaml, std::string_vie
   const YamlMap file = parse_yaml(yaml, where);
   if (!file.has("machines")) return {read_machine(file, {}, std::string(where))};
   file.only({"machines", "gpus"});
-  const std::vector<Gpu> own_gpus = file.has("gpus") ? parse_gpus(yaml, where) : std::vector<Gpu>{};
+  const std::vector<Gpu> own_gpus = file.has("gpus") ? read_gpus(file) : std::vector<Gpu>{};
   std::vector<MachinePreset> presets;
   for (const YamlMap& entry : file.maps("machines")) presets.push_back(read_machine(entry, own_gpus));
   if (presets.empty()) throw ConfigError(fmt::format("{}: there is no machine in it", where));

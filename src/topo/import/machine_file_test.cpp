@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "support/error_of.h"
+#include "topo/yaml.h"
 
 namespace gradwire {
 namespace {
@@ -121,6 +122,26 @@ TEST(MachineFile, every_prefix_of_a_file_is_read_or_refused_but_never_breaks) {
 
 TEST(MachineFile, deep_nesting_is_refused) {
   EXPECT_THAT(yaml_error("id: " + std::string(20000, '[')), HasSubstr("more than 100 deep in each other"));
+}
+
+TEST(MachineFile, what_is_said_once_can_be_meant_twice) {
+  const auto map = parse_yaml("first: &all {a: [1, 2]}\nsecond: *all\nthird: &one 7\nfourth: *one\n", "x");
+  EXPECT_EQ(map.find_map("second")->integers("a", {0, 9}), (std::vector{1, 2}));
+  EXPECT_EQ(map.find_integer("fourth", {0, 9}), 7);
+}
+
+TEST(MachineFile, what_lies_in_itself_is_refused) {
+  EXPECT_THAT(yaml_error("id: &a [*a]\n"), HasSubstr("can't lie in itself"));
+}
+
+TEST(MachineFile, aliases_of_aliases_are_refused_before_they_fill_the_memory) {
+  std::string many = "a0: &a0 [1, 1]\n", deep = many;
+  for (int i = 1; i < 40; ++i) {
+    many += fmt::format("a{}: &a{} [*a{}, *a{}]\n", i, i, i - 1, i - 1);
+    deep += fmt::format("a{}: &a{} [[[[[*a{}]]]]]\n", i, i, i - 1);
+  }
+  EXPECT_THAT(yaml_error(many), HasSubstr("more than the 1048576 values"));
+  EXPECT_THAT(yaml_error(deep), HasSubstr("more than 100 deep in each other"));
 }
 
 // A tree of it would take gigabytes.

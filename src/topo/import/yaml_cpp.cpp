@@ -3,6 +3,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 
 #include "base/error.h"
@@ -19,75 +20,98 @@ void check_length(std::string_view text, std::string_view where) {
         fmt::format("{}: there is more than the {} values that are read here", where, kMostYaml));
 }
 
-// What is too much is refused while it is read: a tree of it would fill the memory first.
-class Counting final : public YAML::EventHandler {
+struct Extent {
+  std::size_t nodes = 1, depth = 0;
+};
+
+Extent extent_of(const YamlNode& node) {
+  Extent all;
+  for (const auto* inner : {&node.keys, &node.items})
+    for (const auto& one : *inner) {
+      const Extent extent = extent_of(one);
+      all.nodes += extent.nodes;
+      all.depth = std::max(all.depth, extent.depth + 1);
+    }
+  return all;
+}
+
+// The tree, as what yaml-cpp meets on its way through the text: its own tree takes three times as long. What is too much is
+// refused while it is read, before it fills the memory.
+class Builder final : public YAML::EventHandler {
  public:
-  explicit Counting(std::string_view where) : where_(where) {}
+  explicit Builder(std::string_view where) : where_(where) {}
+  YamlNode take() { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { count(mark); }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { count(mark); }
-  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t, const std::string&) override {
-    count(mark);
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    add(make(mark, YamlNode::Kind::none), anchor);
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                const std::string& text) override {
+    YamlNode node = make(mark, YamlNode::Kind::scalar);
+    node.scalar = text;
+    add(std::move(node), anchor);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto meant = anchored_.find(anchor);
+    if (meant == anchored_.end()) fail(mark, "a list or map can't lie in itself");
+    count(mark, extent_of(meant->second));
+    add(meant->second, {});
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    open(mark);
+    open_.push_back({make(mark, YamlNode::Kind::list), anchor});
   }
-  void OnSequenceEnd() override { --depth_; }
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    open(mark);
+    open_.push_back({make(mark, YamlNode::Kind::map), anchor});
   }
-  void OnMapEnd() override { --depth_; }
+  void OnSequenceEnd() override { close(); }
+  void OnMapEnd() override { close(); }
 
  private:
-  void count(const YAML::Mark& mark) {
-    if (depth_ > kDeepestYaml)
-      throw ConfigError(fmt::format("{} line {}: lists and maps lie more than {} deep in each other", where_,
-                                    mark.line + 1, kDeepestYaml));
-    if (++count_ > kMostYaml)
-      throw ConfigError(fmt::format("{} line {}: there is more than the {} values that are read here", where_,
-                                    mark.line + 1, kMostYaml));
-  }
-  void open(const YAML::Mark& mark) {
-    count(mark);
-    ++depth_;
-  }
-
-  std::string_view where_;
-  std::size_t count_ = 0;
-  int depth_ = 0;
-};
-
-class FromYamlCpp {
- public:
-  explicit FromYamlCpp(std::string_view where) : where_(where) {}
-
-  YamlNode read(const YAML::Node& from, int depth = 0) {
+  struct Open {
     YamlNode node;
-    node.line = from.Mark().is_null() ? 0 : from.Mark().line + 1;
-    if (depth > kDeepestYaml || ++count_ > kMostYaml)
-      throw ConfigError(fmt::format("{} line {}: there is too much in each other here", where_, node.line));
-    if (from.IsScalar()) {
-      node.kind = YamlNode::Kind::scalar;
-      node.scalar = from.Scalar();
-    } else if (from.IsSequence()) {
-      node.kind = YamlNode::Kind::list;
-      for (const auto& item : from) node.items.push_back(read(item, depth + 1));
-    } else if (from.IsMap()) {
-      node.kind = YamlNode::Kind::map;
-      for (const auto& entry : from) {
-        node.keys.push_back(read(entry.first, depth + 1));
-        node.items.push_back(read(entry.second, depth + 1));
-      }
-    }
+    YAML::anchor_t anchor;
+  };
+
+  [[noreturn]] void fail(const YAML::Mark& mark, std::string_view what) const {
+    throw ConfigError(fmt::format("{} line {}: {}", where_, mark.line + 1, what));
+  }
+  void count(const YAML::Mark& mark, Extent more) {
+    if (open_.size() + more.depth > kDeepestYaml)
+      fail(mark, fmt::format("lists and maps lie more than {} deep in each other", kDeepestYaml));
+    if ((count_ += more.nodes) > kMostYaml)
+      fail(mark, fmt::format("there is more than the {} values that are read here", kMostYaml));
+  }
+  YamlNode make(const YAML::Mark& mark, YamlNode::Kind kind) {
+    count(mark, {});
+    YamlNode node;
+    node.kind = kind;
+    node.line = mark.is_null() ? 0 : mark.line + 1;
     return node;
   }
+  void add(YamlNode node, YAML::anchor_t anchor) {
+    if (anchor != YAML::NullAnchor) anchored_[anchor] = node;
+    if (open_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    YamlNode& in = open_.back().node;
+    const bool is_key = in.kind == YamlNode::Kind::map && in.keys.size() == in.items.size();
+    (is_key ? in.keys : in.items).push_back(std::move(node));
+  }
+  void close() {
+    auto [node, anchor] = std::move(open_.back());
+    open_.pop_back();
+    add(std::move(node), anchor);
+  }
 
- private:
   std::string_view where_;
+  YamlNode root_;
+  std::vector<Open> open_;  // what lists and maps it is in, the outermost first
+  std::map<YAML::anchor_t, YamlNode> anchored_;
   std::size_t count_ = 0;
 };
 
@@ -97,9 +121,9 @@ YamlNode load_yaml(std::string_view text, std::string_view where) {
   check_length(text, where);
   try {
     std::istringstream stream{std::string(text)};
-    Counting counting(where);
-    YAML::Parser(stream).HandleNextDocument(counting);
-    return FromYamlCpp(where).read(YAML::Load(std::string(text)));
+    Builder builder(where);
+    YAML::Parser(stream).HandleNextDocument(builder);
+    return builder.take();
   } catch (const YAML::Exception& error) {
     throw ConfigError(fmt::format("{} line {}: this is not YAML: {}", where, error.mark.line + 1, error.msg));
   }
