@@ -29,8 +29,10 @@ struct SmallCalls {
   Seconds exposed = 0;
 };
 
-// How long one all-reduce of that many bytes takes in this run: by the line through its smallest and its largest.
+// How long one all-reduce of that many bytes takes in this run: by the line through its smallest and its largest, if these are
+// far enough apart to tell what bytes cost. If not, that is lost in what calls of one size differ by: the quicker one's time.
 Seconds time_in_one_call(const RunAnalysis& analysis, Bytes bytes) {
+  constexpr Bytes kApart = 2;
   const CollectiveRow *small = nullptr, *large = nullptr;
   for (const CollectiveRow& row : analysis.collectives) {
     if (row.collective.kind != Collective::all_reduce || row.bytes == 0) continue;
@@ -38,11 +40,10 @@ Seconds time_in_one_call(const RunAnalysis& analysis, Bytes bytes) {
     if (large == nullptr || row.bytes > large->bytes) large = &row;
   }
   if (small == nullptr) return 0;
-  const auto apart = [small](Bytes size) {
-    return static_cast<double>(size) - static_cast<double>(small->bytes);
-  };
-  const double slope = large == small ? 0 : std::max(0.0, (large->time - small->time) / apart(large->bytes));
-  return small->time + slope * apart(bytes);
+  if (large->bytes < kApart * small->bytes) return std::min(small->time, large->time);
+  const auto apart = [small](Bytes size) { return static_cast<double>(size - small->bytes); };
+  const double slope = std::max(0.0, (large->time - small->time) / apart(large->bytes));
+  return small->time + slope * apart(std::max(bytes, small->bytes));
 }
 
 // All-reduces that are mostly latency, of a step; SyncBatchNorm has its own in forward.

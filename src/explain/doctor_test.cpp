@@ -56,7 +56,8 @@ TEST(Doctor, prices_tiny_buckets_by_what_one_call_with_all_of_them_would_take) {
     if (large > 0) trace.all_reduce(8100, 400, large);
     return *diagnose(case_of_trace(trace)).findings.at(0).cost_ms;
   };
-  EXPECT_NEAR(cost(0), 20 * 0.1 - 0.1, 1e-6);        // one size tells of latency alone
+  EXPECT_NEAR(cost(0), 20 * 0.1 - 0.1, 1e-6);  // one size tells of latency alone
+  EXPECT_NEAR(cost(1'080), 2.4 - 0.1, 1e-6);   // nor do two that are nearly alike: one of them came late
   EXPECT_NEAR(cost(1'000'000), 2.0 - 0.1057, 1e-3);  // 400 us for 4 MB, 100 us for 4 kB: 105.7 us for 80 kB
 }
 
