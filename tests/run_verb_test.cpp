@@ -84,7 +84,8 @@ TEST(RunVerb, returns_130_when_an_interrupt_ends_the_ranks) {
   run.expect("ready 1");
   run.signal(SIGINT);
   EXPECT_EQ(run.finish(), 128 + SIGINT);
-  EXPECT_THAT(run.text(), AllOf(HasSubstr("was killed by SIGINT"), Not(HasSubstr("restart"))));
+  EXPECT_THAT(run.text(), AllOf(HasSubstr("ended as asked, by SIGINT"), HasSubstr("was killed by SIGINT"),
+                                Not(HasSubstr("restart"))));
 }
 
 TEST(RunVerb, kills_deaf_ranks_at_the_second_signal) {

@@ -125,6 +125,9 @@ void expect_a_good_end(int signal, bool to_one_rank) {
   EXPECT_EQ(run.finish(), 128 + signal) << run.text();
   EXPECT_THAT(run.text(), AllOf(HasSubstr("ended by SIG"), HasSubstr("before step "),
                                 HasSubstr("B  backward"), HasSubstr("checkpoint: ")));
+  if (!to_one_rank) {
+    EXPECT_THAT(run.text(), AllOf(HasSubstr("ended as asked, by SIG"), Not(HasSubstr("exited with code"))));
+  }
   const int steps = static_cast<int>(step_parts(read_timeline(trace)).size()) / 2;
   const auto next = std::to_string(steps + 1);
   const auto resumed =

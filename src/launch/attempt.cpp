@@ -177,7 +177,7 @@ class Attempt {
     if (may_leave_)
       council_.report_failure(number_, {1, fmt::format("node {} leaves: {}", options_.node, signal), false});
     else
-      council_.report_failure(number_, {128 + number, "interrupted by " + signal, true});
+      council_.report_failure(number_, {128 + number, ended_by(number), true});
   }
 
   // Tells the others when this node has failed, and ends this node when another has.
@@ -190,7 +190,7 @@ class Attempt {
         council_.report_lost_rank(failed.rank, fmt::format("it {}", describe_end(failed)));
       council_.report_failure(number_,
                               {interrupted_ ? 128 + interrupted_by_ : exit_code_of(*group_.failure()),
-                               explain(*group_.failure()), interrupted_.has_value()});
+                               why_ended(*group_.failure()), interrupted_.has_value()});
       told_ = true;
     }
     if (options_.nodes > 1 && council_.find_failure(number_)) group_.end();
@@ -232,6 +232,16 @@ class Attempt {
   std::string called(const Outcome& outcome) const {
     return options_.sole_program.empty() ? describe(outcome)
                                          : fmt::format("{} {}", options_.sole_program, describe_end(outcome));
+  }
+
+  static std::string ended_by(int number) { return "ended as asked, by " + describe_signal(number); }
+
+  // A rank that does what the signal asks for has not failed.
+  std::string why_ended(const Outcome& outcome) const {
+    if (!interrupted_) return explain(outcome);
+    const auto asked = ended_by(interrupted_by_);
+    const bool obeyed = outcome.kind == Outcome::Kind::exited && outcome.code == 128 + interrupted_by_;
+    return obeyed ? asked : asked + "; " + explain(outcome);
   }
 
   std::string explain(const Outcome& outcome) const {

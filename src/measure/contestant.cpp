@@ -107,12 +107,18 @@ class ProcessContestant final : public Contestant {
         return store_.get(key, Deadline::after(std::min(0.5, deadline.remaining())));
       } catch (const Timeout&) {
         const bool ended = group_->wait(Deadline::after(0)) || group_->failure();
-        if (ended && store_.find(key).empty())
-          throw Error(fmt::format("{}: a rank ended early; what it said is above", name_));
+        if (ended && store_.find(key).empty()) throw Error(fmt::format("{}: {}", name_, last_words()));
         if (deadline.passed())
           throw Timeout(fmt::format("{}: no answer within {}", name_, format_seconds(options_.timeout * 2)));
       }
     }
+  }
+
+  // Of the first rank that left any: often all have the same.
+  std::string last_words() {
+    for (Rank rank = 0; rank < options_.ranks; ++rank)
+      if (const std::string words = store_.find(failure_key(rank)); !words.empty()) return words;
+    return "a rank ended early; what it said is above";
   }
 
   const std::string name_;

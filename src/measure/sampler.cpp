@@ -90,6 +90,7 @@ void Sampler::prepare(const SampleRequest& request) {
 
 std::string order_key(int number) { return fmt::format("bench/order/{}", number); }
 std::string answer_key(int number, Rank rank) { return fmt::format("bench/answer/{}/{}", number, rank); }
+std::string failure_key(Rank rank) { return fmt::format("bench/failure/{}", rank); }
 
 std::string await_order(const World& world, int number) {
   for (;;) {
@@ -101,12 +102,16 @@ std::string await_order(const World& world, int number) {
   }
 }
 
-int run_bench_rank(const World& world, const std::string& contestant) {
+// What holds up all ranks is said once, by whoever started them.
+int run_bench_rank(const World& world, const std::string& contestant) try {
   bind_where_it_helps(world, contestant);
   Sampler sampler(world, contestant);
   int number = 0;
   while (obey(world, sampler, number)) ++number;
   return 0;
+} catch (const Error& error) {
+  world.store->set(failure_key(world.rank), error.what());
+  return 1;
 }
 
 }  // namespace gradwire

@@ -39,6 +39,7 @@ class Sampler {
 // Keys in the contestant's space of the store.
 std::string order_key(int number);              // a SampleRequest, or kStop
 std::string answer_key(int number, Rank rank);  // a SampleResult
+std::string failure_key(Rank);                  // why it ended before its time
 inline constexpr const char* kStop = "stop";
 
 // As long as it takes, for others may be measured meanwhile. Whoever gives orders hosts the store: while that answers, all is
