@@ -24,11 +24,13 @@ bool is_source(const SaidInLog& said) {
   return raise != std::string::npos && trim(std::string_view(said.text).substr(0, raise)).size() <= 10;
 }
 
+bool is_waiting(Effect effect) { return effect == Effect::ranks_wait || effect == Effect::call_hangs; }
+
 // Others waited in a collective until they gave up.
 bool tells_of_hang(const NcclLog& log) {
   return std::any_of(log.failures.begin(), log.failures.end(), [](const SaidInLog& said) {
     const KnownFailure* const known = find_known_failure(said.text);
-    return known != nullptr && known->meaning.effect == Effect::ranks_wait;
+    return known != nullptr && is_waiting(known->meaning.effect);
   });
 }
 
@@ -83,18 +85,23 @@ Apart apart_by(Effect effect) {
   return effect == Effect::gpus_hidden ? Apart::hidden : Apart::no;
 }
 
+// That a call did not end is no proof that a rank did not come to it.
+bool leaves_no_doubt(const KnownFailure& known) {
+  return known.told != Told::unexplained && known.told != Told::usual_cause &&
+         known.meaning.effect != Effect::call_hangs;
+}
+
 Finding finding_of(const NcclLog& log, const NcclLog& run, const ToldFailure& told) {
-  const bool sure = told.known->told != Told::unexplained && told.known->told != Told::usual_cause;
   Finding finding;
   finding.rule = told.known->meaning.rule;
   finding.severity = severity_of(told.known->told);
-  finding.sure = sure ? Certainty::certain : Certainty::likely;
+  finding.sure = leaves_no_doubt(*told.known) ? Certainty::certain : Certainty::likely;
   finding.what = told.known->meaning.what;
   finding.evidence = line_of_file(log.file, told.said->line, told.said->text);
   finding.fix = told.known->meaning.fix;
   finding.apart = apart_by(told.known->meaning.effect);
   finding.ends_the_run = told.known->told <= Told::unexplained;
-  if (told.known->meaning.effect == Effect::ranks_wait) blame_stuck_calls(run, finding);
+  if (is_waiting(told.known->meaning.effect)) blame_stuck_calls(run, finding);
   return finding;
 }
 

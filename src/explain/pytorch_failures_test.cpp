@@ -25,6 +25,10 @@ TEST(DoctorOnPyTorchsWords, says_in_which_calls_ranks_waited_when_the_watchdog_e
             "BROADCAST 40");
   EXPECT_EQ(diagnosis_of_log(said(0, 41, "ALLREDUCE")).findings[0].what,
             "a rank did not come to a collective that the others were in");
+  EXPECT_EQ(diagnosis_of_log(said(0, 41, "ALLREDUCE")).findings[0].sure, Certainty::likely)
+      << "one timeout does not tell why the call did not end";
+  EXPECT_EQ(same.findings[0].sure, Certainty::likely) << "other ranks may have said it elsewhere";
+  EXPECT_EQ(apart.findings[0].sure, Certainty::certain);
 }
 
 TEST(DoctorOnPyTorchsWords, reads_what_pytorch_repeats_of_nccl) {

@@ -51,22 +51,30 @@ std::string rank_list(const std::vector<int>& ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + join(names, ", ");
 }
 
-// Who waited in which call, where ranks said it as they died; nothing where fewer than two did.
-std::optional<std::string> who_is_stuck(const NcclLog& log) {
+// What ranks said as they died, and whether that leaves nothing else open: ranks that say nothing may have nobody to say it.
+struct Stuck {
+  std::string what;
+  bool proven = false;
+};
+
+// Who waited in which call; nothing where fewer than two said it.
+std::optional<Stuck> who_is_stuck(const NcclLog& log) {
   std::map<std::string, std::vector<int>> ranks;
   const auto calls = stuck_calls(log);
   for (const auto& [rank, call] : calls) ranks[call.words()].push_back(rank);
   if (calls.size() < 2) return std::nullopt;
   if (ranks.size() == 1 && log.ranks == static_cast<int>(calls.size()))
-    return fmt::format(
-        "all {} ranks waited in {}, and it did not end: what carries it failed, or one came much too late",
-        calls.size(), ranks.begin()->first);
+    return Stuck{fmt::format("all {} ranks waited in {}, and it did not end: what carries it failed, or one "
+                             "came much too late",
+                             calls.size(), ranks.begin()->first),
+                 true};
   if (ranks.size() == 1)
-    return fmt::format("a rank did not come to {}, in which {} waited", ranks.begin()->first,
-                       rank_list(ranks.begin()->second));
+    return Stuck{fmt::format("a rank did not come to {}, in which {} waited", ranks.begin()->first,
+                             rank_list(ranks.begin()->second)),
+                 false};
   std::vector<std::string> parts;
   for (const auto& [call, who] : ranks) parts.push_back(fmt::format("{} in {}", rank_list(who), call));
-  return "ranks waited for each other in different collectives: " + join(parts, "; ");
+  return Stuck{"ranks waited for each other in different collectives: " + join(parts, "; "), true};
 }
 
 // Nobody is missing: all ranks are in the same call, of the first that they make, and it does not end. Between GPUs of one
@@ -96,7 +104,10 @@ void blame_peer_access(const NcclLog& log, Finding& finding) {
 }  // namespace
 
 void blame_stuck_calls(const NcclLog& run, Finding& finding) {
-  finding.what = who_is_stuck(run).value_or(finding.what);
+  if (const auto stuck = who_is_stuck(run)) {
+    finding.what = stuck->what;
+    finding.sure = stuck->proven ? Certainty::certain : Certainty::likely;
+  }
   if (hangs_in_transfer(run)) blame_peer_access(run, finding);
 }
 

@@ -30,7 +30,7 @@ constexpr Meaning kNoWay = {"R36", "ranks can't reach each other over the networ
 constexpr Meaning kAbsent = {"R35", "a rank did not come to a collective that the others were in",
                              "give gradwire analyze the flight recorder's dumps: "
                              "TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1",
-                             Effect::ranks_wait};
+                             Effect::call_hangs};
 constexpr Meaning kDiedElsewhere = {"R00", "another rank died first, and what is here does not say of what",
                                     kAskAll};
 constexpr Meaning kNoReason = {"R00", "NCCL failed, and what is here does not say why", kAskAll};

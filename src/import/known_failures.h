@@ -30,6 +30,7 @@ enum class Scope : std::uint8_t {
 enum class Effect : std::uint8_t {
   none,
   ranks_wait,     // for one that does not come, or for each other
+  call_hangs,     // likewise, or what carries it failed: nobody says which
   peers_refused,  // GPUs of a node may not reach each other
   gpus_hidden,    // processes of a node do not reach each other's GPUs or memory
   rank_failed     // a launcher says that a rank ended; of what, the rank itself may have said
