@@ -11,12 +11,17 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace gradwire {
 
 template <typename E>
 inline constexpr std::array<std::string_view, 0> kNamesOf = {};
+
+// Words beside these that people write for the same: taken, never written.
+template <typename E>
+inline constexpr std::array<std::pair<std::string_view, E>, 0> kOtherNamesOf = {};
 
 template <typename E>
 concept HasNames = !kNamesOf<E>.empty();
@@ -30,6 +35,8 @@ template <HasNames E>
 constexpr std::optional<E> find_enumerator(std::string_view text) {
   for (std::size_t i = 0; i < kNamesOf<E>.size(); ++i)
     if (kNamesOf<E>[i] == text) return static_cast<E>(i);
+  for (const auto& [name, value] : kOtherNamesOf<E>)
+    if (name == text) return value;
   return std::nullopt;
 }
 
@@ -47,8 +54,9 @@ std::vector<std::string> names_of(std::initializer_list<E> values) {
 // The one of these that a flag names. Throws ConfigError listing them.
 template <HasNames E>
 E parse_choice(std::string_view flag, std::string_view text, std::initializer_list<E> choices) {
+  const auto found = find_enumerator<E>(text);
   for (const E choice : choices)
-    if (name_of(choice) == text) return choice;
+    if (found == choice) return choice;
   refuse_choice(flag, text, names_of(choices));
 }
 

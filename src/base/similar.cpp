@@ -1,6 +1,7 @@
 #include "base/similar.h"
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 #include <utility>
 
@@ -31,8 +32,16 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return last.back();
 }
 
+// "GPT-2" and "gpt2" are one word: how it is written is no slip.
+std::string plain_letters(std::string_view word) {
+  std::string plain = lower_case(word);
+  std::erase_if(plain, [](unsigned char c) { return std::ispunct(c) != 0 || std::isspace(c) != 0; });
+  return plain;
+}
+
 std::size_t edits_between(std::string_view word, std::string_view candidate) {
-  const std::size_t edits = distance(word, candidate);
+  const std::size_t edits =
+      std::min(distance(word, candidate), distance(plain_letters(word), plain_letters(candidate)));
   const bool beginning = word.size() >= kLeastBeginning && candidate.starts_with(word);
   return beginning ? std::min<std::size_t>(edits, 1) : edits;
 }

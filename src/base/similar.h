@@ -1,5 +1,6 @@
 // What a user may have meant: the known words nearest to a misspelt one. Near is a word a few letters off
-// (one changed, left out, put in, or two swapped count as one), or one that begins with what was written.
+// (one changed, left out, put in, or two swapped count as one; capitals and dashes count nothing), or one that begins with
+// what was written.
 #pragma once
 
 #include <string>

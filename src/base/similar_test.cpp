@@ -25,6 +25,11 @@ TEST(NearWords, gives_the_nearest_alone_or_all_that_are_equally_near) {
   EXPECT_THAT(near_words("--bach", {"--back", "--batch", "--patch"}), ElementsAre("--back", "--batch"));
 }
 
+TEST(NearWords, counts_neither_capitals_nor_dashes) {
+  EXPECT_THAT(near_words("GPT-2", {"gpt2", "gpt2-xl", "gptj"}), ElementsAre("gpt2"));
+  EXPECT_THAT(near_words("ResNet_50", {"resnet18", "resnet50"}), ElementsAre("resnet50"));
+}
+
 TEST(NearWords, says_nothing_when_nothing_is_near) {
   EXPECT_THAT(near_words("nosuch", {"bench", "run"}), IsEmpty());
   EXPECT_THAT(near_words("", {"a"}), IsEmpty());

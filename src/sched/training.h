@@ -14,6 +14,15 @@ enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16, fp64, fp8, mxfp8, 
 template <>
 inline constexpr std::array<std::string_view, 8> kNamesOf<Precision> = {"fp32", "tf32", "fp16",  "bf16",
                                                                         "fp64", "fp8",  "mxfp8", "nvfp4"};
+template <>
+inline constexpr std::array<std::pair<std::string_view, Precision>, 7> kOtherNamesOf<Precision> = {
+    {{"float32", Precision::fp32},
+     {"float16", Precision::fp16},
+     {"half", Precision::fp16},
+     {"amp-fp16", Precision::fp16},
+     {"bfloat16", Precision::bf16},
+     {"float64", Precision::fp64},
+     {"double", Precision::fp64}}};
 
 constexpr bool is_mixed(Precision precision) {
   return precision == Precision::fp16 || precision == Precision::bf16;

@@ -84,6 +84,15 @@ std::optional<Machine> find_file(const Wish& wish) {
   return from_file(std::string(wish.base.substr(0, colon)), wish.base.substr(colon + 1), wish);
 }
 
+[[noreturn]] void refuse_gpu(std::string_view base, const Gpu& gpu) {
+  std::vector<std::string> boxes;
+  const auto add = [&](BoxLink link) { boxes.push_back(fmt::format("2x-{}-{}", gpu.id, to_string(link))); };
+  if (gpu.nvlink_links > 0) add(gpu.nvswitch ? BoxLink::nvswitch : BoxLink::nvlink);
+  add(BoxLink::pcie);
+  throw ConfigError(
+      fmt::format("'{}' is a GPU, not a machine: write {} for two of them", base, join(boxes, " or ")));
+}
+
 [[noreturn]] void refuse(const Wish& wish) {
   const std::string_view base = wish.base.substr(0, wish.base.rfind(':'));  // FILE:GPU
   const bool path = base.find('/') != std::string_view::npos || base.ends_with(".yaml") ||
@@ -91,6 +100,7 @@ std::optional<Machine> find_file(const Wish& wish) {
   if (wish.files.is_folder(base))
     throw ConfigError(fmt::format("{}: this is a directory; name a file in it", base));
   if (path) throw ConfigError(fmt::format("{}: there is no such file", base));
+  if (const Gpu* gpu = find_gpu_called(base)) refuse_gpu(base, *gpu);
   std::vector<std::string> names = {"this"};
   for (const MachinePreset& preset : all_machines()) names.push_back(preset.node.name);
   throw ConfigError(

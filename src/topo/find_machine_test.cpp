@@ -36,6 +36,16 @@ TEST(FindMachine, every_preset_can_be_built_alone_and_twice) {
   }
 }
 
+TEST(FindMachine, says_how_to_write_a_machine_where_a_gpu_is_named) {
+  EXPECT_EQ(find_error("rtx3090"),
+            "'rtx3090' is a GPU, not a machine: write 2x-rtx3090-nvlink or 2x-rtx3090-pcie for two of them");
+  for (const Gpu& gpu : all_gpus()) {
+    const std::string said = find_error(gpu.id);
+    const auto first = said.find("write ") + 6;
+    EXPECT_NO_THROW(find_machine(said.substr(first, said.find(' ', first) - first))) << said;
+  }
+}
+
 TEST(FindMachine, every_network_joins_nodes) {
   for (const NetworkPreset& network : all_networks()) {
     const Machine machine = find_machine("2*2x-a40-nvlink@2x-" + network.spec.name);

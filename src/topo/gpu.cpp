@@ -173,15 +173,20 @@ const std::vector<Gpu>& all_gpus() {
   return gpus;
 }
 
-Gpu find_gpu(std::string_view called) {
+const Gpu* find_gpu_called(std::string_view called) {
   for (const Gpu& gpu : all_gpus())
-    if (has_id(gpu, called)) return gpu;
+    if (has_id(gpu, called)) return &gpu;
   const auto words = words_in(called);
   for (const Gpu& gpu : all_gpus())
-    if (is_called(gpu, plain_name(words))) return gpu;
+    if (is_called(gpu, plain_name(words))) return &gpu;
   for (const Gpu& gpu : all_gpus())
     for (const std::string& match : gpu.matches)
-      if (plain_name(match) == without_memory(words)) return gpu;
+      if (plain_name(match) == without_memory(words)) return &gpu;
+  return nullptr;
+}
+
+Gpu find_gpu(std::string_view called) {
+  if (const Gpu* gpu = find_gpu_called(called)) return *gpu;
   std::vector<std::string> ids;
   for (const Gpu& gpu : all_gpus()) ids.push_back(gpu.id);
   throw ConfigError(fmt::format("'{}' is not a GPU Gradwire knows{}; see `gradwire list gpus`", called,

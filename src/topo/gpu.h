@@ -40,6 +40,7 @@ const std::vector<Gpu>& all_gpus();  // in the order of presets/gpus.yaml
 // By its id or another word for it, or by its whole name as nvidia-smi prints it ("NVIDIA GeForce RTX 3090"), in capitals or
 // not. Throws ConfigError that names near ids: of a card that is not known, none is taken for it.
 Gpu find_gpu(std::string_view called);
+const Gpu* find_gpu_called(std::string_view);  // null: none is
 
 // The one that a text names, such as the output of nvidia-smi -L.
 std::optional<Gpu> find_gpu_by_name(std::string_view text);

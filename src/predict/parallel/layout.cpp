@@ -14,10 +14,9 @@ int number_bytes(Precision precision) {
 int adam_bytes(Precision precision) { return number_bytes(precision) == 4 ? 8 : 12; }
 
 Precision parse_plan_precision(std::string_view text) {
-  if (text == "amp-fp16") return Precision::fp16;
-  if (const auto found = find_enumerator<Precision>(text); found && found != Precision::fp64) return *found;
-  throw ConfigError(
-      fmt::format("'{:.40}' is no precision: write fp32, tf32, fp16, bf16, fp8, mxfp8 or nvfp4", text));
+  return parse_choice("--precision", text,
+                      {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16, Precision::fp8,
+                       Precision::mxfp8, Precision::nvfp4});
 }
 
 Recompute parse_recompute(std::string_view text) {

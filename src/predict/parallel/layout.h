@@ -59,7 +59,7 @@ int number_bytes(Precision);
 // Bytes of Adam's state a parameter: two moments, and a 32-bit copy where the weights themselves are narrower.
 int adam_bytes(Precision);
 
-// All but fp64, and "amp-fp16"; these throw ConfigError listing what there is.
+// All but fp64; these throw ConfigError listing what there is.
 Precision parse_plan_precision(std::string_view);
 Recompute parse_recompute(std::string_view);
 

@@ -34,11 +34,6 @@ constexpr Word<T> named(T value) {
   return {name_of(value), value};
 }
 
-constexpr std::array<Word<Precision>, 5> kPrecisions = {named(Precision::fp32),
-                                                        named(Precision::tf32),
-                                                        named(Precision::fp16),
-                                                        {"amp-fp16", Precision::fp16},
-                                                        named(Precision::bf16)};
 constexpr std::array<Word<Distribution>, 10> kDistributions = {
     named(Distribution::ddp),           named(Distribution::horovod),
     named(Distribution::tf_replicated), named(Distribution::dataparallel),
@@ -85,7 +80,10 @@ void check_options(const StepOptions& options) {
   check_range("a measured step's accumulation", options.anchor->accumulate, 1, 1e7);
 }
 
-Precision parse_precision(std::string_view text) { return parse("precision", text, kPrecisions); }
+Precision parse_precision(std::string_view text) {
+  return parse_choice("--precision", text,
+                      {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16});
+}
 Distribution parse_distribution(std::string_view text) {
   return parse("way to distribute", text, kDistributions);
 }

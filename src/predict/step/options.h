@@ -61,7 +61,7 @@ struct StepOptions {
 
 void check_options(const StepOptions&);  // throws ConfigError: what, and what would be right
 
-Precision parse_precision(std::string_view text);        // also "amp-fp16"; throws ConfigError
+Precision parse_precision(std::string_view text);        // also "bfloat16"; throws ConfigError
 Distribution parse_distribution(std::string_view text);  // every name of a record; throws ConfigError
 Compression parse_compression(std::string_view text);    // throws ConfigError
 
