@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "import/file_kind.h"
 #include "import/measured.h"
 #include "import/nccl_tests.h"
 
@@ -32,7 +33,7 @@ int ranks_of(const NcclTestTable& table) {
 }
 
 OwnSweep sweep_of(const NcclTestTable& table) {
-  OwnSweep sweep{ranks_of(table), {}, table.hosts};
+  OwnSweep sweep{ranks_of(table), {}, table.hosts, table.gpu};
   for (const NcclTestRow& row : table.rows)
     if (row.bytes > 0 && row.time_us > 0) sweep.rows.emplace_back(row.bytes, row.time_us * 1e-6);
   return sweep;
@@ -70,6 +71,20 @@ void add_pairs(const std::vector<RateTable>& tables, bool staged, OwnMeasurement
   }
 }
 
+// What has neither is named for what it is.
+SizeTable columns_in(std::string_view text, const std::string& file) try {
+  return parse_size_table(text, file);
+} catch (const ConfigError&) {
+  constexpr std::size_t kHead = 256 << 10;
+  const FileKind kind = kind_of(text.substr(0, kHead));
+  if (kind == FileKind::unknown) throw;
+  throw ConfigError(fmt::format(
+      "{}: this is {}, which tells no times: --measured takes what all_reduce_perf of nccl-tests, "
+      "p2pBandwidthLatencyTest, nvbandwidth or `gradwire bench --json` printed, or two columns under "
+      "`bytes us`; gradwire doctor reads the rest",
+      file, words_for(kind)));
+}
+
 }  // namespace
 
 void add_measurements(std::string_view text, const std::string& file, int ranks, OwnMeasurements& all) {
@@ -88,7 +103,7 @@ void add_measurements(std::string_view text, const std::string& file, int ranks,
   if (const auto table = parse_nccl_tests(text, file); !table.rows.empty())
     all.sweeps.push_back(sweep_of(table));
   else
-    all.sweeps.push_back(sweep_of(parse_size_table(text, file), ranks));
+    all.sweeps.push_back(sweep_of(columns_in(text, file), ranks));
 }
 
 }  // namespace gradwire

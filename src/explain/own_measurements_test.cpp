@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/error.h"
+#include "support/error_of.h"
 
 namespace gradwire {
 namespace {
@@ -47,6 +48,27 @@ TEST(OwnMeasurements, of_copies_one_way_count_as_so_many_both_ways) {
   ASSERT_EQ(all.copies.size(), 1u);
   EXPECT_DOUBLE_EQ(all.copies[0].gbps, 18);
   EXPECT_TRUE(all.copies[0].staged);
+}
+
+std::string refusal_of(const char* text) {
+  return error_of([&] { in(text); });
+}
+
+TEST(OwnMeasurements, are_no_file_of_another_kind_which_is_named) {
+  EXPECT_THAT(refusal_of("n:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n"),
+              HasSubstr("told.txt: this is a log of NCCL, which tells no times: --measured takes"));
+  EXPECT_THAT(refusal_of("\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n"),
+              HasSubstr("this is nvidia-smi topo -m"));
+  EXPECT_THAT(refusal_of("it was slow\n"), HasSubstr("neither output of nccl-tests"));
+}
+
+TEST(OwnMeasurements, of_nccl_tests_tell_the_gpu_they_were_made_on) {
+  const auto all = in((std::string("#  Rank  0 Group  0 Pid  1 on  box device  0 [0x1a] NVIDIA A40\n"
+                                   "#  Rank  1 Group  0 Pid  1 on  box device  1 [0x1b] NVIDIA A40\n"
+                                   "#  Rank  2 Group  0 Pid  1 on  box device  2 [0x1c] NVIDIA A40\n"
+                                   "#  Rank  3 Group  0 Pid  1 on  box device  3 [0x1d] NVIDIA A40\n") +
+                       kFourRanks));
+  EXPECT_EQ(all.sweeps.at(0).gpu, "NVIDIA A40");
 }
 
 TEST(OwnMeasurements, of_a_bench_without_nccl_are_refused_by_name) {

@@ -9,11 +9,13 @@
 namespace gradwire {
 namespace {
 
-std::string_view remark_on(const MeasuredThere& measured) {
+std::string clauses_on(const MeasuredThere& measured) {
   constexpr double kMuchMore = 1.2;
-  if (!measured.rates) return "; nothing from 1 MB up was measured, so rates are as unsure as before";
-  if (measured.now > kMuchMore * measured.before) return "; it does not fit this machine: was it another?";
-  return "";
+  std::string all;
+  for (const std::string& remark : measured.remarks) all += "; " + remark;
+  if (!measured.rates) return all + "; nothing from 1 MB up was measured, so rates are as unsure as before";
+  if (measured.now > kMuchMore * measured.before) all += "; it does not fit this machine: was it another?";
+  return all;
 }
 
 }  // namespace
@@ -24,7 +26,7 @@ std::string to_words(const MeasuredThere& measured) {
     names.push_back(std::filesystem::path(file).filename().string());
   return fmt::format(
       "measured ({}): eight of ten all-reduce times of 64 MiB within {:.0f} %, without it {:.0f} %{}",
-      join(names, ", "), 100 * measured.now, 100 * measured.before, remark_on(measured));
+      join(names, ", "), 100 * measured.now, 100 * measured.before, clauses_on(measured));
 }
 
 std::optional<std::string> find_guess_note(const Machine& machine) {

@@ -54,6 +54,8 @@ TEST(Prices, of_a_machine_that_was_measured_rest_on_that) {
   EXPECT_THAT(to_words(*machine.measured), HasSubstr("was it another?"));
   machine.measured->rates = false;
   EXPECT_THAT(to_words(*machine.measured), HasSubstr("nothing from 1 MB up was measured"));
+  machine.measured = MeasuredThere{{"a.txt"}, 0.35, 0.12, true, {"it was measured on A, not on B"}};
+  EXPECT_THAT(to_words(*machine.measured), HasSubstr("35 %; it was measured on A, not on B"));
 }
 
 TEST(Prices, are_nccls_alone_for_other_collectives) {

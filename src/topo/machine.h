@@ -33,6 +33,8 @@ struct MeasuredThere {
   std::vector<std::string> files;
   double before = 0, now = 0;
   bool rates = false;  // something large enough to tell one was among it
+  std::vector<std::string> remarks =
+      {};  // where it was not measured on all of this machine, or on another; clauses
 };
 
 // Who says what a machine is: a preset, its name alone ("4x-rtx4090-pcie"), or anything else: a file, a log, this host.

@@ -128,6 +128,24 @@ bool tells_a_rate(const OwnMeasurements& all) {
   });
 }
 
+std::vector<std::string> remarks_for(const std::vector<OwnSweep>& sweeps, const Machine& machine) {
+  std::vector<std::string> remarks;
+  const auto add = [&](std::string remark) {
+    if (std::ranges::find(remarks, remark) == remarks.end()) remarks.push_back(std::move(remark));
+  };
+  const int all = static_cast<int>(machine.gpus.size());
+  const auto is_whole = [&](const OwnSweep& sweep) { return sweep.ranks == all; };
+  const bool whole = std::ranges::any_of(sweeps, is_whole);
+  for (const OwnSweep& sweep : sweeps) {
+    if (!whole)
+      add(fmt::format("{} of its {} GPUs were measured: what all do together is reckoned", sweep.ranks, all));
+    const auto gpu = find_gpu_by_name(sweep.gpu);
+    if (gpu && !machine.gpu.id.empty() && gpu->id != machine.gpu.id)
+      add(fmt::format("it was measured on {}, not on {}", sweep.gpu, machine.gpu.name));
+  }
+  return remarks;
+}
+
 double expected_error(const Machine& machine, const NcclSettings& settings) {
   return NcclModel(machine, default_calibration(), settings).all_reduce(kUsual).relative_error;
 }
@@ -155,7 +173,8 @@ void take_measured(Machine& machine, const OwnMeasurements& all, const NcclSetti
   for (const OwnSweep& sweep : all.sweeps) measured.add(sweep);
   for (const OwnCopies& copies : all.copies) measured.add(copies);
   machine.node.own = measured.fitted();
-  machine.measured = MeasuredThere{all.files, before, expected_error(machine, settings), tells_a_rate(all)};
+  machine.measured = MeasuredThere{all.files, before, expected_error(machine, settings), tells_a_rate(all),
+                                   remarks_for(all.sweeps, machine)};
 } catch (const ConfigError& error) {
   if (all.files.empty()) throw;
   throw ConfigError(fmt::format("{}: {}", join(all.files, ", "), error.what()));

@@ -19,7 +19,8 @@ namespace gradwire {
 struct OwnSweep {
   int ranks = 2;
   std::vector<std::pair<Bytes, Seconds>> rows;
-  int nodes = 0;  // 0: not told
+  int nodes = 0;         // 0: not told
+  std::string gpu = {};  // as whoever measured names it; empty: not told
 };
 
 // Copies between two GPUs of a node with both directions busy: GB/s of both together. `staged`: with peer access off.
@@ -38,7 +39,7 @@ struct OwnMeasurements {
 // NCCL's all-reduces in what `gradwire bench --json` wrote. Throws ConfigError naming `file`, also where there is none.
 std::vector<OwnSweep> own_sweeps(std::string_view bench, const std::string& file);
 
-// Moves the machine, and notes in it what that narrowed. Throws ConfigError for more GPUs than the machine has, or for a
+// Moves the machine, and notes in it what that narrowed, and whether it is of part of it or of another GPU. Throws ConfigError for more GPUs than the machine has, or for a
 // number that its nodes do not divide, or for what no such links can have taken.
 void take_measured(Machine&, const OwnMeasurements&, const NcclSettings&);
 

@@ -9,7 +9,9 @@
 namespace gradwire {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 // A host whose memory path gives a third of what is usual, or another part.
 OwnSweep slow_sweep(const Machine& machine, double times = 3) {
@@ -90,6 +92,20 @@ TEST(OwnMeasurements, of_other_machines_are_refused) {
   EXPECT_THROW(take_measured(several, {{{3, {{1 << 20, 1e-3}}}}, {}}, {}), ConfigError);
   EXPECT_THROW(take_measured(several, {{{6, {{1 << 20, 1e-3}}}}, {}}, {}), ConfigError);
   EXPECT_THROW(take_measured(several, {{}, {{0, 2, 20, false}}}, {}), ConfigError) << "of two nodes";
+}
+
+TEST(OwnMeasurements, of_part_of_a_machine_or_of_another_gpu_are_taken_with_a_remark) {
+  const auto remarks = [](const char* on, OwnSweep sweep) {
+    Machine machine = find_machine(on);
+    take_measured(machine, {{std::move(sweep)}, {}}, {});
+    return machine.measured->remarks;
+  };
+  const std::vector<std::pair<Bytes, Seconds>> rows = {{1 << 24, 5e-3}, {1 << 26, 20e-3}};
+  EXPECT_THAT(remarks("2x-rtx3090-pcie", {2, rows, 0, "NVIDIA GeForce RTX 3090"}), IsEmpty());
+  EXPECT_THAT(remarks("2x-rtx3090-pcie", {2, rows}), IsEmpty()) << "not told";
+  EXPECT_THAT(remarks("4x-rtx3090-pcie", {2, rows}), ElementsAre(HasSubstr("2 of its 4 GPUs were measured")));
+  EXPECT_THAT(remarks("2x-rtx3090-pcie", {2, rows, 0, "NVIDIA GeForce RTX 4090"}),
+              ElementsAre("it was measured on NVIDIA GeForce RTX 4090, not on NVIDIA GeForce RTX 3090"));
 }
 
 TEST(OwnMeasurements, over_several_nodes_move_the_network_and_those_of_one_node_what_is_inside) {
