@@ -138,6 +138,13 @@ void sum_up(AnalyzedRank& rank, const std::vector<RankStep>& all, const std::vec
   rank.summary.typical = typical_step(usual);
 }
 
+template <typename Of>
+Seconds mean_of_ranks(const RunAnalysis& analysis, Of of) {
+  Seconds sum = 0;
+  for (const AnalyzedRank& rank : analysis.ranks) sum += of(rank.summary.mean);
+  return sum / static_cast<double>(analysis.ranks.size());
+}
+
 }  // namespace
 
 void finish_analysis(RunAnalysis& analysis, StepsOfRanks steps, SpansOfRanks& spans, const Machine* machine) {
@@ -166,15 +173,15 @@ void finish_analysis(RunAnalysis& analysis, StepsOfRanks steps, SpansOfRanks& sp
 }
 
 Seconds mean_step(const RunAnalysis& analysis) {
-  Seconds sum = 0;
-  for (const AnalyzedRank& rank : analysis.ranks) sum += rank.summary.mean.step();
-  return sum / static_cast<double>(analysis.ranks.size());
+  return mean_of_ranks(analysis, [](const StepShares& step) { return step.step(); });
 }
 
 Seconds mean_exposed(const RunAnalysis& analysis) {
-  Seconds sum = 0;
-  for (const AnalyzedRank& rank : analysis.ranks) sum += rank.summary.mean.parts.comm_exposed;
-  return sum / static_cast<double>(analysis.ranks.size());
+  return mean_of_ranks(analysis, [](const StepShares& step) { return step.parts.comm_exposed; });
+}
+
+Seconds mean_optimizer(const RunAnalysis& analysis) {
+  return mean_of_ranks(analysis, [](const StepShares& step) { return step.parts.optimizer; });
 }
 
 }  // namespace gradwire

@@ -45,6 +45,7 @@ struct RunAnalysis {
 // Of a step, over the ranks.
 Seconds mean_step(const RunAnalysis&);
 Seconds mean_exposed(const RunAnalysis&);
+Seconds mean_optimizer(const RunAnalysis&);
 
 // Where the ranks of a run are, as its log says it; 0: not known.
 struct NodesOfRun {

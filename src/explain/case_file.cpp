@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "base/error.h"
 #include "explain/what_if.h"
@@ -115,26 +114,6 @@ std::optional<Machine> machine_of_case(const Gathered& files, const std::string&
   }
 }
 
-// Traces that name worlds of different sizes are of different runs: most of them, or the first, say which one is meant.
-void keep_one_run(Gathered& files) {
-  std::map<int, int> traces;
-  for (const Profile& profile : files.profiles)
-    if (profile.world) ++traces[*profile.world];
-  if (traces.size() < 2) return;
-  int world = 0;
-  for (const Profile& profile : files.profiles)
-    if (profile.world && (world == 0 || traces[*profile.world] > traces[world])) world = *profile.world;
-  const auto is_of_another = [&](const Profile& profile) { return profile.world.value_or(world) != world; };
-  for (const Profile& profile : files.profiles) {
-    if (!is_of_another(profile)) continue;
-    const auto file = std::ranges::find(files.files, profile.file, &ReadFile::file);
-    if (file != files.files.end())
-      file->problem = fmt::format("{}: this trace is of a run of {} ranks, not of the one of {}",
-                                  profile.file, *profile.world, world);
-  }
-  std::erase_if(files.profiles, is_of_another);
-}
-
 int world_of(const std::vector<Profile>& profiles) {
   int world = 0;
   for (const Profile& profile : profiles) world = std::max(world, profile.world.value_or(0));
@@ -193,7 +172,6 @@ bool all_nvlinked(const TopoMatrix& matrix) {
 CaseFile make_case(Gathered files, const std::string& on) {
   CaseFile given;
   given.files = std::move(files);
-  keep_one_run(given.files);
   given.machine = machine_of_case(given.files, on);
   if (!given.machine) given.logged_machine = find_logged_machine(given);
   const Machine* const machine = given.find_rated();
@@ -207,8 +185,7 @@ CaseFile make_case(Gathered files, const std::string& on) {
   if (!given.files.nccl_calls.empty()) given.nccl_calls = recorded_calls(given.files.nccl_calls, machine);
   if (given.analysis) note_logged_machine(given);
   if (given.analysis)
-    for (const ReadFile& file : given.files.files)
-      if (!file.problem.empty()) given.analysis->notes.push_back("left out: " + file.problem);
+    for (std::string& note : left_out_notes(given.files)) given.analysis->notes.push_back(std::move(note));
   return given;
 }
 

@@ -255,6 +255,7 @@ TEST(Doctor, keeps_to_the_traces_of_one_run) {
     files.profiles.push_back(trace.profile(name));
     files.files.emplace_back().file = name;
   }
+  keep_one_run(files);
   const auto given = make_case(std::move(files), "");
   EXPECT_EQ(given.files.profiles.size(), 2u);
   EXPECT_EQ(given.analysis->world, 2);

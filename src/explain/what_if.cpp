@@ -77,15 +77,21 @@ WhatIf replaced(const CaseFile& given, const WhatIfs& measured, Seconds by, Seco
   return row;
 }
 
-// Half as many all-reduces for the same batches expose half as much; waiting for a slower rank stays.
+// Rarer all-reduces for the same batches expose less, and weights are updated as rarely; waiting for a slower rank stays.
 void add_accumulation(const CaseFile& given, WhatIfs& result) {
   if (result.exposed < 0.01 * result.step) return;
-  const Seconds transfer = given.analysis->exposed_transfer;
-  const Seconds sure = find_own_transfer(given).value_or(0);
+  const Seconds transfer = given.analysis->exposed_transfer, update = mean_optimizer(*given.analysis);
+  const Seconds sure =
+      given.analysis->waiting_known ? transfer : std::min(transfer, find_own_transfer(given).value_or(0));
   for (const int times : {2, 4}) {
-    WhatIf row = replaced(given, result, transfer / times, transfer);
+    const auto step_of_each = [&](Seconds once) {
+      return accumulated_step(result.step - once, once, times) / times;
+    };
+    WhatIf row;
     row.what = fmt::format("accumulate {}", times);
-    if (!given.analysis->waiting_known) row.most = result.step - std::min(transfer, sure) * (1 - 1.0 / times);
+    row.step = step_of_each(transfer + update);
+    row.exposed = result.exposed - transfer + transfer / times;
+    row.most = step_of_each(sure + update);
     result.rows.push_back(std::move(row));
   }
 }

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "explain/trace_fixture.h"
+#include "explain/traced_run.h"
+#include "predict/step/on_machine.h"
 
 namespace gradwire {
 namespace {
@@ -66,6 +68,23 @@ TEST(WhatIf, never_takes_less_than_was_computed) {
 TEST(WhatIf, slows_a_run_of_a_fast_link_on_one_that_hides_less) {
   const auto run = run_at(40);
   EXPECT_GT(step_on(run, "2x-rtx3090-pcie"), what_if(run, {}).step * 1.05);
+}
+
+// Both verbs: the run's own machine, with all-reduces at the rate that the model has there.
+TEST(WhatIf, prices_accumulation_as_a_comparison_does) {
+  const auto run = run_at(6.77, 15000);
+  const auto found = what_if(run, {});
+  const auto model = recorded_run(run.files.profiles, *run.analysis).recorded;
+  StepOptions options = step_options({}, model.workload);
+  options.anchor = model.anchor;
+  const auto rate_of = [&](int times) {
+    options.accumulate = times;
+    return estimate_step(model.workload, find_machine("2x-rtx3090-pcie"), options).samples_per_s;
+  };
+  ASSERT_EQ(found.rows.size(), 2u);
+  EXPECT_NEAR(found.step / found.rows[0].step, rate_of(2) / rate_of(1), 0.01);
+  EXPECT_NEAR(found.step / found.rows[1].step, rate_of(4) / rate_of(1), 0.01);
+  EXPECT_LT(found.rows[1].step, found.step - 0.75 * 0.004) << "weights are updated a quarter as often";
 }
 
 // Steps of two A100: as a rank of them 20 ms of forward and 40 of backward, with one all-reduce of 25 MiB at its end that

@@ -27,7 +27,14 @@ bool has_any(std::string_view head, std::initializer_list<std::string_view> text
   return std::any_of(texts.begin(), texts.end(), [&](auto text) { return has_text(head, text); });
 }
 
+// "[]", "{ }": what a profiler writes that has recorded nothing.
+bool is_bare_json(std::string_view text) {
+  return text.size() >= 2 && (text.back() == ']' || text.back() == '}') &&
+         trim(text.substr(1, text.size() - 2)).empty();
+}
+
 FileKind kind_of_json(std::string_view head) {
+  if (is_bare_json(head)) return FileKind::profile;
   if (has_text(head, "gradwire_timeline")) return FileKind::timeline;
   if (has_text(head.substr(0, 200), "\"gradwire_watch\"")) return FileKind::watch_notes;
   if (has_text(head, "\"gradwire_nvlink_traffic\"")) return FileKind::nvlink_traffic;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <optional>
 #include <thread>
 
@@ -252,7 +253,34 @@ Gathered read_all(const std::vector<std::string>& paths) {
     if (gathered.files[i].problem.empty()) read_other(gathered.files[i], gathered);
   }
   join_notes(gathered);
+  keep_one_run(gathered);
   return gathered;
+}
+
+void keep_one_run(Gathered& files) {
+  std::map<int, int> traces;
+  for (const Profile& profile : files.profiles)
+    if (profile.world) ++traces[*profile.world];
+  if (traces.size() < 2) return;
+  int world = 0;
+  for (const Profile& profile : files.profiles)
+    if (profile.world && (world == 0 || traces[*profile.world] > traces[world])) world = *profile.world;
+  const auto is_of_another = [&](const Profile& profile) { return profile.world.value_or(world) != world; };
+  for (const Profile& profile : files.profiles) {
+    if (!is_of_another(profile)) continue;
+    const auto file = std::ranges::find(files.files, profile.file, &ReadFile::file);
+    if (file != files.files.end())
+      file->problem = fmt::format("{}: this trace is of a run of {} ranks, not of the one of {}",
+                                  profile.file, *profile.world, world);
+  }
+  std::erase_if(files.profiles, is_of_another);
+}
+
+std::vector<std::string> left_out_notes(const Gathered& gathered) {
+  std::vector<std::string> notes;
+  for (const ReadFile& file : gathered.files)
+    if (!file.problem.empty()) notes.push_back("left out: " + file.problem);
+  return notes;
 }
 
 }  // namespace gradwire

@@ -65,7 +65,14 @@ struct Gathered {
 };
 
 // A file that can't be used has its reason in `files`; one that does not exist throws ConfigError. In a folder,
-// and in folders in it, files of no known kind are passed over.
+// and in folders in it, files of no known kind are passed over. Traces are of one run: see keep_one_run().
 Gathered read_all(const std::vector<std::string>& paths);
+
+// Traces that name worlds of different sizes are of different runs: most of them, or the first, say which one is meant.
+// The others are taken out, with the reason in `files`.
+void keep_one_run(Gathered&);
+
+// "left out: rank3.json: ...", for every file that could not be used.
+std::vector<std::string> left_out_notes(const Gathered&);
 
 }  // namespace gradwire

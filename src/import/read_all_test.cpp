@@ -62,6 +62,35 @@ TEST(ReadAll, reads_every_report_of_a_text_that_holds_several) {
   EXPECT_EQ(gathered.pci[0].devices.size(), 1u);
 }
 
+std::string trace_of(int rank, int world) {
+  return R"({"distributedInfo": {"backend": "nccl", "rank": )" + std::to_string(rank) +
+         R"(, "world_size": )" + std::to_string(world) +
+         R"(}, "traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]})";
+}
+
+TEST(ReadAll, keeps_to_the_traces_of_one_run_and_says_which_it_left_out) {
+  const TempDir folder;
+  write_file(folder.path() / "a0.json", trace_of(0, 16));
+  write_file(folder.path() / "b0.json", trace_of(0, 2));
+  write_file(folder.path() / "b1.json", trace_of(1, 2));
+  const Gathered gathered = read_all({folder.path().string()});
+  ASSERT_EQ(gathered.profiles.size(), 2u);
+  EXPECT_EQ(gathered.profiles[0].world, 2);
+  const auto notes = left_out_notes(gathered);
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes[0], "left out: " + (folder.path() / "a0.json").string() +
+                          ": this trace is of a run of 16 ranks, not of the one of 2");
+}
+
+TEST(ReadAll, says_that_nothing_was_recorded_in_a_trace_without_events) {
+  const TempDir folder;
+  for (const char* text : {"[]", " [ ]\n", "{}", R"({"traceEvents": []})"}) {
+    write_file(folder.path() / "t.json", text);
+    const Gathered gathered = read_all({(folder.path() / "t.json").string()});
+    EXPECT_NE(gathered.files.at(0).problem.find("nothing of a run was recorded"), std::string::npos) << text;
+  }
+}
+
 TEST(ReadAll, says_that_a_topology_is_cut_off) {
   const TempDir folder;
   const auto file = folder.path() / "topo.xml";

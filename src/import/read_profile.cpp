@@ -120,8 +120,11 @@ Profile read_profile(ByteSource& source, const std::string& name) {
   if (profile.activities.empty() && !pieces.damage().empty())
     throw ConfigError(fmt::format("{}: {}", name, pieces.damage()));
   if (profile.activities.empty())
-    throw ConfigError(fmt::format(
-        "{}: no event in it has a begin and a duration: this is no trace of torch.profiler", name));
+    throw ConfigError(
+        fmt::format("{}: a trace without a single event that has a begin and a duration: nothing of a run "
+                    "was recorded; have "
+                    "steps run while the profiler is active, and export_chrome_trace() after them",
+                    name));
   note_damage(profile, pieces.damage());
   if (!profile.rank) profile.rank = rank_in_name(name);
   return builder.finish();

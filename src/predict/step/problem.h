@@ -27,7 +27,7 @@ struct StepProblem {
   Seconds optimizer = 0;
   Seconds copies = 0;   // gradients into buckets and back; compression
   Seconds buffers = 0;  // broadcast of batch normalisation's statistics
-  Seconds between = 0;  // of the parts, as a recorded step had it
+  Seconds between = 0;  // of the parts, as a recorded step had it, with each micro-batch
   // Buckets say what they slow: ranks compute on the processor that also moves the bytes, or what collectives slow is in the
   // record already.
   bool on_processor = false;

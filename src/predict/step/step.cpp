@@ -109,7 +109,8 @@ class Progress {
 struct Solution {
   Seconds backward = 0;  // of the last micro-batch: with hooks and slow-down
   Seconds slowdown = 0;  // part of it
-  Seconds exposed = 0, other = 0;
+  Seconds exposed = 0;
+  Seconds other = 0;  // once a step: ranks that come last, buffers
   Lane lane;
 };
 
@@ -141,7 +142,6 @@ Solution solve_lanes(const StepProblem& problem, const StepConstants& constants,
     return solve_dataparallel(problem, constants);
   Solution solution;
   const auto alone = solution.backward = problem.backward + hooks(problem, constants);
-  solution.other = problem.between;
   if (problem.ranks == 1) return solution;
   solution.other += spread(problem, constants, computing_of(problem));
   if (problem.options.distribution == Distribution::none) return solution;
@@ -154,9 +154,10 @@ Solution solve_lanes(const StepProblem& problem, const StepConstants& constants,
 }
 
 Seconds step_of(const StepProblem& problem, const Solution& solution) {
-  const auto& options = problem.options;
-  return options.accumulate * (options.data + problem.forward + problem.backward) - problem.backward +
-         solution.backward + solution.exposed + problem.optimizer + solution.other;
+  return accumulated_step(
+      problem.options.data + problem.forward + problem.backward + problem.between,
+      solution.backward - problem.backward + solution.exposed + problem.optimizer + solution.other,
+      problem.options.accumulate);
 }
 
 // How the logarithm of the step answers to that of every collective's time.
@@ -188,6 +189,10 @@ double expected_maximum(int n) {
          (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
 }
 
+Seconds accumulated_step(Seconds each, Seconds once, int micro_batches) {
+  return micro_batches * each + once;
+}
+
 Seconds solve_step(const StepProblem& problem, const StepConstants& constants) {
   return step_of(problem, solve_lanes(problem, constants, kIgnore));
 }
@@ -200,7 +205,7 @@ StepProblem on_slower_wires(StepProblem problem, double times) {
 
 StepEstimate solve(const StepProblem& problem, const StepConstants& constants) {
   const auto& options = problem.options;
-  const double micro = options.data + problem.forward + problem.backward;
+  const double micro = options.data + problem.forward + problem.backward;  // drawn without what is between
   const auto before = (options.accumulate - 1) * micro + options.data + problem.forward;
   StepEstimate estimate;
   Progress progress;
@@ -232,8 +237,9 @@ StepEstimate solve(const StepProblem& problem, const StepConstants& constants) {
   parts.comm_overlapped = std::max(0.0, solution.lane.busy - solution.exposed);
   parts.comm_exposed = solution.exposed;
   parts.optimizer = problem.optimizer;
-  parts.other = solution.other;
-  const Seconds alone = computing_of(problem) + problem.between + parts.data;  // of GPUs that need not talk
+  parts.other = options.accumulate * problem.between + solution.other;
+  const Seconds alone = computing_of(problem) + options.accumulate * problem.between +
+                        parts.data;  // of GPUs that need not talk
   estimate.scaling = problem.ranks == 1 ? 1 : alone / estimate.step;
   estimate.wire_answer = answer_to_wires(problem, constants, estimate.step);
   estimate.relative_error = error_of(problem, estimate, constants);

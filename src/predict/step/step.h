@@ -49,6 +49,10 @@ StepEstimate solve(const StepProblem&, const StepConstants&);
 // The step alone, without words or buckets: for fits and sweeps.
 Seconds solve_step(const StepProblem&, const StepConstants&);
 
+// A step of so many micro-batches: `each` is what one of them takes, `once` what comes with the last alone: gradients
+// travel, weights are updated. What a run did besides comes with each, for nobody knows otherwise.
+Seconds accumulated_step(Seconds each, Seconds once, int micro_batches);
+
 // Every collective takes so many times as long.
 StepProblem on_slower_wires(StepProblem, double times);
 

@@ -92,6 +92,18 @@ TEST(DiagnosisReport, notes_what_is_wrong_with_a_file_that_was_used) {
   EXPECT_EQ(diagnosis_report(diagnosis).data["notes"].size(), 1u);
 }
 
+TEST(WhatIfReport, fits_a_terminal_with_long_names_and_long_steps) {
+  for (const double step : {0.0681, 0.98765, 123.4567}) {
+    WhatIfs found{.step = step, .exposed = step / 2, .ranks_here = 1, .world = 2, .rows = {}, .missing = {}};
+    found.rows.push_back(
+        {"nvswitch", "16x-rtx-pro-6000-with-a-long-name-nvswitch", 0.9 * step, step / 3, 0.13, step});
+    found.rows.push_back({"nvlink", "2x-v100-sxm-nvlink", 0.9 * step, step / 3, 0.13, step});
+    const std::string text = to_text(what_if_report(found));
+    for (const auto line : split(text, '\n')) EXPECT_LE(line.size(), 80u) << line;
+    EXPECT_NE(text.find("  2x-v100-sxm-nvlink "), std::string::npos) << text;
+  }
+}
+
 TEST(DiagnosisReport, says_first_that_a_machine_has_no_gpu) {
   Diagnosis diagnosis;
   diagnosis.no_gpu = "there is no NVIDIA GPU on this machine (NVML is not installed)";

@@ -13,10 +13,22 @@ using Json = nlohmann::json;
 // As far apart as what is printed.
 bool is_open(const WhatIf& row) { return row.most > row.step * 1.005; }
 
+// In four digits, more only before the point.
+std::string in_ms(Seconds time) {
+  const double ms = time * 1e3;
+  return fmt::format("{:.{}f}", ms, ms < 99.995 ? 2 : ms < 999.95 ? 1 : 0);
+}
+
 std::string step_range(const WhatIf& row) {
-  std::string range = fmt::format("{:.2f}", row.step * 1e3);
-  if (is_open(row)) range += fmt::format(" to {:.2f}", row.most * 1e3);
+  std::string range = in_ms(row.step);
+  if (is_open(row)) range += " to " + in_ms(row.most);
   return row.relative_error > 0 ? range + fmt::format(" +-{:.0f} %", row.relative_error * 100) : range;
+}
+
+// A machine's name says its links.
+std::string label_of(const WhatIf& row) {
+  constexpr std::size_t kMostOfAName = 27;
+  return printable(row.on.empty() ? row.what : row.on).substr(0, kMostOfAName);
 }
 
 double times_faster(Seconds measured, Seconds step) { return step > 0 ? measured / step : 1; }
@@ -62,12 +74,10 @@ Report what_if_report(const WhatIfs& found) {
   if (found.rows.empty() && found.missing.empty()) return report;
   report.add(Title{"The same run otherwise: computing as measured, gradients as recorded"});
   Table table{{{"", "step ms", "exposed", "faster"}}, 1, false};
-  table.rows.push_back({"  as it ran", fmt::format("{:.2f}", found.step * 1e3),
-                        fmt::format("{:.2f}", found.exposed * 1e3), ""});
+  table.rows.push_back({"  as it ran", in_ms(found.step), in_ms(found.exposed), ""});
   for (const WhatIf& row : found.rows)
-    table.rows.push_back({"  " + (row.on.empty() ? row.what : row.what + " (" + printable(row.on) + ")"),
-                          step_range(row), fmt::format("{:.2f}", row.exposed * 1e3),
-                          faster_range(row, found.step)});
+    table.rows.push_back(
+        {"  " + label_of(row), step_range(row), in_ms(row.exposed), faster_range(row, found.step)});
   if (!found.rows.empty()) report.add(std::move(table));
   if (std::any_of(found.rows.begin(), found.rows.end(), is_open))
     report.add(Sentence{why_open(found), "  ", "  "});

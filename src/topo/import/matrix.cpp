@@ -58,8 +58,10 @@ class MatrixReader {
     if (!cells.empty()) fail(fmt::format("the row of {} is there twice", matrix_.names[row]));
     for (std::size_t i = 0; i < matrix_.names.size(); ++i) {
       if (i + 1 >= words.size() || words[i + 1] == "..." || words[i + 1] == "…")
-        fail(fmt::format("the row of {} ends before column {}: {} of {} cells are there", matrix_.names[row],
-                         matrix_.names[i], i, matrix_.names.size()));
+        fail(fmt::format(
+            "the matrix is cut off: the row of {} ends before column {}, {} of {} cells are there; "
+            "save all of `nvidia-smi topo -m`",
+            matrix_.names[row], matrix_.names[i], i, matrix_.names.size()));
       cells.push_back(cell(row, i, words[i + 1]));
     }
     if (affinity_ && row < static_cast<std::size_t>(matrix_.gpus)) read_affinity(row, words);
