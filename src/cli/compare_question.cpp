@@ -55,15 +55,29 @@ Recorded recorded_by_profiler(const std::vector<Profile>& profiles, const std::s
 
 bool is_folder(const std::string& name) { return std::filesystem::is_directory(name); }
 
+// An answer has a screen.
+std::vector<std::string> shortened(std::vector<std::string> left_out, const std::string& folder) {
+  if (left_out.size() < 3) return left_out;
+  const auto more = left_out.size() - 1;
+  return {std::move(left_out.front()),
+          fmt::format("and {} more files, which gradwire analyze {} names", more, folder)};
+}
+
 Recorded recorded_in(const std::string& name, double parameters, std::vector<std::string>& notes) {
   if (is_folder(name)) {
     Gathered gathered = read_all({name});
+    notes = shortened(left_out_notes(gathered), name);
     if (!gathered.profiles.empty()) return recorded_by_profiler(gathered.profiles, name, parameters, notes);
     for (const ReadFile& file : gathered.files)
       if (file.kind == FileKind::timeline) return recorded_by_gradwire(file.file, parameters);
     throw ConfigError(fmt::format("{}: there is no trace in that folder", name));
   }
-  if (kind_of(head_of(name, 1 << 16)) != FileKind::profile) return recorded_by_gradwire(name, parameters);
+  const FileKind kind = kind_of(head_of(name, 1 << 16));
+  if (kind == FileKind::timeline) return recorded_by_gradwire(name, parameters);
+  if (kind != FileKind::profile)
+    throw ConfigError(
+        fmt::format("{}: this is {}; a trace of torch.profiler or of `gradwire train --trace` is needed here",
+                    name, words_for(kind)));
   std::vector<Profile> one;
   one.push_back(read_profile(name));
   return recorded_by_profiler(one, name, parameters, notes);
@@ -80,8 +94,8 @@ Question question_of_trace(const std::string& file, const StepFlags& flags, doub
     if (recorded.precision && !stated) options.precision = *recorded.precision;
     if (recorded.precision || stated || !recorded.run) options.anchor->precision = options.precision;
   }
-  if (on_cpu) warnings.push_back(cpu_warning(file));
-  return {std::move(recorded.model.workload), options, join(warnings, "; "), std::move(recorded.run)};
+  return {std::move(recorded.model.workload), options, on_cpu ? cpu_premise(file) : std::string(),
+          join(warnings, "; "), std::move(recorded.run)};
 }
 
 using Json = nlohmann::json;
@@ -160,7 +174,7 @@ Question question_of(const std::string& model, const StepFlags& flags, double pa
     throw ConfigError(fmt::format("--parameters is of a trace; {} says its own size: leave it out", model));
   auto workload = load_model(model, sequence_of(flags));
   const auto options = step_options(flags, workload);
-  return {std::move(workload), options, {}, {}};
+  return {std::move(workload), options, {}, {}, {}};
 }
 
 Json page_question(const std::string& model, const Question& asked, const StepFlags& flags,
@@ -168,6 +182,7 @@ Json page_question(const std::string& model, const Question& asked, const StepFl
   if (!std::ranges::all_of(machines, can_be_asked_again)) return nullptr;
   PageQuestion question{
       .model = model, .description = {}, .machines = machines, .flags = flags, .anchor = {}, .sweep = {}};
+  question.flags.precision = name_of(parse_precision(flags.precision));  // of its names the page's own
   for (AskedMachine& machine : question.machines) machine = as_page_reads_it(std::move(machine));
   if (is_trace(model)) {
     question.description = dumped(described_workload(asked.workload));

@@ -85,14 +85,17 @@ PageData split_page(const PlanQuestion& question, const std::vector<PlannedMachi
 int compare_split(const CompareFlags& flags) {
   PlanQuestion question;
   question.shape = transformer_sizes(flags.model, sequence_of(flags.step));
-  question.precision = parse_plan_precision(flags.step.precision);
   question.nccl = nccl_settings(flags.step.nccl);
   apply(flags.sizes, question);
   const int batch =
       flags.step.batch > 0 ? flags.step.batch : load_model(flags.model, sequence_of(flags.step)).batch;
   if (flags.step.step_ms > 0) question.measured = StepOnOneGpu{flags.step.step_ms / 1e3, batch};
+  const auto machines = measured_machines(flags.on, flags.measured, question.nccl);
+  question.precision_assumed = !flags.precision_stated;
+  question.precision =
+      question.precision_assumed ? usual_precision(machines) : parse_plan_precision(flags.step.precision);
   std::vector<PlannedMachine> planned;
-  for (const auto& machine : measured_machines(flags.on, flags.measured, question.nccl)) {
+  for (const auto& machine : machines) {
     question.batch = sequences_of(static_cast<int>(machine.gpus.size()), flags.step.accumulate, batch);
     planned.push_back({machine, make_plans(question, machine, 1)});
   }
@@ -117,7 +120,8 @@ Compared for_people(Asked asked, const CompareFlags& flags, Compared as_given) {
 int run_compare(const CompareFlags& flags) {
   if (flags.sizes.any()) return compare_split(flags);
   const auto question = question_of(flags.model, flags.step, flags.parameters, flags.precision_stated);
-  Asked asked{question.workload, question.options, question.warning, {}, flags.sweep, flags.verbose};
+  Asked asked{question.workload, question.options, question.premise, question.warning, {},
+              flags.sweep,       flags.verbose};
   const FilesRead files;
   std::vector<AskedMachine> on;
   for (const auto& name : flags.on) {

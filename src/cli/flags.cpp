@@ -29,7 +29,8 @@ void add_step_flags(CLI::App& verb, StepFlags& flags) {
       ->check(within(1, 1 << 20));
   verb.add_option("--sequence", flags.sequence, "tokens of a sample, for models that have them")
       ->check(within(1, 1 << 20));
-  verb.add_option("--precision", flags.precision, "of computing: fp32 tf32 fp16 (or amp-fp16) bf16")
+  verb.add_option("--precision", flags.precision,
+                  "of computing: fp32 tf32 fp16 bf16; of models that are split, if not given, as by `plan`")
       ->capture_default_str();
   verb.add_option("--step-ms", flags.step_ms,
                   "a step of this batch measured on one GPU without DDP: far better than the roofline")

@@ -55,9 +55,10 @@ PlanQuestion question_from(const PlanFlags& flags) {
 int run_plan(const PlanFlags& flags) {
   auto question = question_from(flags);
   std::vector<PlannedMachine> planned;
+  question.precision_assumed = flags.precision.empty();
   for (const auto& machine : measured_machines(flags.on, flags.measured, question.nccl)) {
     question.precision =
-        flags.precision.empty() ? usual_precision(machine.gpu) : parse_plan_precision(flags.precision);
+        question.precision_assumed ? usual_precision(machine.gpu) : parse_plan_precision(flags.precision);
     planned.push_back({machine, make_plans(question, machine, flags.most)});
   }
   Report report = plan_report(question, renamed(planned, without_folders(flags.on)));

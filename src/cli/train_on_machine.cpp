@@ -84,7 +84,7 @@ SimulatedStep step_on_machine(const TrainOnOptions& options) {
   SimulatedStep step;
   step.estimate = estimate_step(question.workload, machine, question.options);
   step.misfit = find_misfit(question.workload, machine, question.options);
-  step.warning = question.warning;
+  step.warning = question.premise.empty() ? question.warning : question.premise;
   step.machine = SimulatedOn{std::move(machine), question.workload.name, question.workload.sample,
                              question.options.nccl};
   return step;

@@ -133,7 +133,8 @@ struct Comparison {
   std::vector<Turn> turns;
   std::vector<Misfit> misfits;        // what can't be run as asked
   bool links_alone = false;           // a measured step stands for GPUs that differ
-  std::vector<std::string> warnings;  // of the question, by whoever asked it: clauses
+  std::string premise = {};           // what the answer can't be read without, by whoever asked; a clause
+  std::vector<std::string> warnings;  // of the question, likewise: clauses
 };
 
 Contender contend(const Workload&, const Machine&, const StepOptions&, const StepModel&);

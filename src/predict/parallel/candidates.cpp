@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "base/error.h"
@@ -237,6 +238,14 @@ std::string what_is_in_the_way(const PlanQuestion& question, int gpus) {
 }
 
 }  // namespace
+
+Precision usual_precision(const std::vector<Machine>& machines) {
+  constexpr std::array kNarrowFirst = {Precision::bf16, Precision::fp16, Precision::fp32};
+  auto widest = kNarrowFirst.begin();
+  for (const Machine& machine : machines)
+    widest = std::max(widest, std::ranges::find(kNarrowFirst, usual_precision(machine.gpu)));
+  return *widest;
+}
 
 int sequences_of(int replicas, int micro_batches, int micro_batch) {
   std::int64_t all = 1;

@@ -32,6 +32,7 @@ struct PlanQuestion {
   TransformerSizes shape;
   int batch = 0;  // sequences of a step over all GPUs; 0: eight a GPU
   Precision precision = Precision::bf16;
+  bool precision_assumed = false;  // nobody said it: what the GPUs train in
   std::optional<int> dp, tp, pp, shard, micro_batch, virtual_stages, expert_parallel;
   std::optional<Recompute> recompute;
   bool sequence_parallel = true;         // where layers are shared
@@ -41,6 +42,9 @@ struct PlanQuestion {
   NcclSettings nccl;                     // what the environment tells NCCL
   PlanFlagNames flags;
 };
+
+// What machines that are compared train in where nobody says: the widest of what is usual on each.
+Precision usual_precision(const std::vector<Machine>&);
 
 // How many sequences replicas take in a step of so many micro-batches each. Throws ConfigError where they are too many.
 int sequences_of(int replicas, int micro_batches, int micro_batch);

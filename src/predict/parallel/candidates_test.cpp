@@ -180,6 +180,17 @@ TEST(UsualPrecision, is_bf16_where_the_gpu_has_it_and_what_is_fastest_elsewhere)
   EXPECT_EQ(usual_precision(find_gpu("k80")), Precision::fp32);
 }
 
+TEST(UsualPrecision, of_several_machines_is_one_that_all_of_them_have) {
+  const auto usual_on = [](std::initializer_list<const char*> names) {
+    std::vector<Machine> machines;
+    for (const char* name : names) machines.push_back(find_machine(name));
+    return usual_precision(machines);
+  };
+  EXPECT_EQ(usual_on({"dgx-a100", "8x-a100-pcie"}), Precision::bf16);
+  EXPECT_EQ(usual_on({"dgx-a100", "2x-titan-rtx-pcie"}), Precision::fp16);
+  EXPECT_EQ(usual_on({"2x-k80-pcie", "2x-titan-rtx-pcie"}), Precision::fp32);
+}
+
 TEST(PlanPrecision, is_any_but_the_one_that_nothing_is_known_of) {
   EXPECT_EQ(parse_plan_precision("amp-fp16"), Precision::fp16);
   EXPECT_EQ(parse_plan_precision("nvfp4"), Precision::nvfp4);

@@ -48,6 +48,28 @@ double narrowest(const Machine& machine) {
   return rate;
 }
 
+// Of the first node's: the most that NVLink joins, by way of each other.
+int most_nvlinked(const Machine& machine) {
+  const auto here =
+      std::min<std::size_t>(static_cast<std::size_t>(machine.gpus_per_node()), machine.gpus.size());
+  std::vector<bool> seen(here);
+  int most = 0;
+  for (std::size_t first = 0; first < here; ++first) {
+    std::vector<std::size_t> group;
+    if (!seen[first]) group.push_back(first);
+    seen[first] = true;
+    for (std::size_t at = 0; at < group.size(); ++at)
+      for (std::size_t other = 0; other < here; ++other)
+        if (!seen[other] &&
+            nvlinks_between(machine.topology, machine.gpus[group[at]], machine.gpus[other]) > 0) {
+          seen[other] = true;
+          group.push_back(other);
+        }
+    most = std::max(most, static_cast<int>(group.size()));
+  }
+  return most;
+}
+
 // What a node by itself would take of a collective's time. For the rest its memory waits for the network.
 double host_share(const NcclModel& model, const Calibration& calibration, Bytes bytes) {
   NcclFabric node = model.fabric();
@@ -85,6 +107,9 @@ Wires wires_of(const Machine& machine, Bytes of_bytes, const NcclSettings& setti
   wires.loads = model->loads();
   wires.algorithm = estimate.algorithm + " " + estimate.protocol;
   wires.way = estimate.way;
+  wires.ranks_per_node = wires.ranks / std::max(1, wires.nodes);
+  const int nvlinked = model->fabric().over_nvlink() || settings.p2p_disabled ? 0 : most_nvlinked(machine);
+  if (nvlinked > 1 && nvlinked < wires.ranks_per_node) wires.nvlinked = nvlinked;
   wires.narrowest = estimate.narrowest;
   return wires;
 }

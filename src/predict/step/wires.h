@@ -28,7 +28,9 @@ struct Wires {
   std::optional<NetworkSpec> network = {};  // between nodes, where there are several
   Backend backend = Backend::nccl;
   std::optional<Way> way = {};  // none: one rank, or links without limits
-  std::string algorithm;        // for people
+  // Where NVLink joins some of a node's GPUs and a ring of all has to leave it: so many at most, of so many; else 0.
+  int nvlinked = 0, ranks_per_node = 0;
+  std::string algorithm;  // for people
   Narrowest narrowest = {};
   std::vector<ResourceLoad> loads;  // inside a node, narrowest first
 };

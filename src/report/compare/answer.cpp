@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/text.h"
 #include "report/compare/compare.h"
@@ -102,6 +103,19 @@ std::string along(const Wires& wires) {
   if (!wires.way) return "without limits";
   const bool through = wires.backend == Backend::nccl && *wires.way == Way{.inside = NcclLink::host};
   return (through ? "through " : "over ") + path_of(wires);
+}
+
+// Why a machine that has NVLink does without it.
+std::string left_nvlink(const Answer& answer) {
+  std::string text;
+  for (const auto& [wires, on] :
+       {std::pair(&answer.on_better.wires, &answer.better), std::pair(&answer.on_worse.wires, &answer.worse)})
+    if (wires->nvlinked > 0 && wires->way)
+      text += fmt::format(
+          "; NVLink joins no more than {} of the {} GPUs {}{}, and a ring needs all: it crosses {}",
+          wires->nvlinked, wires->ranks_per_node, wires->nodes > 1 ? "of a node of " : "of ", *on,
+          path_name(Way{.inside = wires->way->inside}));
+  return text;
 }
 
 // What each way does with the gradients.
@@ -209,7 +223,7 @@ std::string communication_words(const StepEstimate& estimate) {
 }
 
 std::string reason_of(const Answer& answer) {
-  auto text = factors(answer) + ways(answer);
+  auto text = factors(answer) + ways(answer) + left_nvlink(answer);
   for (const Otherwise& other : answer.otherwise) {
     const auto words = std::visit([](const auto& what) { return to_words(what); }, other.what);
     text += fmt::format("; {} {:.2f}x", words, other.gain);
@@ -239,10 +253,11 @@ std::string sentence_of(const std::string& model, const Answer& answer) {
                      gives, saved, link_clause(answer), reason_of(answer));
 }
 
-std::string cpu_warning(const std::string& file) {
+std::string cpu_premise(const std::string& file) {
   return fmt::format(
-      "the computing in {} is a CPU's: a GPU is done sooner, and communication costs it more than is shown "
-      "here; give a model's name or a trace of a GPU, or --step-ms of one",
+      "{} has no work of a GPU: a CPU computed it. A GPU is done sooner, so links matter to it at least as "
+      "much as "
+      "is said here; how much more, a model's name, a trace of a GPU or --step-ms of one tells",
       file);
 }
 

@@ -81,6 +81,15 @@ TEST(Answer, says_which_load_the_better_links_take_off) {
               HasSubstr("every byte crosses a GPU's PCIe slot, both ways twice, here once"));
 }
 
+TEST(Answer, says_why_a_ring_leaves_nvlink_that_joins_only_some) {
+  EXPECT_THAT(
+      reason(ask("gpt2", 4, {"3x-rtx3090-nvlink", "3x-rtx3090-pcie"})),
+      HasSubstr("NVLink joins no more than 2 of the 3 GPUs of 3x-rtx3090-nvlink, and a ring needs all: it "
+                "crosses host memory"));
+  for (const char* on : {"2x-rtx3090-nvlink", "3x-rtx3090-pcie", "dgx-1", "dgx-a100"})
+    EXPECT_THAT(reason(ask("gpt2", 4, {on})), Not(HasSubstr("no more than"))) << on;
+}
+
 TEST(Answer, names_what_nobody_stated_and_what_is_so_if_it_is_otherwise) {
   const auto slots = ask("gpt2", 4, {"2x-rtx3090-nvlink", "2x-rtx3090-pcie"}).answer;
   ASSERT_FALSE(slots.otherwise.empty());

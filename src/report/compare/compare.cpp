@@ -94,6 +94,13 @@ Shown most_shown(const Comparison& comparison, bool verbose) {
   return {verbose ? comparison.remedies.size() : std::min(comparison.remedies.size(), most), true, verbose};
 }
 
+// What a terminal has no room for.
+std::string verbose_words(std::size_t remedies_left) {
+  if (remedies_left == 0) return "--verbose says how sure that is, and why.";
+  return fmt::format("{} more remed{} with --verbose, and how sure that is, and why.", remedies_left,
+                     remedies_left == 1 ? "y" : "ies");
+}
+
 void add_remedies(Report& report, const Comparison& comparison, std::size_t shown) {
   if (shown == 0) return;
   const bool against = comparison.contenders.size() > 1 && comparison.remedies_on == comparison.answer.worse;
@@ -222,6 +229,7 @@ namespace {
 
 Report report_of(const Comparison& comparison, const Shown& shown) {
   Report report;
+  if (!comparison.premise.empty()) report.add(Sentence{comparison.premise + "."});
   report.add(Sentence{sentence_of(comparison.workload.name, comparison.answer)});
   for (const auto& warning : warnings_of(comparison)) report.add(Sentence{"But " + warning + "."});
   for (const auto& [machine, wires, estimate, plain] : comparison.contenders)
@@ -241,7 +249,7 @@ Report report_of(const Comparison& comparison, const Shown& shown) {
   if (shown.verbose)
     add_doubts(report, comparison);
   else
-    report.add(Sentence{"--verbose says how sure that is, and why."});
+    report.add(Sentence{verbose_words(comparison.remedies.size() - shown.remedies)});
   return report;
 }
 

@@ -29,8 +29,8 @@ std::string communication_words(const StepEstimate&);
 // "gpt2 does not fit a GPU of dgx-a100: ...", a clause.
 std::string to_words(const Misfit&);
 
-// Of a trace of a CPU's, a clause.
-std::string cpu_warning(const std::string& file);
+// Of a trace of a CPU's: what follows from it for GPUs, a clause.
+std::string cpu_premise(const std::string& file);
 
 // What to write or do, "--accumulate 4", and what it costs or needs.
 std::string to_words(const Remedy&);

@@ -113,6 +113,25 @@ TEST(CompareText, says_what_host_memory_rests_on) {
               Not(AnyOf(HasSubstr("RTX 4090"), HasSubstr("TF32"))));
 }
 
+TEST(CompareText, counts_the_remedies_that_a_screen_has_no_room_for) {
+  const auto comparison =
+      compare(build_model("gpt2"), {find_machine("2x-rtx3090-nvlink"), find_machine("2x-rtx3090-pcie")}, {});
+  ASSERT_GT(comparison.remedies.size(), 3u);
+  EXPECT_THAT(text_of(comparison),
+              HasSubstr(fmt::format("{} more remedies with --verbose, and how sure that is",
+                                    comparison.remedies.size() - 3)));
+  EXPECT_THAT(text_of(comparison, true), Not(HasSubstr("more remedies")));
+}
+
+TEST(CompareText, begins_with_what_the_answer_can_not_be_read_without) {
+  auto comparison = compare(build_model("gpt2"), {find_machine("2x-rtx3090-pcie")}, {});
+  comparison.premise = cpu_premise("cpu.json");
+  EXPECT_TRUE(
+      text_of(comparison).starts_with("cpu.json has no work of a GPU: a CPU computed it. A GPU is done "))
+      << text_of(comparison);
+  EXPECT_EQ(comparison_json(comparison)["warnings"][0], comparison.premise);
+}
+
 TEST(CompareText, rates_below_one_have_two_digits) {
   const auto text = text_of(compare(build_model("llama-70b"), {find_machine("2x-rtx3090-pcie")}, {}));
   EXPECT_THAT(text, ContainsRegex(" 0[.][0-9][0-9] ")) << text;

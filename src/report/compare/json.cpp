@@ -64,6 +64,8 @@ nlohmann::json answer_json(const std::string& model, const Answer& answer) {
 }  // namespace
 
 nlohmann::json comparison_json(const Comparison& comparison) {
+  auto warnings = warnings_of(comparison);
+  if (!comparison.premise.empty()) warnings.insert(warnings.begin(), comparison.premise);
   nlohmann::json machines = nlohmann::json::array(), remedies = nlohmann::json::array(),
                  turns = nlohmann::json::array();
   for (const auto& contender : comparison.contenders)
@@ -82,7 +84,7 @@ nlohmann::json comparison_json(const Comparison& comparison) {
           {"remedies", remedies},
           {"remedies_on", comparison.remedies_on},
           {"turns", turns},
-          {"warnings", warnings_of(comparison)}};
+          {"warnings", warnings}};
 }
 
 nlohmann::json sweep_json(const std::vector<SweepCurve>& curves, const SweepSpec& spec) {

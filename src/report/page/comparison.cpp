@@ -45,6 +45,7 @@ std::string machine_link(const NodeSpec& node) {
 Compared compare_as_asked(const Asked& asked) {
   const StepModel model;
   Compared compared{compare(asked.workload, asked.machines, asked.options, model), {}};
+  compared.comparison.premise = asked.premise;
   auto& warnings = compared.comparison.warnings;
   if (!asked.warning.empty()) warnings.insert(warnings.begin(), asked.warning);
   compared.report = comparison_report(compared.comparison, asked.verbose);

@@ -118,7 +118,8 @@ void add_machine(Report& report, const PlanQuestion& question, const PlannedMach
   report.add(Title{fmt::format("{} on {}: {}, {} sequence{} of {} token{} a step, {}", question.shape.name,
                                machine.on(), counted_gpus(machine.gpus()), machine.answer.batch,
                                machine.answer.batch == 1 ? "" : "s", question.shape.sequence,
-                               question.shape.sequence == 1 ? "" : "s", name_of(best.layout.precision))});
+                               question.shape.sequence == 1 ? "" : "s",
+                               precision_words(question, best.layout.precision))});
   for (const auto& advice : advice_of(question, machine)) report.add(Sentence{advice + ".", "", "  "});
   if (machine.answer.fitting > 0)
     report.add(Sentence{fmt::format(
@@ -205,6 +206,10 @@ void add_nccl_environment(Report& report, const NcclSettings& settings) {
   if (auto note = find_environment_note(settings)) report.add(Sentence{std::move(*note)});
 }
 
+std::string precision_words(const PlanQuestion& question, Precision precision) {
+  return fmt::format("{}{}", name_of(precision), question.precision_assumed ? " (no --precision given)" : "");
+}
+
 std::string measured_computing(const PlanQuestion& question, const PlannedStep& plan) {
   if (!question.measured || !plan.layout.pace) return {};
   const auto& [step, batch] = *question.measured;
@@ -260,9 +265,13 @@ Report plan_report(const PlanQuestion& question, const std::vector<PlannedMachin
   }
   add_contest(report, machines);
   add_nccl_environment(report, question.nccl);
-  report.data = {{"model", question.shape.name},           {"parameters", parameter_count(question.shape)},
-                 {"precision", list.front()["precision"]}, {"sequence", question.shape.sequence},
-                 {"plans", list.front()["plans"]},         {"machines", list}};
+  report.data = {{"model", question.shape.name},
+                 {"parameters", parameter_count(question.shape)},
+                 {"precision", list.front()["precision"]},
+                 {"precision_assumed", question.precision_assumed},
+                 {"sequence", question.shape.sequence},
+                 {"plans", list.front()["plans"]},
+                 {"machines", list}};
   return report;
 }
 

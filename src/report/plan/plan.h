@@ -27,6 +27,9 @@ void add_nccl_environment(Report&, const NcclSettings&);
 // How long computing takes: as a step was measured; empty where none was.
 std::string measured_computing(const PlanQuestion&, const PlannedStep&);
 
+// "bf16", and that nobody asked for it, where nobody did.
+std::string precision_words(const PlanQuestion&, Precision);
+
 // What would make a model fit, in sentences without a full stop; nothing where it does.
 std::vector<std::string> advice_of(const PlanQuestion&, const PlannedMachine&);
 

@@ -116,7 +116,7 @@ std::string heading(const PlanQuestion& question, const std::vector<PlannedMachi
   const auto& first = machines.front();
   return fmt::format("{}, {:g} sequence{} of {} tokens a GPU and step, {}", question.shape.name,
                      double(first.answer.batch) / first.gpus(), first.answer.batch == first.gpus() ? "" : "s",
-                     question.shape.sequence, name_of(question.precision));
+                     question.shape.sequence, precision_words(question, question.precision));
 }
 
 }  // namespace
@@ -146,6 +146,7 @@ Report plan_comparison(const PlanQuestion& question, const std::vector<PlannedMa
   add_nccl_environment(report, question.nccl);
   report.data = {{"answer", answer_json(judged)},
                  {"precision", name_of(question.precision)},
+                 {"precision_assumed", question.precision_assumed},
                  {"left_open", open},
                  {"machines", list}};
   return report;

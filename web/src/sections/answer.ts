@@ -65,7 +65,7 @@ function firstSentence(reading: Reading): Child {
 
 function warnings(reading: Reading): HTMLElement[] {
   const all = texts(reading.page.data, 'warnings');
-  for (const warning of all) reading.sentenceBeginning(`But ${warning}`);
+  for (const warning of all) reading.sentenceBeginning(`But ${warning}`) ?? reading.sentenceBeginning(warning);
   return all.map((warning) => el('p', { class: 'warning' }, el('strong', {}, 'But '), `${warning}.`));
 }
 
