@@ -32,6 +32,7 @@ nlohmann::json planned_step_json(const PlanQuestion& question, const PlannedMach
           {"on", machine.on()},
           {"ranks", machine.gpus()},
           {"batch", plan.layout.micro_batch},
+          {"precision", name_of(plan.layout.precision)},
           {"samples_per_s", plan.samples_per_s},
           {"step_ms", plan.step * 1e3},
           {"low_ms", plan.low * 1e3},
@@ -47,13 +48,13 @@ nlohmann::json planned_step_json(const PlanQuestion& question, const PlannedMach
           {"assumed", all_notes(machine.machine)}};
 }
 
-// "dp 2 x tp 2 x pp 2, micro-batches of 4, 4 a step; eight of ten such runs take 40 ms to 60 ms"
+// "dp 2 x tp 2 x pp 2, micro-batches of 4, 4 a step, bf16; eight of ten such runs take 40 ms to 60 ms"
 std::string layout_sentence(const PlannedStep& plan) {
   const auto& layout = plan.layout;
-  auto text =
-      fmt::format("{}{}, micro-batches of {}, {} a step; eight of ten such runs take {} to {}",
-                  describe(layout), layout.sequence_parallel ? ", sequence-parallel" : "", layout.micro_batch,
-                  layout.micro_batches, format_seconds(plan.low), format_seconds(plan.high));
+  auto text = fmt::format("{}{}, micro-batches of {}, {} a step, {}; eight of ten such runs take {} to {}",
+                          describe(layout), layout.sequence_parallel ? ", sequence-parallel" : "",
+                          layout.micro_batch, layout.micro_batches, name_of(layout.precision),
+                          format_seconds(plan.low), format_seconds(plan.high));
   if (plan.parts.bubble > 0)
     text += fmt::format("; of other, stages wait {} for each other", format_seconds(plan.parts.bubble));
   return text;
