@@ -18,7 +18,7 @@ namespace gradwire {
 struct Question {
   Workload workload;
   StepOptions options;
-  std::string premise;                // what an answer can't be read without; empty: nothing
+  std::string premise;                // why links matter at least as much as is answered; empty: as much
   std::string warning;                // of what it rests on; empty: none
   std::optional<TracedRun> run = {};  // of a trace of torch.profiler
 };

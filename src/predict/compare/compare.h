@@ -66,6 +66,7 @@ struct Answer : Effect {
   Verdict verdict = Verdict::no_difference;
   bool certain = true;  // the range does not contradict the verdict
   Sure sure = Sure::yes;
+  bool at_least = false;      // what was computed here is done sooner there, so that links matter more
   std::string better, worse;  // the machines compared: better and worse connected, or more and fewer GPUs
   // That factor is the product of these. The link's is what the worse machine's computing would gain on the
   // better one's wires; the GPU's is what is left, 1 when both compute alike (the same GPU, or a measured
@@ -131,9 +132,9 @@ struct Comparison {
   std::vector<Remedy> remedies;  // best first, only those that matter
   std::string remedies_on;       // the machine they are for
   std::vector<Turn> turns;
-  std::vector<Misfit> misfits;        // what can't be run as asked
-  bool links_alone = false;           // a measured step stands for GPUs that differ
-  std::string premise = {};           // what the answer can't be read without, by whoever asked; a clause
+  std::vector<Misfit> misfits;  // what can't be run as asked
+  bool links_alone = false;     // a measured step stands for GPUs that differ
+  std::string premise = {};     // why the answer is no more than a lower bound, by whoever asked; a clause
   std::vector<std::string> warnings;  // of the question, likewise: clauses
 };
 

@@ -243,9 +243,10 @@ std::string sentence_of(const std::string& model, const Answer& answer) {
                      : probably                         ? "Probably it does not matter"
                                                         : "It does not matter";
   const bool plain = told || more_of_the_same(answer);
-  const auto gives = plain ? how_much(answer)
-                           : fmt::format("{:.2f}x, but anything from {:.2f} to {:.2f} is possible",
-                                         answer.speedup, answer.low, answer.high);
+  const auto gives = answer.at_least ? fmt::format("{:.2f}x or more", answer.speedup)
+                     : plain         ? how_much(answer)
+                                     : fmt::format("{:.2f}x, but anything from {:.2f} to {:.2f} is possible",
+                                                   answer.speedup, answer.low, answer.high);
   const auto saved = told && answer.verdict == Verdict::helps && !more_of_the_same(answer)
                          ? fmt::format(", {:.1f} h saved of every 24", hours_saved(answer))
                          : "";

@@ -48,6 +48,7 @@ nlohmann::json answer_json(const std::string& model, const Answer& answer) {
   return {{"verdict", name_of(answer.verdict)},
           {"certain", answer.certain},
           {"sure", name_of(answer.sure)},
+          {"at_least", answer.at_least},
           {"speedup", answer.speedup},
           {"low", answer.low},
           {"high", answer.high},

@@ -40,12 +40,22 @@ std::string machine_link(const NodeSpec& node) {
   return node.intra ? std::string(to_string(*node.intra)) : "";
 }
 
+// That a link helps stays true, that it does not matter can't be said.
+void take_as_least(const std::string& premise, Comparison& comparison) {
+  comparison.premise = premise;
+  Answer& answer = comparison.answer;
+  answer.at_least = true;
+  if (answer.verdict == Verdict::helps) return;
+  answer.sure = Sure::cant_tell;
+  answer.certain = false;
+}
+
 }  // namespace
 
 Compared compare_as_asked(const Asked& asked) {
   const StepModel model;
   Compared compared{compare(asked.workload, asked.machines, asked.options, model), {}};
-  compared.comparison.premise = asked.premise;
+  if (!asked.premise.empty()) take_as_least(asked.premise, compared.comparison);
   auto& warnings = compared.comparison.warnings;
   if (!asked.warning.empty()) warnings.insert(warnings.begin(), asked.warning);
   compared.report = comparison_report(compared.comparison, asked.verbose);

@@ -15,7 +15,7 @@ namespace gradwire {
 struct Asked {
   Workload workload;
   StepOptions options;
-  std::string premise;  // what the answer can't be read without; empty: nothing
+  std::string premise;  // why links matter at least as much as is answered; empty: as much
   std::string warning;  // of what the workload rests on; empty: none
   std::vector<Machine> machines;
   std::string sweep;    // as --sweep takes it; empty: none

@@ -31,6 +31,23 @@ TEST(ComparisonPage, shows_a_step_and_a_picture_of_every_machine) {
   EXPECT_EQ(page["question"]["batch"], 8);
 }
 
+// A CPU's steps are long: what hides under them need not hide on a GPU.
+TEST(ComparisonPage, concludes_from_a_lower_bound_what_follows_from_it_alone) {
+  const auto answered = [](const char* json) {
+    Asked question = asked_of(parse_question(json));
+    question.premise = "a CPU computed it";
+    return compare_as_asked(question);
+  };
+  const auto slow = answered(
+      R"({"model": "gpt2", "machines": ["2x-rtx3090-nvlink", "2x-rtx3090-pcie"], "batch": 8, "step_ms": 60000})");
+  EXPECT_EQ(slow.report.data["answer"]["sure"], "cant_tell");
+  EXPECT_THAT(to_text(slow.report),
+              HasSubstr("Can't tell for gpt2: 2x-rtx3090-nvlink over 2x-rtx3090-pcie gives 1.0"));
+  const auto fast = answered(kTwoMachines);
+  EXPECT_EQ(fast.report.data["answer"]["verdict"], "helps");
+  EXPECT_NE(fast.report.data["answer"]["sure"], "cant_tell");
+}
+
 TEST(ComparisonPage, marks_the_link_that_the_answer_names) {
   for (const char* name : {"2x-rtx3090-nvlink", "2x-rtx3090-pcie", "dgx-a100", "8x-a100-pcie",
                            "2*dgx-h100@100gbe", "4x-rtx3090-pcie", "dgx-1-p100"}) {
