@@ -27,7 +27,7 @@ TEST(Narrowest, inside_a_node_names_the_resource_and_how_often_a_byte_crosses_it
 TEST(Narrowest, between_nodes_names_the_network_and_what_is_in_its_way) {
   EXPECT_EQ(on("2*2x-rtx3090-nvlink@10gbe"), "network: 1 x 10 Gbit/s ethernet, 1.18 GB/s");
   EXPECT_EQ(on("2*2x-rtx3090-nvlink@400gbe"),
-            "copies through host memory, 5.68 GB/s, to the network: 1 x 400 Gbit/s ethernet");
+            "copies through host memory, 5.62 GB/s, to the network: 1 x 400 Gbit/s ethernet");
   const TransferModel message(find_machine("2*dgx-h100@ndr"), {{0, 8}});
   EXPECT_TRUE(to_words(message.estimate(kLarge).narrowest)
                   .starts_with("PCIe slots on the way to the network: a card of 8 x 400 Gbit/s"));

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "support/error_of.h"
+#include "topo/rates.h"
 
 namespace gradwire {
 namespace {
@@ -176,6 +177,13 @@ TEST(Machine, plain_ethernet_is_one_card_but_rdma_takes_the_cards_a_node_has) {
   EXPECT_EQ(find_machine("2*dgx-h100@ndr").network->nics_per_node, 8);
   EXPECT_EQ(find_machine("2*dgx-h100@4x-ndr").network->nics_per_node, 4);
   EXPECT_EQ(find_machine("2*p5.48xlarge").network->nics_per_node, 32);
+}
+
+// Families as /proc/cpuinfo counts them, and as NCCL's files write them.
+TEST(Processors, of_two_generations_of_epyc_have_links_of_their_own_between_sockets) {
+  for (const int zen5 : {0x1a, 0xbf}) EXPECT_EQ(processor_of("AuthenticAMD", zen5, 2).id, "epyc-turin");
+  EXPECT_EQ(processor_of("AuthenticAMD", 0x19, 0x11).id, "epyc-genoa");
+  EXPECT_GT(find_processor("epyc-turin").socket.bytes_per_s, find_processor("epyc-genoa").socket.bytes_per_s);
 }
 
 TEST(Machine, what_cannot_be_built_is_refused_with_a_reason) {

@@ -70,8 +70,8 @@ CpuMaker maker_in(const YamlMap& entry) {
 }
 
 Processor processor_preset(const YamlMap& entry, const Shares& shares) {
-  entry.only({"id", "maker", "title", "pcie_gen", "memory_gb_per_s", "socket_link", "root_buses", "desktop",
-              "numbered_alike", "source"});
+  entry.only({"id", "maker", "title", "pcie_gen", "memory_gb_per_s", "socket_link", "named", "root_buses",
+              "desktop", "numbered_alike", "source"});
   Processor cpu;
   cpu.id = entry.text("id");
   cpu.title = entry.text("title");
@@ -84,6 +84,7 @@ Processor processor_preset(const YamlMap& entry, const Shares& shares) {
                 .nccl_bytes_per_s = memory,
                 .latency = shares.memory_latency};
   cpu.socket = read_socket(entry, shares);
+  cpu.named = entry.find_text("named").value_or("");
   cpu.root_buses = entry.integers("root_buses", {0, 255});
   cpu.numbered_alike = entry.find_flag("numbered_alike").value_or(false);
   cpu.desktop = entry.find_flag("desktop").value_or(false);
@@ -186,7 +187,7 @@ Processor processor_of(std::string_view vendor, int family, int model) {
     const int zen = family > 0x7f ? (family >> 4) + 0xf : family;
     if (zen < 0x17 || (zen == 0x17 && model < 0x30)) return find_processor("epyc-naples");
     if (zen == 0x17 || (zen == 0x19 && model < 0x10)) return find_processor("epyc-rome");
-    return find_processor("epyc-genoa");
+    return find_processor(zen == 0x19 ? "epyc-genoa" : "epyc-turin");
   }
   if (vendor == "GenuineIntel") {  // models as NCCL tells them apart, topo.cc
     if (model >= 0xcf) return find_processor("xeon-emerald");

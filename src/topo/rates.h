@@ -33,6 +33,7 @@ struct Processor {
   int pcie_gen = 0;
   Rate memory;                  // one direction: half of what reads and writes together achieve
   Rate socket;                  // to one other socket; all 0 if it has no such link
+  std::string named;            // regular expression of the names it is sold under; empty: none that tell it
   std::vector<int> root_buses;  // how firmware numbers its PCI roots, ascending; empty: not known
   bool numbered_alike = false;  // others of its maker have the same: they tell the maker alone
   bool desktop = false;         // 16 lanes for cards, which two of them share

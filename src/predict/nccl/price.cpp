@@ -56,6 +56,9 @@ bool rates_a_resource(std::size_t constant) {
   return is(C::nvlink2_share, C::nvlink5_share) || is(C::lane_share, C::thread_block_gbps);
 }
 
+// Bytes go along the ring once, and no further than to the last GPU.
+bool open(Collective kind) { return kind == Collective::broadcast || kind == Collective::reduce; }
+
 // Packets of 64 bytes instead of 128, as some root complexes cut them, cost 6/5 of the bandwidth (NCCL's topo.h, 39).
 constexpr double kSmallPackets = 1.2;
 
@@ -94,8 +97,7 @@ double capacity_of(const Resource& resource, const NcclConstants& constants, int
 // more.
 RingRate ring_rate(const NodeRings& rings, const NcclConstants& constants, int sm, Collective kind) {
   if (rings.routes.empty()) return {};
-  const bool open = kind == Collective::broadcast || kind == Collective::reduce;
-  const auto& routes = open ? rings.chains : rings.routes;
+  const auto& routes = open(kind) ? rings.chains : rings.routes;
   std::vector<double> capacities, crossings(rings.resources.size());
   std::vector<bool> mine(rings.resources.size());
   for (const Resource& resource : rings.resources) capacities.push_back(capacity_of(resource, constants, sm));
@@ -205,6 +207,7 @@ double NcclPrice::transfer_us(const NcclChoice& choice, double bytes) const {
   const double network = fabric_->nodes > 1 ? network_ : HUGE_VAL;
   // In NCCL's two trees, of half the bytes each, a node has two branches of two nodes, three of three, four of more (trees.cc).
   const double tree_network = network / std::min(2.0, fabric_->nodes / 2.0);
+  const bool simple = choice.protocol == NcclProtocol::simple;
   double share = 1;
   if (choice.protocol == NcclProtocol::ll) share = of(C::ll_share);
   if (choice.protocol == NcclProtocol::ll128)
@@ -222,8 +225,12 @@ double NcclPrice::transfer_us(const NcclChoice& choice, double bytes) const {
     case NcclAlgorithm::ring:
       break;
   }
-  // The last share is copied where it arrives, which nothing overlaps.
-  const double copy = choice.protocol == NcclProtocol::simple ? kilo / n / kLocalCopy : 0;
+  // The last share is copied where it arrives, which nothing overlaps. Between peers over PCIe few thread blocks do that, each at
+  // about the rings' rate: one step more of 2(n-1), twice as fast as they are with two blocks (NVIDIA/nccl issue 398). Through
+  // host memory it is read over the slot, which counts it as it is.
+  const bool few = fabric_->nodes == 1 && fabric_->link() == NcclLink::pcie && !open(kind_);
+  const double copies = few ? fabric_->rings.thread_blocks * inside : kLocalCopy;
+  const double copy = simple ? kilo / n / copies : 0;
   return kilo * bus_factor(kind_, fabric_->ranks) / (share * std::min(inside, network)) + copy;
 }
 
@@ -240,11 +247,15 @@ double NcclPrice::ramp(const NcclChoice& choice) const {
 }
 
 // Over PCIe and around rings of several nodes slices soon take longer than a hop's latency, which passes while others are under way.
+// LL128 too sends whole steps of its buffers to other nodes.
 double NcclPrice::unhidden(const NcclChoice& choice, double transfer_by_latency) const {
-  const bool waits = fabric_->nodes > 1 ? choice.algorithm != NcclAlgorithm::ring : fabric_->over_nvlink();
-  if (waits || choice.protocol != NcclProtocol::simple) return 1;
-  const double slices = transfer_by_latency / of(C::hiding_slice);
-  return 1 / (1 + slices * slices);
+  const bool several = fabric_->nodes > 1;
+  const bool waits = several ? choice.algorithm != NcclAlgorithm::ring : fabric_->over_nvlink();
+  const bool slices =
+      choice.protocol == NcclProtocol::simple || (several && choice.protocol == NcclProtocol::ll128);
+  if (waits || !slices) return 1;
+  const double hidden = transfer_by_latency / of(C::hiding_slice);
+  return 1 / (1 + hidden * hidden);
 }
 
 Seconds NcclPrice::piped(const NcclChoice& choice, double latency, double transfer) const {

@@ -52,18 +52,18 @@ void expect_as_stated(const char* what, const ErrorPart& part, const Stated& sta
 ErrorPart ratio_of(const char* name) { return {.of = ErrorsOf::ratio, .name = name}; }
 
 TEST(ParallelAccuracy, of_steps_of_sources_it_never_saw_is_what_the_documents_say) {
-  expect_as_stated("nothing given", {}, {348, 0.117, 0.082, 0.239});
+  expect_as_stated("nothing given", {}, {348, 0.118, 0.087, 0.239});
   expect_as_stated("any other given", {.given = GivenRun::any_other}, {336, 0.072, 0.045, 0.222});
   expect_as_stated("nearest given", {.given = GivenRun::nearest}, {336, 0.051, 0.029, 0.123});
 }
 
 TEST(ParallelAccuracy, of_ratios_is_what_the_documents_say) {
-  expect_as_stated("layout, gpus or link", {.of = ErrorsOf::plan_ratio}, {355, 0.053, 0.031, 0.115});
-  expect_as_stated("all", ratio_of(""), {461, 0.053, 0.031, 0.125});
-  expect_as_stated("gpus", ratio_of("gpus"), {273, 0.041, 0.026, 0.081});
-  expect_as_stated("layout", ratio_of("layout"), {82, 0.095, 0.048, 0.226});
-  expect_as_stated("precision", ratio_of("precision"), {31, 0.114, 0.086, 0.292});
-  expect_as_stated("schedule", ratio_of("schedule"), {73, 0.029, 0.023, 0.103});
+  expect_as_stated("layout, gpus or link", {.of = ErrorsOf::plan_ratio}, {355, 0.051, 0.028, 0.115});
+  expect_as_stated("all", ratio_of(""), {461, 0.052, 0.029, 0.125});
+  expect_as_stated("gpus", ratio_of("gpus"), {273, 0.038, 0.024, 0.081});
+  expect_as_stated("layout", ratio_of("layout"), {82, 0.096, 0.047, 0.226});
+  expect_as_stated("precision", ratio_of("precision"), {31, 0.114, 0.085, 0.292});
+  expect_as_stated("schedule", ratio_of("schedule"), {73, 0.028, 0.024, 0.103});
 }
 
 TEST(ParallelAccuracy, of_which_plan_is_faster_is_what_the_documents_say) {

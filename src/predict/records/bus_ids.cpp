@@ -30,6 +30,15 @@ int cards_per_switch(std::span<const int> sorted) {
   return 0;
 }
 
+// A card in a slot of its own is the bus after its root. A switch takes two before its first card: its upstream port and the bus
+// inside. Processors that others number alike have several slots to a root, where this tells nothing.
+bool behind_switches(std::span<const int> bus_ids) {
+  const auto cpu = processor_by_bus_ids(bus_ids);
+  return cpu && !cpu->numbered_alike && std::ranges::all_of(bus_ids, [&](int bus) {
+           return beyond_root(cpu->root_buses, bus).value_or(0) > 2;
+         });
+}
+
 }  // namespace
 
 std::vector<int> bus_ids_in(std::string_view text) {
@@ -57,6 +66,7 @@ std::optional<PcieLayout> layout_by_bus_ids(std::span<const int> bus_ids) {
       static_cast<int>(std::lower_bound(sorted.begin(), sorted.end(), kSecondSocket) - sorted.begin());
   PcieLayout layout;
   layout.gpus_per_switch = cards_per_switch(sorted);
+  if (layout.gpus_per_switch == 0 && behind_switches(sorted)) layout.gpus_per_switch = 1;
   layout.gpus_per_bridge = std::max(1, layout.gpus_per_switch);
   layout.gpus_per_socket = below == 0 || below == count ? count : count / 2;
   const bool even = below == 0 || below == count || 2 * below == count;

@@ -33,16 +33,20 @@ NetworkSpec read_network(const Fields& fields) {
   return network;
 }
 
-// What the numbers of buses tell of the tree and of a processor that is not stated. A slot is no faster than
-// its processor.
+// A processor that is not stated. A slot is no faster than it.
+void take_processor(const std::optional<Processor>& cpu, bool maker_alone, NodeSpec& node) {
+  if (!cpu || !node.cpu_model.empty() || (node.cpu && *node.cpu != cpu->maker)) return;
+  node.cpu = cpu->maker;
+  if (maker_alone) return;
+  node.cpu_model = cpu->id;
+  if (node.pcie_gen) node.pcie_gen = std::min(*node.pcie_gen, cpu->pcie_gen);
+}
+
+// What the numbers of buses tell of the tree and of its processor.
 void place_by_bus_ids(std::span<const int> ids, NodeSpec& node) {
   node.pcie = layout_by_bus_ids(ids);
   const auto cpu = processor_by_bus_ids(ids);
-  if (!cpu || !node.cpu_model.empty() || (node.cpu && *node.cpu != cpu->maker)) return;
-  node.cpu = cpu->maker;
-  if (cpu->numbered_alike) return;
-  node.cpu_model = cpu->id;
-  if (node.pcie_gen) node.pcie_gen = std::min(*node.pcie_gen, cpu->pcie_gen);
+  take_processor(cpu, cpu && cpu->numbered_alike, node);
 }
 
 // An id of a preset that `find` knows, or nothing.
@@ -149,12 +153,14 @@ Record read_record(const Fields& fields, const std::string& where) {
   const auto machine = fields.find_object("machine");
   if (!machine) fields.fail("machine", "an object");
   record.node = read_node(*machine, where);
+  take_processor(processor_in(record.notes), false, record.node);
   if (!record.node.pcie && !record.node.matrix) place_by_bus_ids(bus_ids_in(record.notes), record.node);
   record.node.name = record.platform;
   record.gpu = preset_id(fields, "gpu", find_gpu);
   record.node.gpu = record.gpu;
   if (record.kind == RecordKind::collective) {
     record.collective = read_collective(fields);
+    if (!record.collective->nccl_version) record.collective->nccl_version = nccl_version_in(record.notes);
     record.node.gpus = record.collective->gpus_per_node;
   } else if (record.kind == RecordKind::training) {
     record.training = read_training(fields);

@@ -161,6 +161,20 @@ TEST(Records, state_a_processor_by_its_preset) {
   EXPECT_NE(error_of(stating("epyc-lhasa")).find("epyc-lhasa"), std::string::npos);
 }
 
+TEST(Records, name_a_processor_and_a_tool_in_their_notes) {
+  const auto noted = [](const std::string& notes) {
+    return parse_records(with(kCollective, "\"notes\":\"\"", "\"notes\":\"" + notes + "\""), "f")[0];
+  };
+  EXPECT_EQ(noted("patched driver, two EPYC 9575F, IOMMU off").node.cpu_model, "epyc-turin");
+  EXPECT_EQ(noted("straight on two AMD EPYC 7542").node.cpu_model, "epyc-rome");
+  EXPECT_EQ(noted("EPYC 9V74").node.cpu_model, "epyc-genoa");
+  EXPECT_EQ(noted("two Xeon E5-2680 v4").node.pcie_gen, 3) << "a slot is no faster than its processor";
+  EXPECT_EQ(noted("two Xeon Gold 6230R").node.cpu_model, "xeon-skylake");
+  EXPECT_EQ(noted("no EPYC has ten cores").node.cpu_model, "");
+  EXPECT_EQ(noted("nccl-tests 2.17.6 is later than that").collective->nccl_version, "2.26");
+  EXPECT_FALSE(noted("nccl-tests 2.13.6").collective->nccl_version.has_value());
+}
+
 TEST(BusIds, tell_switches_and_sockets_where_no_matrix_does) {
   EXPECT_EQ(bus_ids_in("two cards (bus 1a, b2): far"), (std::vector<int>{0x1a, 0xb2}));
   EXPECT_EQ(bus_ids_in("neighbouring bus ids 3d-40"), (std::vector<int>{0x3d, 0x3e, 0x3f, 0x40}));
@@ -168,7 +182,10 @@ TEST(BusIds, tell_switches_and_sockets_where_no_matrix_does) {
   EXPECT_TRUE(bus_ids_in("a bus of its own").empty());
   const auto layout = [](std::vector<int> ids) { return layout_by_bus_ids(ids).value(); };
   EXPECT_EQ(layout({0x1a, 0x1b}).gpus_per_switch, 2);
-  EXPECT_EQ(layout({0x1a, 0xb2}).gpus_per_switch, 0);
+  EXPECT_EQ(layout({0x1a, 0xb2}).gpus_per_switch, 1)
+      << "three buses from roots 17 and ae: a switch lies between";
+  EXPECT_EQ(layout({0x18, 0xaf}).gpus_per_switch, 0) << "next to their roots";
+  EXPECT_EQ(layout({0x05, 0xc1}).gpus_per_switch, 0) << "EPYC has several slots to a root";
   EXPECT_EQ(layout({0x1a, 0xb2}).gpus_per_socket, 1);
   EXPECT_EQ(layout({0x4f, 0x50, 0x53, 0x57, 0x9c, 0x9d, 0xa0, 0xa4}).gpus_per_switch, 4);
   EXPECT_EQ(layout({1, 0x25, 0x41, 0x61}).gpus_per_socket, 4);

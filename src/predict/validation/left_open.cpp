@@ -17,8 +17,8 @@ double missing(const ValidationPoint& point) {
   return std::sqrt(std::max(0.0, whole * whole - point.by_constants * point.by_constants));
 }
 
-// Classes that err alike: over NVLink, between nodes, over PCIe.
-enum class Kin : std::uint8_t { nvlink, networks, slots };
+// Classes that err alike: over NVLink, between nodes. What hosts do to their memory says nothing of peers, which pass it by.
+enum class Kin : std::uint8_t { nvlink, networks, peers, hosts };
 Kin kin_of(MachineClass machines) {
   switch (machines) {
     case MachineClass::nvlink_direct:
@@ -28,8 +28,10 @@ Kin kin_of(MachineClass machines) {
     case MachineClass::network:
     case MachineClass::staged_network:
       return Kin::networks;
+    case MachineClass::pcie:
+      return Kin::peers;
     default:
-      return Kin::slots;
+      return Kin::hosts;
   }
 }
 
