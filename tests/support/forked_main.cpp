@@ -12,9 +12,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -78,8 +80,15 @@ std::string read_all(const Fd& output) {
   return text;
 }
 
+enum class End { passed, failed, left_out };
+
+End end_of(int status, const std::string& said) {
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return End::failed;
+  return said.find("Running 0 tests") != std::string::npos ? End::left_out : End::passed;
+}
+
 // Runs it in a process of its own; what it says is shown if it failed or was skipped.
-bool passes(const std::string& name, const std::string& left_out) {
+End run(const std::string& name, const std::string& left_out) {
   const Fd output(::memfd_create("output of a test", MFD_CLOEXEC));
   if (!output) throw_system_error("memfd_create");
   const auto began = std::chrono::steady_clock::now();
@@ -88,25 +97,27 @@ bool passes(const std::string& name, const std::string& left_out) {
   if (test < 0) throw_system_error("fork");
   if (test == 0) run_here(name, left_out, output);
   const int status = wait_for(test);
-  const auto ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began).count();
-  const bool passed = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
   const auto said = read_all(output);
-  if (!passed || said.find("[  SKIPPED ]") != std::string::npos) std::cout << said;
-  std::cout << (passed ? "passed " : "FAILED ") << name << " (" << ms << " ms";
+  const End end = end_of(status, said);
+  if (end == End::failed || said.find("[  SKIPPED ]") != std::string::npos) std::cout << said;
+  std::cout << (end == End::passed   ? "passed "
+                : end == End::failed ? "FAILED "
+                                     : "left out ")
+            << name << " (" << std::lround(took.count()) << " ms";
   if (WIFSIGNALED(status)) std::cout << ", ended by signal " << WTERMSIG(status);
   std::cout << ")\n";
-  return passed;
+  return end;
 }
 
 int run_each() {
   const std::string filter = GTEST_FLAG_GET(filter);
   const auto left_out = filter.substr(std::min(filter.find('-'), filter.size()));
-  const auto names = tests_of_this_part();
-  int failed = 0;
-  for (const auto& name : names) failed += passes(name, left_out) ? 0 : 1;
-  std::cout << names.size() << " tests, " << failed << " failed" << std::endl;
-  return failed == 0 ? 0 : 1;
+  std::map<End, int> ends;
+  for (const auto& name : tests_of_this_part()) ++ends[run(name, left_out)];
+  std::cout << ends[End::passed] << " tests passed, " << ends[End::failed] << " failed, "
+            << ends[End::left_out] << " left out" << std::endl;
+  return ends[End::failed] == 0 ? 0 : 1;
 }
 
 }  // namespace
