@@ -41,6 +41,7 @@ TEST(FindMachine, says_how_to_write_a_machine_where_a_gpu_is_named) {
             "'rtx3090' is a GPU, not a machine: write 2x-rtx3090-nvlink or 2x-rtx3090-pcie for two of them");
   for (const Gpu& gpu : all_gpus()) {
     const std::string said = find_error(gpu.id);
+    if (said.empty()) continue;  // gh200 is a machine too
     const auto first = said.find("write ") + 6;
     EXPECT_NO_THROW(find_machine(said.substr(first, said.find(' ', first) - first))) << said;
   }

@@ -163,10 +163,12 @@ TEST_F(NcclFaults, ends_a_wait_for_a_message_when_another_thread_aborts) {
     const auto memory = nccl->allocate(64);
     const auto work = nccl->start(recv(memory.bytes(), 1 - world.rank));
     if (world.rank == 0) {
+      world.store->get("started", Deadline::after(world.timeout));  // else the other could not even start
       std::thread other([&] { nccl->abort(); });
       EXPECT_THROW(work->wait(), Cancelled);
       other.join();
     } else {
+      world.store->set("started", "1");
       EXPECT_THROW(work->wait(), PeerLost);
     }
   }));

@@ -107,7 +107,7 @@ TEST(Matrix, a_matrix_cut_in_half_says_where) {
       "      GPU0 GPU1 GPU2\nGPU0   X   PIX  SYS\nGPU1  PIX   X   SYS\nGPU2  SYS  SYS   X\n";
   EXPECT_EQ(matrix_error(whole), "");
   EXPECT_THAT(matrix_error(whole.substr(0, whole.find("SYS\nGPU2"))),
-              HasSubstr("the row of GPU1 ends before column GPU2: 2 of 3"));
+              HasSubstr("cut off: the row of GPU1 ends before column GPU2, 2 of 3 cells are there"));
   EXPECT_THAT(matrix_error("      GPU0 GPU1\n"), HasSubstr("no row for GPU0, GPU1"));
 }
 
