@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <utility>
 
@@ -47,6 +48,28 @@ void place_by_bus_ids(std::span<const int> ids, NodeSpec& node) {
   node.pcie = layout_by_bus_ids(ids);
   const auto cpu = processor_by_bus_ids(ids);
   take_processor(cpu, cpu && cpu->numbered_alike, node);
+}
+
+// The processor that words about a machine name ("two EPYC 9575F"): `named` in presets/cpus.yaml.
+std::optional<Processor> processor_in(const std::string& notes) {
+  static const auto names = [] {
+    std::vector<std::pair<std::regex, Processor>> all;
+    for (const Processor& cpu : all_processors())
+      if (!cpu.named.empty()) all.emplace_back(std::regex(cpu.named), cpu);
+    return all;
+  }();
+  for (const auto& [name, cpu] : names)
+    if (std::regex_search(notes, name)) return cpu;
+  return std::nullopt;
+}
+
+// The least that NCCL can have been by the tool that ran there ("nccl-tests 2.17.6"): sixteen published outputs of 2.17 and
+// later have 2.26 to 2.30.
+std::optional<std::string> nccl_version_in(const std::string& notes) {
+  static const std::regex kTests(R"(\bnccl-tests 2\.([0-9]{1,3}))");
+  std::smatch found;
+  if (!std::regex_search(notes, found, kTests) || std::stoi(found[1]) < 17) return std::nullopt;
+  return "2.26";
 }
 
 // An id of a preset that `find` knows, or nothing.

@@ -27,11 +27,6 @@ std::vector<Record> parse_records(std::string_view text, std::string_view where,
 ParallelRecord read_parallel(const Fields&);
 std::optional<int> find_gradient_bytes(const Fields&);
 
-// What words about a machine tell: a processor by its name ("two EPYC 9575F"; `named` in presets/cpus.yaml), and by the tool that
-// ran there ("nccl-tests 2.17.6") the least that its NCCL can have been.
-std::optional<Processor> processor_in(std::string_view text);
-std::optional<std::string> nccl_version_in(std::string_view text);
-
 // Where GPUs sit, told by the numbers of their PCI buses where no matrix does. Buses are numbered depth first:
 // cards behind one switch have neighbouring numbers, cards with a root port of their own lie 16 and more apart,
 // and the root buses of a second socket begin at 80 (hexadecimal).
